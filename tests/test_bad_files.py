@@ -560,14 +560,18 @@ def changed_config(**sections: dict[str, Any]) -> dict[str, Any]:
         ("idiolink", {"bm25": {"k1": [math.inf]}}, "idiolink.bm25.k1.0: Input should be a finite"),
         ("idiolink", {"bm25": {"b": [math.nan]}}, "idiolink.bm25.b.0: Input should be "),
         ("idiolink", {"bm25": {"b": [2]}}, "idiolink.bm25.b.0: Input should be less than"),
-        ("idiolink", {"models": ["bm25", "bm25"]}, "idiolink: models names 'bm25' twice"),
+        ("idiolink", {"models": ["bm25", "bm25"]}, "idiolink: models lists 'bm25' twice"),
         ("llm", {"max_cost_usd": math.inf}, "llm.max_cost_usd: Input should be a finite number"),
-        ("jam", {"seeds": [1, 1]}, "jam: seeds names 1 twice"),
-        ("jam", {"seeds_by_model": {"gpt": [7, 7]}}, "jam: seeds_by_model names 7 twice"),
-        ("idiolink", {"leave_out": {"sbert": "{no} room"}}, "leave_out has braces: '{no} room'"),
-        ("jam", {"humans": ["a.csv", "b{1}.csv"]}, "humans has braces: 'b{1}.csv'"),
-        ("llm", {"recordings_folder": "{x}"}, "recordings_folder has braces: '{x}'"),
-        ("jam", {"fine_tuning": {"seeds": [5, 5, 7]}}, "jam.fine_tuning: seeds names 5 twice"),
+        ("jam", {"seeds": [1, 1]}, "jam: seeds lists 1 twice"),
+        ("jam", {"seeds_by_model": {"gpt": [7, 7]}}, "jam: seeds_by_model lists 7 twice"),
+        (
+            "idiolink",
+            {"leave_out": {"sbert": "{no} room"}},
+            "leave_out contains braces: '{no} room'",
+        ),
+        ("jam", {"humans": ["a.csv", "b{1}.csv"]}, "humans contains braces: 'b{1}.csv'"),
+        ("llm", {"recordings_folder": "{x}"}, "recordings_folder contains braces: '{x}'"),
+        ("jam", {"fine_tuning": {"seeds": [5, 5, 7]}}, "jam.fine_tuning: seeds lists 5 twice"),
         ("jam", {"seeds": [2**64]}, "jam.seeds.0: Input should be less than 4294967296"),
         ("idiots", {"seeds": [2**64]}, "idiots.seeds.0: Input should be less than"),
         (
@@ -624,12 +628,12 @@ def test_a_model_has_no_braces_where_snakemake_fills_them_in(change: str, tmp_pa
     name = change.partition(":")[0]
     given = {"label": "label: Own", "file": "file: a.csv"}[name]
     path.write_text(MODELS.replace(given, change), encoding="utf-8")
-    with pytest.raises(UserError, match=rf"models\.yaml: own: .*{name} has braces"):
+    with pytest.raises(UserError, match=rf"models\.yaml: own: .*{name} contains braces"):
         load_registry(path)
 
 
 def test_a_run_without_a_study_is_refused() -> None:
-    with pytest.raises(UserError, match=r"config\.yaml: studies: no study; name some of .*idiots"):
+    with pytest.raises(UserError, match=r"config\.yaml: studies: empty list; choose from .*idiots"):
         load_config({"studies": []})
 
 
@@ -638,7 +642,7 @@ def test_a_list_of_a_model_names_nothing_twice(tmp_path: Path) -> None:
     encoder = {"kind": "encoder", "label": "E", "licence": "MIT", "source": "hub"}
     encoder |= {"checkpoint": "a/b", "languages": ["english", "english"], "max_length": 9}
     path.write_text(yaml.safe_dump({"encoder": encoder}), encoding="utf-8")
-    with pytest.raises(UserError, match="encoder: languages names 'english' twice"):
+    with pytest.raises(UserError, match="encoder: languages lists 'english' twice"):
         load_registry(path)
 
 
@@ -678,7 +682,7 @@ def test_an_error_names_the_file_that_has_the_setting() -> None:
         ("config.yaml: jam.models", "unknown model 'c'", "mine.yaml"),
         ("config.yaml", "jam.models.0: Input should be a string", "mine.yaml"),
         ("config.yaml", "unknown key 'jam.seed'", "mine.yaml"),
-        ("config.yaml: studies", "no study", "config.yaml"),
+        ("config.yaml: studies", "empty list", "config.yaml"),
         ("config.yaml: llm.mode", "wrong", "config.yaml"),
         ("models.yaml: a", "wrong", "models.yaml"),
     ):
@@ -711,7 +715,7 @@ def test_an_entry_without_fields_is_one_error_with_all_of_them(tmp_path: Path) -
 def test_a_number_that_is_infinite_is_no_json(number: str, tmp_path: Path) -> None:
     path = tmp_path / "english.json"
     path.write_text(f'[\n{{"sentence": {number}}}]', encoding="utf-8")
-    with pytest.raises(UserError, match=rf"{path}: not JSON: {number} is no number"):
+    with pytest.raises(UserError, match=rf"{path}: not JSON: {number} is not a number"):
         read_released_originals(path)
 
 

@@ -45,7 +45,7 @@ def test_files_as_they_were_made_pass(made: tuple[Path, Path, str]) -> None:
     [
         (1, "edited", "output.jsonl: was changed after it was written"),
         (1, None, "output.jsonl: is missing"),
-        (0, "edited", "source.txt: is not the file that .*output.jsonl was made from"),
+        (0, "edited", "source.txt: differs from the file that .*output.jsonl was made from"),
     ],
 )
 def test_files_that_changed_are_named_with_the_command(

@@ -171,7 +171,7 @@ def test_every_public_file_without_a_digest_is_known() -> None:
     [
         ("/cut", "cannot download|download ended"),
         ("/other", f"SHA-256 is [0-9a-f]{{64}}, expected {DIGEST}; the file changed upstream"),
-        ("/absent", "HTTP status 404; check the network, or put the file into a folder as name"),
+        ("/absent", "HTTP status 404; check the network, or save the file as name"),
     ],
 )
 def test_bad_download_leaves_nothing(server: str, tmp_path: Path, path: str, message: str) -> None:
@@ -213,7 +213,7 @@ def test_no_network(tmp_path: Path) -> None:
 
 
 def test_file_without_public_url(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no public URL is known; name a mirror"):
+    with pytest.raises(UserError, match="no public URL is known; set mirror"):
         download(UpstreamFile(url=None, sha256=DIGEST), tmp_path / "file", name="x/y")
 
 

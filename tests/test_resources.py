@@ -142,5 +142,5 @@ def test_vectors_are_as_long_as_those_of_models_of_that_size(registry: Registry)
 
 
 def test_a_failing_dry_run_is_an_error_with_its_output(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"the dry run fails: .*Snakefile"):
+    with pytest.raises(UserError, match=r"dry run failed: .*Snakefile"):
         dry_run("{}", tmp_path)

@@ -42,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    about = "Archives of finished runs, for machines that lack the GPU or the key: export, verify."
+    about = "Share finished runs with machines without a GPU or API key: export, verify, recompute."
     runs = commands.add_parser("runs", help=about, description=about)
     actions = runs.add_subparsers(title="actions", required=True, metavar="ACTION")
 
@@ -53,29 +53,29 @@ def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     exporting.add_argument("archive", type=Path, help="the file to write")
     for name in ("study", "model", "setting", "seed"):
         exporting.add_argument(
-            f"--{name}", action="append", help=f"only runs of this {name}; may be repeated"
+            f"--{name}", action="append", help=f"only runs of this {name}; can be repeated"
         )
     exporting.add_argument(
-        "--hardware", default="", help="what computed the runs (default: this machine)"
+        "--hardware", default="", help="hardware that computed the runs (default: this machine)"
     )
-    verifying = actions.add_parser("verify", help="Check an archive without taking anything.")
+    verifying = actions.add_parser("verify", help="Check an archive without extracting it.")
     verifying.set_defaults(run=_verify_runs)
     verifying.add_argument("archive", type=Path, help="the file to check")
     again = actions.add_parser(
         "recompute",
-        help="Compute some rows of an archive again, on the data sets in this folder.",
+        help="Recompute a sample of an archive on the data sets in this folder.",
     )
     again.set_defaults(run=_recompute)
     again.add_argument("archive", type=Path, help="the file to check")
     again.add_argument(
-        "--sample", type=int, default=20, help="queries of each ranking (default: %(default)s)"
+        "--sample", type=int, default=20, help="queries per ranking (default: %(default)s)"
     )
     again.add_argument(
         "--configfile",
         type=Path,
         action="append",
         default=[],
-        help="as given to snakemake, for what language models were asked",
+        help="configuration of the run, needed for language models; can be repeated",
     )
 
 
@@ -107,7 +107,9 @@ def _verify_runs(options: argparse.Namespace) -> None:
     if problems := defects(options.archive):
         print("\n".join(problems), file=sys.stderr)
         raise UserError(
-            pluralize(len(problems), "defect"), where=options.archive, hint="do not use it"
+            pluralize(len(problems), "defect"),
+            where=options.archive,
+            hint="do not use this archive",
         )
     runs = read_archive(options.archive).runs
     print(f"{options.archive}: {pluralize(len(runs), 'run')} verified")
@@ -120,7 +122,7 @@ def _recompute(options: argparse.Namespace) -> None:
     from pieline.models.registry import load_registry
 
     if options.sample < 1:
-        raise UserError(f"{options.sample} queries", where="--sample", hint="name at least 1")
+        raise UserError(f"{options.sample} is too small", where="--sample", hint="use at least 1")
     os.environ.setdefault("TQDM_DISABLE", "1")
     root = Path(os.path.relpath(Path(__file__).parents[2]))
     settings = _settings(root, options.configfile) | {"archives": []}
@@ -135,10 +137,10 @@ def _recompute(options: argparse.Namespace) -> None:
             print(f"{run.metrics.removeprefix('results/metrics/')}: {line}", flush=True)
         for path, same in compare_meanings(archive).items():
             differing += not same
-            print(f"{path.removeprefix('results/')}: {'the same here' if same else 'DIFFERENT'}")
+            print(f"{path.removeprefix('results/')}: {'identical' if same else 'DIFFERENT'}")
     if differing:
         raise UserError(
-            f"{pluralize(differing, 'line')} cannot be reproduced here",
+            pluralize(differing, "difference"),
             where=options.archive,
             hint="see the lines above",
         )
@@ -156,17 +158,17 @@ def _settings(root: Path, files: Sequence[Path]) -> dict[str, Any]:
 
 def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     about = (
-        "Ask a chat model one question; show the request's body, the answer, its tokens and cost."
-        " The answer is recorded in recordings/ask, so the same question is not paid for twice."
+        "Ask a chat model one question; show the request body, the answer, its tokens and cost."
+        " The answer is recorded in recordings/ask, so you never pay twice for the same question."
     )
     ask = commands.add_parser("ask", help="Ask a chat model one question.", description=about)
-    ask.add_argument("question", help="sent as the only turn, of the user")
+    ask.add_argument("question", help="text of the only user message")
     ask.add_argument("--model", required=True, metavar="NAME", help="name in models.yaml")
     ask.add_argument(
         "--parameters",
         default="{}",
         metavar="JSON",
-        help='what a run would ask for, such as \'{"temperature": 0, "max_tokens": 100}\'',
+        help='request parameters, such as \'{"temperature": 0, "max_tokens": 100}\'',
     )
     ask.add_argument(
         "--configfile",
@@ -174,13 +176,13 @@ def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         action="append",
         default=[],
         metavar="FILE",
-        help="on top of config.yaml, whose section llm counts (max_cost_usd); can be repeated",
+        help="takes precedence over config.yaml (only section llm is used); can be repeated",
     )
     ask.set_defaults(run=_ask)
 
 
 def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    about = "Recorded answers of language models: list, verify, merge, ship; and what was spent."
+    about = "Manage recorded answers of language models, and show what they cost."
     recordings = commands.add_parser("recordings", help=about, description=about)
     actions = recordings.add_subparsers(title="actions", required=True, metavar="ACTION")
 
@@ -199,11 +201,11 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         )
 
     folder(action("list", _list, "List each file: models, answers, tokens."))
-    folder(action("verify", _verify, "Check that every answer stands under its own question."))
-    merging = action("merge", _merge, "Add the answers that a file lacks; its own stay.")
+    folder(action("verify", _verify, "Check that each answer is stored under its own question."))
+    merging = action("merge", _merge, "Add missing answers to a file; existing answers are kept.")
     merging.add_argument("target", type=Path, help="the file to add to")
-    merging.add_argument("sources", type=Path, nargs="+", help="the files to take answers from")
-    exporting = action("export", _export, "Write a folder of recordings to one .tar.zst file.")
+    merging.add_argument("sources", type=Path, nargs="+", help="the files to copy answers from")
+    exporting = action("export", _export, "Pack a folder of recordings into one .tar.zst file.")
     exporting.add_argument("archive", type=Path, help="the file to write")
     folder(exporting)
     importing = action("import", _import, "Merge an exported file into a folder of recordings.")
@@ -214,16 +216,18 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         type=float,
         default=8,
         metavar="GIB",
-        help="most that the file may unpack to (default: %(default)s GiB); it is unpacked in the"
-        " folder for temporary files (TMPDIR)",
+        help="maximum unpacked size (default: %(default)s GiB); the file is unpacked in the folder"
+        " for temporary files (TMPDIR)",
     )
-    spending = action("spending", _spending, "Show what was spent, and what killed runs may have.")
+    spending = action(
+        "spending", _spending, "Show the cost of requests, including those of killed runs."
+    )
     folder(spending)
     spending.add_argument(
         "--release",
         action="store_true",
-        help="forget requests of killed runs, when the provider's bill shows that they cost nothing"
-        " (no run may be under way)",
+        help="release the budget reserved by killed runs, if the provider's bill shows no cost"
+        " (no run may be active)",
     )
 
 
@@ -241,7 +245,9 @@ def _ask(options: argparse.Namespace) -> None:
     models = {name: entry for name, entry in registry.items() if isinstance(entry, LLMEntry)}
     if options.model not in models:
         raise UserError(
-            f"no chat model {options.model!r}", where="--model", hint=nearest(options.model, models)
+            f"unknown chat model {options.model!r}",
+            where="--model",
+            hint=nearest(options.model, models),
         )
     entry = models[options.model]
     config = _settings(Path(), options.configfile)
@@ -252,7 +258,7 @@ def _ask(options: argparse.Namespace) -> None:
         dict[Parameter, object],
         options.parameters,
         where="--parameters",
-        hint="pass JSON with names as in accepts",
+        hint="pass a JSON object with names from accepts",
         is_json=True,
     )
     wanted = {str(name): value for name, value in parameters.items()}
@@ -315,7 +321,7 @@ def _verify(options: argparse.Namespace) -> None:
     if problems:
         print("\n".join(problems), file=sys.stderr)
         raise UserError(
-            pluralize(len(problems), "faulty line"),
+            pluralize(len(problems), "invalid line"),
             where=options.folder,
             hint="restore or delete them",
         )
@@ -345,9 +351,8 @@ def _import(options: argparse.Namespace) -> None:
 
 def _tell(done: "Mapping[str, Merged]") -> None:
     for name, merged in done.items():
-        others = len(merged.conflicts)
-        have = "has" if others == 1 else "have"
-        kept = f"; {others} {have} another answer already, which stays" if others else ""
+        conflicts = len(merged.conflicts)
+        kept = f"; {pluralize(conflicts, 'different answer')} kept" if conflicts else ""
         print(f"{name}: {pluralize(merged.added, 'answer')} added{kept}")
 
 
@@ -363,13 +368,13 @@ def _spending(options: argparse.Namespace) -> None:
     for model, usd in spending.settled.items():
         print(f"{model}: ${usd:.4f} for {pluralize(spending.requests[model], 'request')}")
     for model, usd in spending.perhaps.items():
-        unanswered = f"{spending.unanswered[model]} of them without an answer"
+        unanswered = pluralize(spending.unanswered[model], "unanswered request")
         print(f"{model}: at most ${usd:.4f} possibly billed for {unanswered}")
     if spending.reserved:
-        open_ones = pluralize(len(spending.reserved), "request")
-        print(f"at most ${spending.held:.4f} for {open_ones} without an end")
-    apart = ", apart from what is possibly billed" if spending.perhaps else ""
-    print(f"total: ${spending.usd:.4f}{apart}")
+        unfinished = pluralize(len(spending.reserved), "unfinished request")
+        print(f"at most ${spending.held:.4f} for {unfinished}")
+    excluded = ", not including possibly billed requests" if spending.perhaps else ""
+    print(f"total: ${spending.usd:.4f}{excluded}")
 
 
 if __name__ == "__main__":

@@ -46,8 +46,8 @@ class PageSettings(Settings):
     depth: PositiveInt = Field(default=10, description="Documents shown for a query.")
     beside: str | None = Field(
         default=None,
-        description="Working directory of another run, which the page links to with its result"
-        " once that run has been made.",
+        description="Working directory of another run. Once it exists, the page links to it and"
+        " shows its result.",
     )
 
 
@@ -55,14 +55,14 @@ class RehearsalSettings(Settings):
     """Settings of the rehearsal, which replaces data, weights and providers with stand-ins."""
 
     size: Literal["full", "small"] = Field(
-        default="full", description="As many sentences as the papers have, or a tenth."
+        default="full", description="As many sentences as in the papers, or a tenth."
     )
-    seed: Seed = Field(default=1, description="Draws sentences and faults.")
+    seed: Seed = Field(default=1, description="Random seed for sentences and faults.")
     faults: bool = Field(
         default=False,
-        description="Whether providers refuse, fail, hang and break off as real ones do.",
+        description="Whether providers sometimes refuse, fail, hang or disconnect.",
     )
-    latency_s: float = Field(default=0.0, ge=0, description="Seconds that each answer takes.")
+    latency_s: float = Field(default=0.0, ge=0, description="Seconds before each answer.")
 
 
 class Config(Settings):
@@ -70,26 +70,26 @@ class Config(Settings):
 
     studies: list[str] = Field(default=["idiolink"], description="Names of the studies to run.")
     data: Literal["sample", "released", "own"] = Field(
-        default="sample", description="Our sample corpora, the real public files, or your own."
+        default="sample", description="Our sample, the released files, or your own."
     )
     own_data: str | None = Field(
         default=None,
-        description="With data 'own': folder of files in the public ones' formats, under the names"
-        " of data/upstream.yaml (docs/adding.md).",
+        description="For data 'own': folder with files in the formats and with the names of the"
+        " public files in data/upstream.yaml (docs/adding.md).",
     )
     mirror: str | None = Field(
         default=None,
-        description="Folder that holds the real files; naming one sets data to 'released'.",
+        description="Folder with the released files; if set, data is 'released'.",
     )
     archives: list[str | RemoteArchive] = Field(
         default=[],
-        description="Archives of runs (`pieline runs export`): what they have of this"
-        " configuration's runs is taken from them. Files, or URLs with their SHA-256.",
+        description="Archives of runs (`pieline runs export`), as files or URLs with their SHA-256."
+        " Runs of this configuration are taken from them where possible.",
     )
     llm: LLMSettings = LLMSettings()
     page: PageSettings = PageSettings()
     rehearsal: RehearsalSettings | None = Field(
-        default=None, description="Run on stand-ins (config/rehearsal.yaml); null: for real."
+        default=None, description="Run on stand-ins (config/rehearsal.yaml); null for a real run."
     )
 
     def section(self, study: str) -> Settings:
@@ -143,8 +143,8 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
             explain(error), where=where, hint="see schemas/config.schema.json"
         ) from None
     if not config.studies:
-        hint = f"name some of {', '.join(study_classes())}"
-        raise UserError("no study", where=f"{where}: studies", hint=hint)
+        hint = f"choose from {', '.join(study_classes())}"
+        raise UserError("empty list", where=f"{where}: studies", hint=hint)
     for name in config.studies:
         if name not in study_classes():
             hint = nearest(name, list(study_classes()))
@@ -182,21 +182,23 @@ def _check_data(config: Config, where: str) -> None:
     """Raise a `UserError` if the data settings conflict or a folder does not exist."""
     if config.data != "own" and config.own_data:
         raise UserError(
-            f"own_data with data: {config.data}",
+            f"own_data is set, but data is {config.data}",
             where=where,
             hint="set data: own, or own_data: null",
         )
     for name in ("mirror", "rehearsal"):
         if config.data == "own" and getattr(config, name):
-            raise UserError(f"{name} with data: own", where=where, hint=f"set {name}: null")
+            raise UserError(
+                f"{name} is set, but data is own", where=where, hint=f"set {name}: null"
+            )
     if config.data == "own" and not config.own_data:
         raise UserError(
-            "data: own without a folder", where=where, hint="name the folder as own_data"
+            "data is own, but own_data is null", where=where, hint="set own_data to a folder"
         )
     if re.search("[<>]", config.own_data or ""):
         # Snakemake's report would parse them as HTML.
         raise UserError(
-            f"own_data has < or >: {config.own_data}", where=where, hint="rename the folder"
+            f"own_data contains < or >: {config.own_data}", where=where, hint="rename the folder"
         )
     for name in ("mirror", "own_data"):
         folder = getattr(config, name)
@@ -204,7 +206,7 @@ def _check_data(config: Config, where: str) -> None:
             raise UserError(
                 f"no such folder: {folder}",
                 where=f"{where}: {name}",
-                hint=f"correct it (a relative path counts from {Path.cwd()})",
+                hint=f"correct the path (relative to {Path.cwd()})",
             )
 
 

@@ -43,9 +43,9 @@ class Planned(NamedTuple):
         lines = []
         if before:
             command = f"snakemake --cores 1 -- {shlex.join(before)}"
-            lines.append(f"not known before this, with the options of this run: {command}")
+            lines.append(f"not known yet; first run, with the options of this run: {command}")
         if after:
-            lines.append(f"not known before models have answered: {', '.join(after)}")
+            lines.append(f"not known until models have answered: {', '.join(after)}")
         return lines
 
 
@@ -94,7 +94,9 @@ def _configured(
     try:
         raw = json.loads(text)
     except ValueError:
-        raise UserError("not JSON", where="--config", hint="pass the configuration") from None
+        raise UserError(
+            "not JSON", where="--config", hint="pass the configuration as JSON"
+        ) from None
     config = load_config(raw, where="--config")
     registry = load_registry(models)
     every_study = load_studies(config, registry, root)

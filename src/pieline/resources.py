@@ -85,9 +85,7 @@ def dry_run(config: str, root: Path) -> str:
         )
     if done.returncode:
         lines = [line for line in done.stdout.splitlines() if not line.startswith("left out of ")]
-        raise UserError(
-            f"the dry run fails: {lines[-1] if lines else ''}", where=root / "Snakefile"
-        )
+        raise UserError(f"dry run failed: {lines[-1] if lines else ''}", where=root / "Snakefile")
     return done.stdout
 
 

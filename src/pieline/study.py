@@ -45,11 +45,11 @@ S = TypeVar("S", bound=Settings)
 
 NOT_CONFIGURED = "not in this configuration"
 """Reason for a missing row: the configuration does not name the paper's model."""
-OWN_PROMPT = "the prompt is {}, none of the paper's"
+OWN_PROMPT = "the prompt is {}, not one of the paper's"
 """Deviation of a setting with a custom prompt."""
 REWORDED_PROMPT = "the prompt {} is not the paper's wording"
 """Deviation of an edited prompt file."""
-MADE_ELSEWHERE = "made elsewhere"
+EXTERNAL = "external"
 """Marker of external predictions, added to model labels."""
 
 
@@ -230,14 +230,14 @@ class Run:
                 raise UserError(
                     f"no such folder: {folder}",
                     where=where,
-                    hint=f"correct {name} (a relative path counts from {Path.cwd()})",
+                    hint=f"correct {name} (relative to {Path.cwd()})",
                 )
         is_here = Path(entry.checkpoint, "config.json").exists()
         if entry.source == "hub" and is_here and not entry.revision:
             raise UserError(
-                f"checkpoint {entry.checkpoint!r} is a folder here",
+                f"checkpoint {entry.checkpoint!r} is also a local folder",
                 where=where,
-                hint="write source: folder and path, or pin the revision of that repository",
+                hint="set source: folder and path, or pin the revision of the repository",
             )
 
     def language_model(self, model: str) -> LLMEntry:
@@ -248,7 +248,7 @@ class Run:
         """
         entry = self.registry[model]
         if not isinstance(entry, LLMEntry):
-            raise UserError(f"{model!r} is of kind {entry.kind!r}", hint="name a language model")
+            raise UserError(f"{model!r} is of kind {entry.kind!r}", hint="choose a language model")
         return entry
 
     def unanswered(self, model: str, recordings: str) -> str:
@@ -292,7 +292,7 @@ class Run:
             external = isinstance(entry, PredictionsEntry)
             if isinstance(entry, RerankerEntry):
                 of_model["label"] += f" (over {self.registry[entry.first_stage].label})"
-            if mark := MADE_ELSEWHERE if external else marks.get(name):
+            if mark := EXTERNAL if external else marks.get(name):
                 of_model["label"] += f" ({mark})"
         return tuple(ModelDescription(name=name, **of_model) for name, of_model in said.items())
 
@@ -473,7 +473,7 @@ class Study(ABC, Generic[S]):
         if absent := [name for name in names if not self.run.can_be_had(name)]:
             corpora = sorted({name.partition("/")[0].removesuffix("-jam") for name in absent})
             raise UserError(
-                f"no {' and no '.join(absent)}, which {self.name} needs as it is configured",
+                f"missing {' and '.join(absent)}, required by this configuration of {self.name}",
                 where=place,
                 hint="see " + " and ".join(f"data/sample/{name}/README.md" for name in corpora),
             )
@@ -563,7 +563,7 @@ class Study(ABC, Generic[S]):
             pattern = spec.outputs.get("predictions", "")
             if (wildcards := match_path(pattern, predictions)) is not None:
                 return spec.make(**wildcards).recordings
-        raise ValueError(f"no answers are behind {predictions}")
+        raise ValueError(f"{predictions} is not read from recorded answers")
 
     def archive_notes(self) -> list[str]:
         """Return one line per archive that is used, and per reason why runs are not taken."""
@@ -575,7 +575,11 @@ class Study(ABC, Generic[S]):
         reasons: dict[str, list[str]] = {}
         for path, found in self.offers.items():
             if path not in self.archived:
-                reason = found.differences[0] if found.differences else "its job makes others, too"
+                reason = (
+                    found.differences[0]
+                    if found.differences
+                    else "its job also makes runs that differ"
+                )
                 reasons.setdefault(f"{found.archive.name} ({reason})", []).append(path)
         return lines + [
             f"not taken from archive {reason}: {pluralize(len(paths), 'run')}, such as {paths[0]}"
@@ -708,7 +712,7 @@ class Study(ABC, Generic[S]):
         for one in self.taken(model):
             if (one.setting, one.seed, one.language) == (setting, int(seed), language):
                 return one
-        raise UserError(f"no predictions in setting {setting!r}, seed {seed}", where=model)
+        raise UserError(f"no predictions for setting {setting!r}, seed {seed}", where=model)
 
     def taken_settings(self) -> set[str]:
         """Return the settings of all external predictions for this study."""
@@ -735,7 +739,7 @@ class Study(ABC, Generic[S]):
 
     def elsewhere(self, **settings: Any) -> Conditions:
         """Return the conditions of external predictions, whose weights are unknown."""
-        return Conditions(settings=settings, deviations=(f"predictions {MADE_ELSEWHERE}",))
+        return Conditions(settings=settings, deviations=(f"{EXTERNAL} predictions",))
 
     def check_taken(self, names: Iterable[str], *, where: str) -> None:
         """Raise a `UserError` for external predictions that are missing or occur twice."""
@@ -754,7 +758,7 @@ class Study(ABC, Generic[S]):
                     raise UserError(
                         f"no such file: {one.file}",
                         where=f"{self.run.entry_file(name)}: {name}",
-                        hint=f"correct it (a relative path counts from {Path.cwd()})",
+                        hint=f"correct the path (relative to {Path.cwd()})",
                     )
                 for other in seen:
                     if filecmp.cmp(other, one.file, shallow=False):
@@ -785,10 +789,10 @@ class Study(ABC, Generic[S]):
                 raise UserError(
                     f"model {name!r} is of kind {self.run.registry[name].kind!r}",
                     where=where,
-                    hint=f"this study takes {' and '.join(sorted(kinds))}",
+                    hint=f"this study accepts {' and '.join(sorted(kinds))}",
                 )
             if have_weights and isinstance(self.run.registry[name], ApiEmbedderEntry):
                 raise UserError(
-                    f"{name!r} is behind an API", where=where, hint="name a model with weights"
+                    f"{name!r} is an API model", where=where, hint="choose a model with weights"
                 )
             self.run.check_folder(name)

@@ -151,7 +151,7 @@ def test_runs_are_chosen_on_the_command_line(
 
 def test_what_was_changed_is_not_exported(folder: Path) -> None:
     write_text(PREDICTIONS, '{"id":"s2"}\n')
-    with pytest.raises(UserError, match="is not the file that"):
+    with pytest.raises(UserError, match="differs from the file that"):
         export_runs("a.tar.zst")
 
 
@@ -171,7 +171,7 @@ def test_predictions_and_answers_are_put_back(
     check_evidence([evidence_of(RUN), evidence_of(PREDICTIONS)])
     # Its data set is made here: another one is noticed before it is scored.
     write_text(f"{DATASET}/queries.jsonl", "other\n")
-    with pytest.raises(UserError, match="is not the file that"):
+    with pytest.raises(UserError, match="differs from the file that"):
         check_evidence([evidence_of(RUN)])
 
 
@@ -197,7 +197,7 @@ def test_rows_are_computed_again(folder: Path) -> None:
         assert "DIFFERENT" in line
         Path(f"{DATASET}/queries.jsonl").unlink()
         same, line = recompute(archive.runs[RANKED], place, [], sample=20)
-        assert line.startswith(f"not recomputed: {DATASET}/queries.jsonl is not here")
+        assert line.startswith(f"not recomputed: {DATASET}/queries.jsonl does not exist")
 
 
 def test_other_answers_to_the_same_question_are_refused(folder: Path) -> None:
@@ -207,10 +207,10 @@ def test_other_answers_to_the_same_question_are_refused(folder: Path) -> None:
         member = archive.runs[ANSWERED].recordings
         more = Question("provider/talker", (Message("user", "And now?"),), {}, 0)
         record(place / member, [(more, Answer(key=more.key, text="Yes."))])
-        with pytest.raises(UserError, match="1 question answered otherwise"):
+        with pytest.raises(UserError, match="has other answers to 1 question"):
             take(archive, place, {}, {member: "recordings/other.jsonl"})
         assert [*read_answers("recordings/other.jsonl")] == [QUESTION.key]
-        with pytest.raises(UserError, match="changed meanwhile"):
+        with pytest.raises(UserError, match="was changed during the run"):
             take(archive, place, {"results/predictions/x.jsonl": "0"}, {})
 
 
@@ -249,8 +249,8 @@ def test_random_alterations_are_refused(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        (PREDICTIONS, b'{"id":"s2"}\n', "is not what its evidence says"),
-        (RUN, b"no run", "is not what its evidence says"),
+        (PREDICTIONS, b'{"id":"s2"}\n', "does not match its evidence"),
+        (RUN, b"no run", "does not match its evidence"),
         (f"{DATASET}/meanings.jsonl", b"", "unknown id"),
         ("recordings/idiots/talker/zero_shot/seed-1.jsonl", b"", "0 recorded answers"),
         ("results/predictions/idiots/more.jsonl", b"{}", "belongs to no run"),
@@ -270,7 +270,7 @@ def test_a_signed_archive_must_agree_with_itself(
 def test_other_files_are_never_unpacked(folder: Path, name: str) -> None:
     export_runs("a.tar.zst")
     repacked(read_archive("a.tar.zst"), Path("b.tar.zst"), {name: b"x"}, signed=True)
-    with pytest.raises(UserError, match="does not belong there"):
+    with pytest.raises(UserError, match="is not allowed"):
         defects("b.tar.zst")
 
 
@@ -324,9 +324,12 @@ def no_json(fields: dict[str, Any], content: dict[str, bytes]) -> None:
         (add(RUN.replace("bm25", "other")), "does not belong to it"),
         (add(TUNING.replace("bm25", "other")), "does not belong to it"),
         (lambda fields, _: fields["runs"].append(fields["runs"][0]), "twice"),
-        (lambda fields, _: fields["runs"][0].update(files=[]), "another run's"),
-        (lambda fields, _: fields["runs"][1].update(raw={}), "not the one that the run states"),
-        (without_answers, "names no recorded answers"),
+        (lambda fields, _: fields["runs"][0].update(files=[]), "belong to another run"),
+        (
+            lambda fields, _: fields["runs"][1].update(raw={}),
+            "differs from the one in the manifest",
+        ),
+        (without_answers, "lists no recorded answers"),
         (no_json, "Invalid JSON"),
         (
             lambda _, content: content.update(
@@ -350,7 +353,7 @@ def test_a_run_brings_its_own_files_and_no_other(
 def test_a_run_that_was_taken_is_not_exported_without_its_origin(folder: Path) -> None:
     """Its data's digests would be missing, and the run be taken for whatever data."""
     Path(evidence_of(f"{DATASET}/documents.jsonl")).unlink()
-    with pytest.raises(UserError, match="nothing tells what"):
+    with pytest.raises(UserError, match="no evidence of how its input"):
         export_runs("a.tar.zst")
 
 
@@ -396,8 +399,8 @@ class TestOffer:
         assert found
         assert gone
         assert found.differences == (
-            "own.tsv: read here, archive otherwise",
-            f"{RAW}: not read here, archive otherwise",
+            "own.tsv: used here only",
+            f"{RAW}: used in the archive only",
         )
         assert gone.differences == (f"{RAW}: no such file here",)
 
@@ -448,7 +451,7 @@ def renamed(archive: Archive, old: str, new: str) -> Archive:
 
 @pytest.mark.parametrize("url", ["http://[x/a", "https://host/", "https://host/..", "http://h/a b"])
 def test_a_url_must_name_a_file(url: str) -> None:
-    with pytest.raises(UserError, match="no file's URL"):
+    with pytest.raises(UserError, match="not the URL of a file"):
         load_archives([RemoteArchive(url=url, sha256="0" * 64)], Path())
 
 
@@ -476,7 +479,7 @@ def test_released_is_what_the_digests_say(folder: Path) -> None:
         right = {name: UpstreamFile(url=None, sha256=digest) for name, digest in names.items()}
         check_released(archive, DATASET, place, right)
         wrong = right | {"idiolink/test/queries.json": UpstreamFile(url=None, sha256="0" * 64)}
-        with pytest.raises(UserError, match="its raw files' digests do not agree"):
+        with pytest.raises(UserError, match="but its raw files' digests disagree"):
             check_released(archive, DATASET, place, wrong)
 
 

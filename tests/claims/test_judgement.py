@@ -452,11 +452,11 @@ def test_files(ledger: Ledger, tmp_path: Path) -> None:
         (("{text: q}", "{text: q r}"), "claim x: numbers.b: should be one word"),
         (
             ("{text: q}", "{text: q, where: {}}"),
-            "claim x: numbers.b: a number of the running text has no 'where'",
+            "claim x: numbers.b: unknown field 'where'",
         ),
         (
             ("{text: q}", "{text: q, mesured: true}"),
-            "claim x: numbers.b: a number of the running text has no 'mesured'",
+            "claim x: numbers.b: unknown field 'mesured'",
         ),
         (("- id: x", "- id: X y"), "claim X y: id"),
     ],

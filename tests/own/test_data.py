@@ -124,13 +124,19 @@ def check_marks(run: RunReport) -> list[str]:
 
 
 WRONG = {
-    "no folder": ({"data": "own"}, "data: own without a folder"),
-    "other data": ({"own_data": "corpus"}, "own_data with data: sample; set data: own"),
-    "mirror": ({"data": "own", "own_data": "corpus", "mirror": "m"}, "mirror with data: own"),
+    "no folder": ({"data": "own"}, "data is own, but own_data is null"),
+    "other data": ({"own_data": "corpus"}, "own_data is set, but data is sample; set data: own"),
+    "mirror": (
+        {"data": "own", "own_data": "corpus", "mirror": "m"},
+        "mirror is set, but data is own",
+    ),
     "rehearsal": ({"data": "own", "own_data": "corpus", "rehearsal": {}}, "rehearsal with data"),
     "no mirror": ({"mirror": "nowhere"}, "mirror: no such folder: nowhere"),
-    "braces": ({"data": "own", "own_data": "my {corpus}"}, "own_data has braces: 'my {corpus}'"),
-    "HTML": ({"data": "own", "own_data": "a<b>"}, "own_data has < or >: a<b>; rename"),
+    "braces": (
+        {"data": "own", "own_data": "my {corpus}"},
+        "own_data contains braces: 'my {corpus}'",
+    ),
+    "HTML": ({"data": "own", "own_data": "a<b>"}, "own_data contains < or >: a<b>; rename"),
     "absent": ({"data": "own", "own_data": "nowhere"}, "own_data: no such folder: nowhere"),
 }
 

@@ -62,7 +62,7 @@ def test_an_entry_that_is_wrong_is_named_with_its_file(tmp_path: Path) -> None:
 MISPLACED = {
     "no folder": (
         EMBEDDER.replace("weights/m", "weights/n"),
-        r"mine: no such folder: weights/n; correct path \(a relative path counts from .*/run\)$",
+        r"mine: no such folder: weights/n; correct path \(relative to .*/run\)$",
     ),
     "no absolute folder": (EMBEDDER.replace("weights/m", "/n"), r"mine: no such folder: /n; corr"),
     "a path beside the hub": (
@@ -76,7 +76,7 @@ MISPLACED = {
     ),
     "a folder on the hub": (
         HUB.replace("checkpoint: mine", "checkpoint: weights/m"),
-        r"mine: checkpoint 'weights/m' is a folder here; write source: folder and path, or pin",
+        r"mine: checkpoint 'weights/m' is also a local folder; set source: folder and path, or pin",
     ),
     "a path of a chat model on the hub": (
         CHAT.replace("source: folder", "source: hub, repository: a/m"),

@@ -395,7 +395,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         rows(lambda read: [row.update(id=str(at)) for at, row in enumerate(read)]),
         "unknown ids",
     ),
-    "a row twice": ("jam", rows(lambda read: read.append(read[3])), "stands in line 5 already"),
+    "a row twice": ("jam", rows(lambda read: read.append(read[3])), "is also in line 5"),
     "half of the rows": ("jam", rows(lambda read: read.__delitem__(slice(9))), "no prediction for"),
     "none as an idiom": (
         "jam",
@@ -598,7 +598,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         "not a line of a TREC run",
     ),
     # Settings and entries.
-    "a seed twice": ("plan", replace("config.yaml", "[1, 2]", "[1, 1]"), "seeds names 1 twice"),
+    "a seed twice": ("plan", replace("config.yaml", "[1, 2]", "[1, 1]"), "seeds lists 1 twice"),
     "a seed that is too large": (
         "plan",
         replace("config.yaml", "[1, 2]", f"[{2**64}]"),
@@ -614,13 +614,17 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         text("config.yaml", lambda said: said + "llm: {max_cost_usd: 1.0e999}\n"),
         "finite",
     ),
-    "no study": ("plan", replace("config.yaml", "[idiots]", "[]"), "no study"),
+    "no study": ("plan", replace("config.yaml", "[idiots]", "[]"), "empty list"),
     "a label that another model has": (
         "plan",
         replace("models.local.yaml", "Mine", "GPT-4o mini"),
         "is that of gpt-4o-mini",
     ),
-    "braces in a label": ("plan", replace("models.local.yaml", "Mine", "'Mi{n}e'"), "has braces"),
+    "braces in a label": (
+        "plan",
+        replace("models.local.yaml", "Mine", "'Mi{n}e'"),
+        "contains braces",
+    ),
     "a file that does not exist": (
         "plan",
         replace("models.local.yaml", "mine.csv", "gone.csv"),
@@ -691,7 +695,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         replace("predictions.jsonl", "0.5", "0.6"),
         "was changed after",
     ),
-    "predictions of other data": ("evidence", copied_from_elsewhere, "is not the file that"),
+    "predictions of other data": ("evidence", copied_from_elsewhere, "differs from the file that"),
     "predictions without their evidence": (
         "evidence",
         lambda folder: Path(evidence_of(str(folder / "predictions.jsonl"))).unlink(),

@@ -94,7 +94,7 @@ WRONG_IDIOMS = {
         lines(ROW, {"id": "x", "idioms": []}, {"id": "y", "idioms": []}),
         r"a\.jsonl:2: 2 unknown ids, such as 'x'; no prediction for 1 of 2",
     ),
-    "twice": (lines(ROW, ROW), r"a\.jsonl:2: id 'test-0001' stands in line 1 already"),
+    "twice": (lines(ROW, ROW), r"a\.jsonl:2: id 'test-0001' is also in line 1"),
     "neither": (lines({"id": "test-0001"}), r"a\.jsonl:1: either idioms or tags"),
     "both": (lines(ROW | {"tags": TAGS}), r"a\.jsonl:1: either idioms or tags"),
     "no json": ("id,idioms\n", r"a\.jsonl:1: "),
@@ -179,7 +179,7 @@ def test_a_detection_does_not_say_yes_and_name_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["id,idioms\ntest-0001\n", "id,idioms\ntest-0001,a,b\n"])
 def test_cells_without_columns_are_not_guessed_at(text: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"a\.csv:2: [13] cells?, not 2"):
+    with pytest.raises(UserError, match=r"a\.csv:2: [13] cells? instead of 2"):
         jam.read_predictions(write(tmp_path / "a.csv", text), SENTENCES)
 
 
@@ -372,7 +372,7 @@ def test_every_study_takes_its_own_files(entry: Path) -> None:
     assert not made & {*tables["jam_text"].metrics, *tables["idiolink_gains"].metrics}
     for name in ("jam_drift", "idiots_detection", "idiolink_zero_shot"):
         assert made & set(tables[name].metrics)
-        assert "Mine (made elsewhere)" in {model.label for model in tables[name].models}
+        assert "Mine (external)" in {model.label for model in tables[name].models}
 
 
 def test_a_query_mode_without_a_run_says_so(entry: Path) -> None:
@@ -394,7 +394,7 @@ def test_their_numbers_are_compared_with_nothing(entry: Path) -> None:
     ]
     for text in said:
         conditions = Conditions.model_validate_json(text)
-        assert conditions.deviations == ("predictions made elsewhere",)
+        assert conditions.deviations == ("external predictions",)
         assert not conditions.weights
 
 
@@ -404,7 +404,7 @@ WRONG_ENTRIES: dict[str, tuple[Callable[[str], str], str]] = {
     "another study": (lambda text: text.replace("study: idiots", "study: jam2"), "no predictions"),
     "no file": (
         lambda text: text.replace("predictions.csv", "gone.csv"),
-        rf"models\.yaml: mine: no such file: .*gone\.csv; .*counts from {re.escape(CWD)}\)",
+        rf"models\.yaml: mine: no such file: .*gone\.csv; .*relative to {re.escape(CWD)}\)",
     ),
     "no language": (
         lambda text: text.replace("language: english, setting: tuned", "setting: tuned"),
@@ -484,7 +484,7 @@ def test_a_setting_of_ones_own_has_a_part_of_the_table(entry: Path, tmp_path: Pa
         if table.name == "jam_pairs":
             continue  # of a single run there is none
         text = files["html"].read_text("utf-8")
-        assert "Mine (made elsewhere)" in text
+        assert "Mine (external)" in text
         assert "tuned" in text
         numbers = [row for row in _rows(files["csv"]) if row["model"] == "mine"]
         assert numbers

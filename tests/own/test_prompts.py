@@ -102,7 +102,7 @@ def test_idiots_is_asked_by_a_prompt_of_ones_own(tmp_path: Path) -> None:
 def test_its_numbers_are_compared_with_nothing(study: str, tmp_path: Path) -> None:
     own = asked(tmp_path, study, "=== user ===\n{{ sentence }}\n")
     conditions = Conditions.model_validate_json(own.conditions(MODEL, "plain"))
-    assert "the prompt is plain, none of the paper's" in conditions.deviations
+    assert "the prompt is plain, not one of the paper's" in conditions.deviations
     assert conditions.settings["max_tokens"] == 7
 
 
@@ -167,8 +167,12 @@ PLAIN = {"plain": {"file": "plain.jinja"}}
         ("idiots", {"settings": ["plane"], "prompts": PLAIN}, "unknown setting 'plane'.*'plain'"),
         ("jam", {"settings_by_model": {MODEL: ["few"]}}, "unknown setting 'few'"),
         ("jam", {"settings": ["fine_tuned"]}, "'fine_tuned' is no setting of language models"),
-        ("jam", {"prompts": {"baseline": {"file": "x"}}}, "has a setting 'baseline' already"),
-        ("idiots", {"prompts": {"zero_shot": {"file": "x"}}}, "has a setting 'zero_shot' already"),
+        ("jam", {"prompts": {"baseline": {"file": "x"}}}, "setting 'baseline' is already defined"),
+        (
+            "idiots",
+            {"prompts": {"zero_shot": {"file": "x"}}},
+            "setting 'zero_shot' is already defined",
+        ),
         ("idiots", {"prompts": {"a/b": {"file": "x"}}}, "pattern"),
     ],
 )

@@ -50,7 +50,7 @@ def test_predictions_of_another_data_set_are_refused(finished: Path) -> None:
     for path, content in kept.items():
         (finished / path).write_bytes(content)
     line = refused(finished, "--forcerun", METRICS, "--", METRICS)
-    assert f"is not the file that {RUN} was made from" in line
+    assert f"differs from the file that {RUN} was made from" in line
 
 
 def test_a_metric_file_of_other_predictions_reaches_no_table(finished: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_metric_file_of_other_predictions_reaches_no_table(finished: Path) -> 
     table = "paper_tables/idiolink_bm25.tex"
     only = ("--allowed-rules", "table", "--forcerun", "table", "--")
     line = refused(finished, *only, table)
-    assert f"{RUN}: is not the file that {METRICS} was made from" in line
+    assert f"{RUN}: differs from the file that {METRICS} was made from" in line
 
 
 def test_results_without_snakemake_s_own_folder_are_compared_with_the_settings(

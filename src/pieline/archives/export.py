@@ -16,7 +16,7 @@ from pieline.archives.manifest import (
     below_project,
 )
 from pieline.core.conditions import Conditions
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, pluralize
 from pieline.core.evidence import Evidence, check_evidence, evidence_of
 from pieline.core.files import canonical_json, read_json, sha256_of
 from pieline.core.packing import pack
@@ -90,7 +90,7 @@ def export_runs(
         raise UserError(
             "no finished runs to export",
             where=Path("results/metrics").absolute(),
-            hint="run snakemake first, in this folder, or choose other runs",
+            hint="run snakemake in this folder first, or select other runs",
         )
     datasets = dict(_datasets(runs, chains, members))
     manifest = Manifest(
@@ -138,9 +138,9 @@ def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun
     behind, roots = chains.behind(predictions)
     if unknown := [path for path in sorted(roots) if _is_made(path)]:
         raise UserError(
-            f"nothing tells what {unknown[0]}, which is behind it, was made from",
+            f"no evidence of how its input {unknown[0]} was made",
             where=predictions,
-            hint="export it where it was computed, or choose other runs (--model)",
+            hint="export it where it was computed, or select other runs (--model)",
         )
     training = [
         log
@@ -187,9 +187,9 @@ def _add_answers(predictions: str, evidence: Evidence, members: dict[str, bytes]
     lines = {key: line for path in evidence.recordings for key, line in raw_lines(path).items()}
     if missing := evidence.answers.keys() - lines.keys():
         raise UserError(
-            f"{len(missing)} of the answers behind it are no longer recorded",
+            f"{pluralize(len(missing), 'recorded answer')} missing",
             where=predictions,
-            hint="restore the recordings, or make it again",
+            hint="restore the recordings, or make the predictions again",
         )
     name = f"recordings/{predictions.removeprefix(PREDICTIONS)}"
     members[name] = b"".join(lines[key] for key in sorted(evidence.answers))

@@ -113,7 +113,7 @@ def read_archive(path: str | Path) -> Archive:
         UserError: The file is missing, is not an archive of runs, or its manifest is inconsistent.
     """
     if not Path(path).is_file():
-        raise UserError("no such archive", where=path, hint="correct archives, or fetch the file")
+        raise UserError("no such archive", where=path, hint="correct the setting archives")
     content = first_member(path, MANIFEST)
     manifest = validated(Manifest, content, where=f"{path}: {MANIFEST}", hint=REFUSED, is_json=True)
     if manifest.computed_digest() != manifest.digest:
@@ -133,7 +133,7 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
         stem = run.metrics.replace(METRICS, PREDICTIONS, 1).removesuffix(".json")
         its = run.metrics.startswith(METRICS) and run.files
         if not its or evidence_of(run.predictions) != f"{stem}.evidence.json":
-            yield f"{run.metrics}: its predictions are another run's"
+            yield f"{run.metrics}: its predictions belong to another run"
             return
         data = [name for name in run.files if not name.endswith(".evidence.json")]
         belong = [name for name in data if _is_of(name, run.predictions)]
@@ -145,7 +145,7 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
                 yield f"{run.metrics}: {name} is not in the archive"
     for where, dataset in manifest.datasets.items():
         if dataset.files != (f"{where}/meanings.jsonl", f"{where}/manifest.json"):
-            yield f"{where}: names other files than its own"
+            yield f"{where}: lists files of another data set"
         elif not {*dataset.files} <= manifest.files.keys():
             yield f"{where}: {dataset.files[0]} or its manifest is not in the archive"
 

@@ -17,8 +17,8 @@ from pieline.core.upstream import UpstreamFile, download
 
 _OF_METRICS = ("bootstrap_resamples", "permutations", "scoring")
 """Settings that affect the scoring but not the predictions."""
-_CORRECT = "name the URL of a file, and its SHA-256 in small letters"
-_NO_DOWNLOAD = "correct archives, or fetch the file and name its path there"
+_CORRECT = "set the URL of a file and its SHA-256 in lowercase"
+_NO_DOWNLOAD = "correct the setting archives, or download the file and set its path there"
 _SHOWN = 60
 """Maximum number of characters shown per differing value."""
 
@@ -71,10 +71,10 @@ def load_archives(sources: Iterable[str | RemoteArchive], root: Path) -> tuple[A
         place = _place(source, root)
         if {*str(place)} & {*"<>"}:
             # Snakemake's report would parse them as HTML.
-            raise UserError("has < or > in its path", where=place, hint="rename it")
+            raise UserError("path contains < or >", where=place, hint="rename it")
         archive = read_archive(place)
         if archive.name in found:
-            raise UserError("two archives have this name", where=archive.path, hint="rename one")
+            raise UserError("another archive has this name", where=archive.path, hint="rename one")
         found[archive.name] = archive
     return tuple(found.values())
 
@@ -87,7 +87,7 @@ def _place(source: str | RemoteArchive, root: Path) -> Path:
     name = unquote(re.sub(r"[?#].*", "", source.url)).rpartition("/")[2]
     if not is_plain(name) or re.search(r"[\s\[\]]", source.url):
         raise UserError(
-            f"no file's URL: {source.url}", where="config.yaml: archives", hint=_CORRECT
+            f"not the URL of a file: {source.url}", where="config.yaml: archives", hint=_CORRECT
         )
     place = Path("results/archives", name)
     if not place.exists():
@@ -96,7 +96,7 @@ def _place(source: str | RemoteArchive, root: Path) -> Path:
         except UserError as error:
             raise UserError(error.what, where=error.where, hint=_NO_DOWNLOAD) from None
     elif problem := file.mismatch(place):
-        raise UserError(problem, where=place, hint="delete it, or correct archives")
+        raise UserError(problem, where=place, hint="delete it, or correct the setting archives")
     return place
 
 
@@ -134,7 +134,7 @@ def _differences_of(
             yield f"{part.removesuffix('s')} {difference}"
     behind = {*run.raw, *run.files}
     for name in sorted(name for name, is_read in read.items() if is_read != (name in behind)):
-        yield f"{name}: {'read' if read[name] else 'not read'} here, archive otherwise"
+        yield f"{name}: used {'here' if read[name] else 'in the archive'} only"
     for name, stated in run.raw.items():
         known = digest(name)
         if known is None:

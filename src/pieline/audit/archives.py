@@ -96,7 +96,7 @@ def check_released(
     )
     if stated.released != equal:
         raise UserError(
-            f"{where} states released: {stated.released}, its raw files' digests do not agree",
+            f"{where} states released: {stated.released}, but its raw files' digests disagree",
             where=archive.path,
             hint=REFUSED,
         )
@@ -119,7 +119,9 @@ def take(
     stated = archive.manifest.files
     changed = [name for name, digest in files.items() if stated.get(name) != digest]
     if changed := changed + [name for name in recordings if name not in stated]:
-        raise UserError(f"{changed[0]} changed meanwhile", where=archive.path, hint="run again")
+        raise UserError(
+            f"{changed[0]} was changed during the run", where=archive.path, hint="run again"
+        )
     for member, target in recordings.items():
         ours, theirs = read_answers(target), read_answers(folder / member)
         conflicts = [
@@ -127,9 +129,9 @@ def take(
         ]
         if conflicts:
             raise UserError(
-                f"{pluralize(len(conflicts), 'question')} answered otherwise in {archive.path}",
+                f"{archive.path} has other answers to {pluralize(len(conflicts), 'question')}",
                 where=target,
-                hint="move this file away, or remove the archive from archives",
+                hint="move this file, or remove the archive from the setting archives",
             )
     for member, target in recordings.items():
         merge(target, [folder / member])
@@ -177,21 +179,21 @@ def _defects_of_run(run: ArchivedRun, folder: Path) -> Iterator[str]:
 def _check_evidence(path: str, folder: Path) -> None:
     evidence = load_record(folder / evidence_of(path), Evidence)
     if evidence.path != evidence_of(path) or evidence.files.get(path) != sha256(folder / path):
-        raise UserError("is not what its evidence says", where=path)
+        raise UserError("does not match its evidence", where=path)
 
 
 def _check_origin(run: ArchivedRun, folder: Path) -> None:
     """Raise a `UserError` if a run's origin in the manifest contradicts its evidence."""
     evidence = load_record(folder / evidence_of(run.predictions), Evidence)
     if not any(path.startswith(_MADE) for path in evidence.made_from):
-        raise UserError("names no data that it was made from", where=evidence.path)
+        raise UserError("lists no data set among the inputs", where=evidence.path)
     tuned = {name: sha256(folder / name) for name in run.files if name.endswith("/tuning.json")}
     for stated, found in ((compared(evidence.made_from), run.raw), (tuned, evidence.made_from)):
         for path, digest in stated.items():
             if found.get(path) != digest:
-                raise UserError(f"{path} is not the one that the run states", where=evidence.path)
+                raise UserError(f"{path} differs from the one in the manifest", where=evidence.path)
     if run.conditions.weights.get("kind") == "llm" and not evidence.answers:
-        raise UserError("names no recorded answers", where=evidence.path)
+        raise UserError("lists no recorded answers", where=evidence.path)
 
 
 def _check_content(run: ArchivedRun, folder: Path) -> None:
@@ -207,7 +209,7 @@ def _check_content(run: ArchivedRun, folder: Path) -> None:
     else:
         ids = [row.id for row in load_jsonl(path, _Row)]
         if len(set(ids)) < len(ids) or not ids:
-            raise UserError("has no predictions, or two for one sentence", where=run.predictions)
+            raise UserError("no predictions, or duplicate ids", where=run.predictions)
     evidence = load_record(folder / evidence_of(run.predictions), Evidence)
     answers = {}
     if run.recordings:
@@ -216,7 +218,7 @@ def _check_content(run: ArchivedRun, folder: Path) -> None:
         answers = read_answers(folder / run.recordings)
     if {key: answer.digest for key, answer in answers.items()} != dict(evidence.answers):
         raise UserError(
-            f"{pluralize(len(answers), 'recorded answer')}, not those that it was read from",
+            f"{pluralize(len(answers), 'recorded answer')}, which do not match the evidence",
             where=run.recordings or run.predictions,
         )
 

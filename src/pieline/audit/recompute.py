@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pieline.archives.manifest import Archive, ArchivedRun
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, pluralize
 from pieline.core.evidence import Evidence, evidence_of
 from pieline.core.files import canonical_json, read_json, sha256
 from pieline.core.records import load_jsonl, load_record
@@ -57,7 +57,7 @@ def recompute(
     if not (
         weights.get("kind") == "bm25" or (weights.get("kind") == "embedder" and "dtype" in weights)
     ):
-        return True, "not recomputed: only BM25 and embedders with weights are"
+        return True, "not recomputed: only BM25 and embedders with local weights can be"
     return _rank_again(run, folder, sample)
 
 
@@ -74,9 +74,9 @@ def _other_data(run: ArchivedRun, folder: Path) -> str:
     for path, digest in evidence.made_from.items():
         if path.startswith("results/datasets/") and path.endswith(".jsonl"):
             if not Path(path).exists():
-                return f"{path} is not here (snakemake --cores 1 -- {path})"
+                return f"{path} does not exist (run snakemake --cores 1 -- {path})"
             if sha256(path) != digest:
-                return f"{path} is another file than the run's"
+                return f"{path} differs from the run's"
     return ""
 
 
@@ -85,7 +85,7 @@ def _read_again(run: ArchivedRun, folder: Path, studies: Sequence[Study[Any]]) -
 
     def recorded(questions: Sequence[Question]) -> Mapping[str, Answer]:
         if lacking := [question for question in questions if question.key not in answers]:
-            raise UserError(f"{len(lacking)} of its questions were never answered")
+            raise UserError(f"no recorded answer to {pluralize(len(lacking), 'question')}")
         return answers
 
     for spec in (spec for study in studies for spec in study.llm_tasks()):
@@ -102,7 +102,7 @@ def _read_again(run: ArchivedRun, folder: Path, studies: Sequence[Study[Any]]) -
             except UserError as error:
                 return False, str(error)
             same = output.read_bytes() == (folder / run.predictions).read_bytes()
-        return same, f"{len(answers)} answers read again: {'the same' if same else 'DIFFERENT'}"
+        return same, f"{len(answers)} answers parsed again: {'identical' if same else 'DIFFERENT'}"
     return True, "not recomputed: the configuration does not name its study"
 
 
@@ -144,7 +144,7 @@ def _rank_again(run: ArchivedRun, folder: Path, sample: int) -> tuple[bool, str]
     largest = max(found)
     same = largest <= SCORE_TOLERANCE
     line = f"{len(chosen)} queries, {len(found)} scores: largest difference {largest:.1g}"
-    return same, line if same else f"{line}, which is DIFFERENT"
+    return same, line if same else f"DIFFERENT: {line}"
 
 
 def _similarities(

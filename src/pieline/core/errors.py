@@ -46,7 +46,7 @@ EXIT_USER_ERROR = 2
 def to_user_error(error: OSError) -> UserError:
     """Convert an OS error (disk full, permission denied, is a directory) to a user error."""
     place = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
-    hint = "check path, permissions and room"
+    hint = "check path, permissions and free space"
     return UserError(error.strerror or str(error), where=place, hint=hint)
 
 

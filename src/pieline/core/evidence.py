@@ -91,7 +91,7 @@ def check_evidence(inputs: Iterable[str], *, known: dict[str, str] | None = None
             evidence = load_record(path, Evidence)
             if evidence.path != path:
                 raise UserError(
-                    f"is a copy of {evidence.path}, and so may be what lies beside it",
+                    f"is a copy of {evidence.path}, so the files next to it may be copies",
                     where=path,
                     hint=MAKE_AGAIN.format(path),
                 )
@@ -106,7 +106,7 @@ def check_evidence(inputs: Iterable[str], *, known: dict[str, str] | None = None
             present = {name: d for name, d in evidence.made_from.items() if Path(name).exists()}
             check_digests(
                 present,
-                changed=f"is not the file that {first} was made from",
+                changed=f"differs from the file that {first} was made from",
                 again=first,
                 known=known,
             )

@@ -34,7 +34,7 @@ def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
     hint = f"the fields are {', '.join(row.model_fields)} (docs/adding.md)"
     delimiter = {".csv": ",", ".tsv": "\t"}.get(Path(path).suffix.lower())
     if not delimiter and Path(path).suffix.lower() not in (".jsonl", ".json", ".ndjson"):
-        hint += "; name it .csv, .tsv or .jsonl by what it holds"
+        hint += "; the file name must end in .csv, .tsv or .jsonl"
     lines: Iterable[tuple[int, object]]
     if delimiter:
         lines = read_table(path, ["id"], delimiter=delimiter, hint=hint)
@@ -60,7 +60,7 @@ def one_each(
     for at, row in rows:
         if row.id in found:
             raise UserError(
-                f"id {row.id!r} stands in line {found[row.id][0]} already",
+                f"id {row.id!r} is also in line {found[row.id][0]}",
                 where=f"{where}:{at}",
                 hint="predict each sentence once",
             )
@@ -70,7 +70,7 @@ def one_each(
     for name, (at, row) in found.items():
         if row.sentence and _letters(row.sentence) != _letters(sentences[name]):
             raise UserError(
-                f"sentence {row.sentence!r} is {sentences[name]!r} in the data ({name})",
+                f"sentence {row.sentence!r} of {name} is {sentences[name]!r} in the data set",
                 where=f"{where}:{at}",
                 hint="check the ids, or remove the column sentence",
             )

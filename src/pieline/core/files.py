@@ -136,7 +136,7 @@ def read_json(path: str | Path) -> Any:
         told, where = str(error), str(path)
         if isinstance(error, json.JSONDecodeError):
             told, where = error.msg, f"{path}:{error.lineno}"
-        hint = "repair the file or fetch it again"
+        hint = "repair the file or download it again"
         raise UserError(f"not JSON: {told}", where=where, hint=hint) from None
 
 
@@ -150,7 +150,7 @@ def parse_json(text: str) -> Any:
     try:
         value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except RecursionError:
-        raise ValueError("nested too deep") from None
+        raise ValueError("nested too deeply") from None
     if _HALF_A_PAIR.search(text):
         canonical_json(value).encode()
     return value
@@ -161,7 +161,7 @@ def _finite(text: str) -> float:
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def read_text(path: str | Path) -> str:

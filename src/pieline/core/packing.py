@@ -17,7 +17,7 @@ GIB = 1 << 30
 MOST_UNPACKED = 8 * GIB
 """Default limit of the unpacked size in bytes."""
 
-REFUSED = "fetch it again, or do not use it"
+REFUSED = "download it again, or do not use it"
 
 _MOST_OF_HEADERS = 1 << 24
 """Limit of the bytes outside of file contents, such as tar headers."""
@@ -77,7 +77,7 @@ def unpack(
                 for member in tar:
                     name = member.name
                     if not (member.isreg() and is_plain(name) and allowed(name)):
-                        raise refuse(f"contains {name!r}, which does not belong there")
+                        raise refuse(f"contains {name!r}, which is not allowed")
                     if folded(name) in names:
                         raise refuse(f"contains the file {name} twice")
                     names[folded(name)] = name
@@ -89,9 +89,9 @@ def unpack(
             while stream.read(1 << 16):
                 pass
         except (tarfile.TarError, zstandard.ZstdError) as error:
-            raise refuse(f"not a whole .tar.zst file: {error}") from None
+            raise refuse(f"not a complete .tar.zst file: {error}") from None
     if stream.end != _END:
-        raise refuse("not a whole .tar.zst file: it is cut off")
+        raise refuse("not a complete .tar.zst file: it is truncated")
     return list(names.values())
 
 
@@ -111,7 +111,7 @@ def first_member(archive: str | Path, name: str) -> bytes:
                     return bytes(tar.extractfile(member).read())
     except (tarfile.TarError, zstandard.ZstdError) as error:
         raise UserError(f"not a .tar.zst file: {error}", where=archive, hint=REFUSED) from None
-    raise UserError(f"{name} is not its first file", where=archive, hint=REFUSED)
+    raise UserError(f"its first file is not {name}", where=archive, hint=REFUSED)
 
 
 def is_plain(name: str) -> bool:

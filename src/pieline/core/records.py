@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 def _one_word(text: str) -> str:
     if not text or " " in text or not text.isprintable():
-        raise ValueError("should be one word, of characters that can be seen")
+        raise ValueError("should be one word of printable characters")
     return text
 
 
@@ -144,5 +144,5 @@ def check_unique_ids(ids: Sequence[str], *, where: str | Path) -> None:
         raise UserError(
             f"duplicate id {repeated[0]!r} ({len(repeated)} ids occur more than once)",
             where=where,
-            hint="give every record an id of its own",
+            hint="give each record a unique id",
         )

@@ -11,7 +11,7 @@ from pieline.core.files import read_json
 from pieline.core.records import validated
 from pieline.core.tables import read_table
 
-_HINT = "export our own tasks as JSON (not JSON-MIN)"
+_HINT = "export the tasks as JSON (not JSON-MIN)"
 
 
 class ReviewedRow(NamedTuple):
@@ -82,7 +82,7 @@ class _Value(BaseModel):
         if self.choices is not None or self.text is None:
             if len(self.choices or []) != 1:
                 chosen = len(self.choices or [])
-                raise UserError(f"{chosen} choices, not 1", where=where, hint="choose one")
+                raise UserError(f"{chosen} choices instead of 1", where=where, hint="choose one")
             return (self.choices or [""])[0]
         return (self.text if isinstance(self.text, str) else "\n".join(self.text)).strip()
 
@@ -117,7 +117,7 @@ def _answers(annotation: _Annotation, controls: Mapping[str, str], where: str) -
     for result in annotation.result:
         if result.from_name not in controls:
             problem = f"unknown control {result.from_name!r}"
-            raise UserError(problem, where=where, hint="use our labelling configuration")
+            raise UserError(problem, where=where, hint="use our labeling configuration")
         field, value = controls[result.from_name], result.value.answer(where)
         if answers.setdefault(field, value) != value:
             problem = f"one annotation has two answers for {field}"

@@ -31,11 +31,11 @@ class Settings(Frozen):
             for part in value.values() if isinstance(value, dict) else [value]:
                 items = part if isinstance(part, list) else [part]
                 if repeated := [item for at, item in enumerate(items) if item in items[:at]]:
-                    raise ValueError(f"{name} names {repeated[0]!r} twice")
+                    raise ValueError(f"{name} lists {repeated[0]!r} twice")
                 texts = [str(item) for item in items if isinstance(item, str | PurePath)]
                 braced = [text for text in texts if "{" in text or "}" in text]
                 if braced and name not in self.MAY_HAVE_BRACES:
-                    raise ValueError(f"{name} has braces: {braced[0]!r}")
+                    raise ValueError(f"{name} contains braces: {braced[0]!r}")
 
 
 def check_settings(named: Iterable[str], own: Collection[str], known: Collection[str]) -> None:
@@ -48,7 +48,7 @@ def check_settings(named: Iterable[str], own: Collection[str], known: Collection
     """
     for name in own:
         if name in known:
-            raise ValueError(f"the study has a setting {name!r} already; give yours another name")
+            raise ValueError(f"setting {name!r} is already defined by the study; rename yours")
     for name in named:
         if name not in {*own, *known}:
             raise ValueError(f"unknown setting {name!r}; {nearest(name, {*own, *known})}")

@@ -51,20 +51,20 @@ def read_table(
                 if more is not None:
                     known = {*columns, *more}
                     wrong += [f"unknown column {name!r}" for name in cells if name not in known]
-                wrong += [f"two columns {name!r}" for name in cells if cells.count(name) > 1]
+                wrong += [f"duplicate column {name!r}" for name in cells if cells.count(name) > 1]
                 if wrong:
                     if len(cells) == 1 and (other := re.search(r"[,;\t]", cells[0])):
                         hint = f"separate the columns by {delimiter!r}, not {other[0]!r}"
                     raise UserError(wrong[0], where=f"{path}:1", hint=hint)
             elif cells:
                 if len(cells) != len(header):
-                    problem = f"{pluralize(len(cells), 'cell')}, not {len(header)}"
+                    problem = f"{pluralize(len(cells), 'cell')} instead of {len(header)}"
                     raise UserError(problem, where=f"{path}:{reader.line_num}", hint=hint)
                 found.append((reader.line_num, dict(zip(header, cells, strict=True))))
     except csv.Error as error:
         raise UserError(
-            f"not a table: {error}", where=f"{path}:{reader.line_num}", hint=hint
+            f"not a valid table: {error}", where=f"{path}:{reader.line_num}", hint=hint
         ) from None
     if header is None:
-        raise UserError("an empty file", where=path, hint=hint)
+        raise UserError("the file is empty", where=path, hint=hint)
     return found

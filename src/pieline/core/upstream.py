@@ -27,7 +27,7 @@ class UpstreamFile(Frozen):
     """A public file: its URL and the digests of the content that the papers used; one is enough."""
 
     url: str | None = Field(
-        pattern=r"^https?://", description="null where only a mirror folder can have it"
+        pattern=r"^https?://", description="null if only a mirror folder can provide it"
     )
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
     git_blob: str | None = Field(
@@ -85,7 +85,7 @@ def load_upstream(path: str | Path) -> dict[str, UpstreamFile]:
     """
     return {
         name: validated(UpstreamFile, fields, where=f"{path}: {name}", hint="correct it")
-        for name, fields in read_mapping(path, hint="see its head").items()
+        for name, fields in read_mapping(path, hint="see the top of the file").items()
     }
 
 
@@ -134,10 +134,12 @@ def download(
     expected, changed = upstream, "the file changed upstream"
     if kept and kept.exists():
         expected = upstream.model_copy(update={"sha256": read_text(kept).strip()})
-        changed += f" since the first download; delete {kept} to take the new one"
-    offline = f"check the network, or put the file into a folder as {name} and set mirror"
+        changed += f" since the first download; delete {kept} to accept the new one"
+    offline = f"check the network, or save the file as {name} in a folder and set mirror to it"
     if upstream.url is None:
-        raise UserError("no public URL is known", where=name, hint="name a mirror that has it")
+        raise UserError(
+            "no public URL is known", where=name, hint="set mirror to a folder that contains it"
+        )
     try:
         with (
             urllib.request.urlopen(upstream.url, timeout=_TIMEOUT_SECONDS) as response,  # noqa: S310

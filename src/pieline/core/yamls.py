@@ -24,7 +24,7 @@ class _StrictLoader(yaml.SafeLoader):
                 break  # rejected by the base class
             if key in seen:
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key!r} occurs twice", key_node.start_mark
+                    None, None, f"duplicate key {key!r}", key_node.start_mark
                 )
             seen.add(key)
         return super().construct_mapping(node, deep=deep)
@@ -32,7 +32,7 @@ class _StrictLoader(yaml.SafeLoader):
     def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:
         if re.search("[\0\ud800-\udfff]", str(node.value)):
             raise yaml.constructor.ConstructorError(
-                None, None, "a NUL or half a surrogate pair", node.start_mark
+                None, None, "contains NUL or an unpaired surrogate", node.start_mark
             )
         return super().construct_scalar(node)
 

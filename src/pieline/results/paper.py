@@ -75,7 +75,7 @@ def compile_pdf(source: str | Path, output: str | Path) -> None:
     program = shutil.which("pdflatex")
     if program is None:
         hint = "install texlive-latex-recommended, or read paper_tables/index.html"
-        raise UserError("no pdflatex on this machine", where=source, hint=hint)
+        raise UserError("pdflatex is not installed", where=source, hint=hint)
     source = Path(source)
     environment = os.environ | {
         "SOURCE_DATE_EPOCH": "0",

@@ -35,12 +35,12 @@ _CLOSE = 1e-9
 class Statement(Frozen):
     """A statement to test: a comparison in each row, or the highest or lowest rows."""
 
-    formula: str = Field(description="A comparison `left > right`; the column that is ordered.")
-    within: float | None = Field(default=None, ge=0, description="How far `==` may lie apart.")
+    formula: str = Field(description="A comparison `left > right`, or the column to rank.")
+    within: float | None = Field(default=None, ge=0, description="Tolerance of `==`.")
     in_rows: str | None = Field(
         default=None,
         pattern=f"^{_SHARE.pattern}$",
-        description="In how many rows the comparison holds, where not in every one.",
+        description="Number of rows in which the comparison must hold; null: all.",
     )
     highest: list[str] | None = Field(default=None, min_length=1)
     lowest: list[str] | None = Field(default=None, min_length=1)
@@ -48,11 +48,11 @@ class Statement(Frozen):
     @model_validator(mode="after")
     def _one_statement(self) -> Self:
         if self.highest and self.lowest:
-            raise ValueError("give either highest or lowest")
+            raise ValueError("set only one of highest and lowest")
         if self._first and (len(self._parts) > 1 or self.within is not None or self.in_rows):
-            raise ValueError("highest and lowest rows are those of a column, not of a comparison")
+            raise ValueError("highest and lowest exclude a comparison, within and in_rows")
         if not self._first and len(self._parts) != 3:
-            raise ValueError("the formula must be one comparison, or give highest or lowest")
+            raise ValueError("the formula must be one comparison, unless highest or lowest is set")
         if self.within is not None and self._parts[1] != "==":
             raise ValueError("within needs a formula with ==")
         return self
@@ -121,7 +121,7 @@ class Claim(Statement):
     numbers: dict[str, Selection] = Field(min_length=1)
     remark: str = ""
     verify: Literal["holds", "fails"] | None = Field(
-        default=None, description="What `make verify` decides; null: it lacks some number."
+        default=None, description="Verdict of `make verify`; null if a number is missing."
     )
 
     @model_validator(mode="before")
@@ -163,7 +163,7 @@ def load_claims(path: str | Path) -> list[Claim]:
             names file and claim.
     """
     claims = []
-    given = validated(list[Any], read_yaml(path), where=path, hint="see the head of the file")
+    given = validated(list[Any], read_yaml(path), where=path, hint="see the top of the file")
     for number, fields in enumerate(given, start=1):
         name = fields.get("id", number) if isinstance(fields, Mapping) else number
         where = f"{path}: claim {name}"
@@ -177,12 +177,12 @@ def load_claims(path: str | Path) -> list[Claim]:
             raise UserError(
                 f"{word} number {min(different)!r}",
                 where=where,
-                hint="name each number once and use it",
+                hint="define and use each number",
             )
         claims.append(claim)
     repeated = [name for name, times in Counter(claim.id for claim in claims).items() if times > 1]
     if repeated:
-        raise UserError(f"id {repeated[0]!r} occurs twice", where=path, hint="rename one")
+        raise UserError(f"duplicate id {repeated[0]!r}", where=path, hint="rename one")
     return claims
 
 

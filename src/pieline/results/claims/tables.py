@@ -32,30 +32,34 @@ class OurTable(Frozen):
     """
 
     files: list[str] = Field(
-        min_length=1, description="Names of the CSVs in paper_tables/, without ending."
+        min_length=1, description="Names of the CSVs in paper_tables/, without extension."
     )
-    rows: dict[str, str] = Field(default={}, description="Its column for a key, where it differs.")
-    metric: str = Field(default="metric", description="Its column with the name of the number.")
-    where: dict[str, str] = Field(default={}, description="Only its rows with these values.")
+    rows: dict[str, str] = Field(
+        default={}, description="Column of the CSV by key, if the names differ."
+    )
+    metric: str = Field(default="metric", description="Column with the name of the metric.")
+    where: dict[str, str] = Field(default={}, description="Use only rows with these values.")
     prefer: dict[str, str] = Field(
-        default={}, description="Its rows with these values count before the others."
+        default={}, description="Rows with these values take precedence."
     )
 
 
 class PrintedTable(Frozen):
     """A file in published/, with the columns that identify a row."""
 
-    paper: str | None = Field(description="None: all three.")
-    number: str = Field(description="As the paper numbers it.")
+    paper: str | None = Field(description="Study name; None for all three papers.")
+    number: str = Field(description="Number in the paper.")
     title: str
     keys: list[str] = Field(min_length=1)
-    kind: Kind | None = Field(default="score", description="Of its numbers; null: not counted.")
+    kind: Kind | None = Field(
+        default="score", description="Kind of its numbers; null if not counted."
+    )
     kinds: dict[str, Kind | None] = Field(
-        default={}, description="Of columns whose kind is not the table's."
+        default={}, description="Kinds of columns that differ from the table's kind."
     )
     ours: OurTable | None = None
     needs: dict[str, list[str]] = Field(
-        default={}, description="By CSV of ours: what its numbers take besides the models."
+        default={}, description="Requirements of numbers besides models, by name of our CSV."
     )
 
 
@@ -89,7 +93,7 @@ class Selection(Frozen):
         if not isinstance(fields, Mapping) or "text" not in fields:
             return fields
         if unknown := fields.keys() - {"text", "measured"}:
-            raise ValueError(f"a number of the running text has no {min(unknown)!r}")
+            raise ValueError(f"unknown field {min(unknown)!r} of a number in the running text")
         text = TypeAdapter(Id).validate_python(fields["text"])
         cell = {"table": TEXT_NUMBERS, "column": "value", "where": {"id": text}}
         return cell | {"measured": fields.get("measured", False)}
@@ -117,7 +121,7 @@ def load_catalogue(path: str | Path) -> dict[str, PrintedTable]:
     """
     return {
         name: validated(PrintedTable, fields, where=f"{path}: {name}", hint="see the other tables")
-        for name, fields in read_mapping(path, hint="see its head").items()
+        for name, fields in read_mapping(path, hint="see the top of the file").items()
     }
 
 
