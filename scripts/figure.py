@@ -7,8 +7,8 @@ from pieline.reporting.figures import save_figure, use_style
 from pieline.reporting.inputs import DisplayInputs
 
 start_log(snakemake.log[0])
-given = DisplayInputs.model_validate_json(snakemake.params.given)
-check_metrics(given.metrics, given.asked)
+inputs = DisplayInputs.model_validate_json(snakemake.params.display_inputs)
+check_metrics(inputs.metrics, inputs.asked)
 use_style(snakemake.input.style)
-figure = import_object(snakemake.params.maker)(given)
-save_figure(figure, pdf=snakemake.output.pdf, png=snakemake.output.png, mark=given.mark)
+figure = import_object(snakemake.params.maker)(inputs)
+save_figure(figure, pdf=snakemake.output.pdf, png=snakemake.output.png, mark=inputs.mark)

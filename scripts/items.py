@@ -8,11 +8,11 @@ from pieline.reporting.items import write_items
 
 start_log(snakemake.log[0])
 record = import_object(snakemake.params.record)
-given = DisplayInputs.model_validate_json(snakemake.params.given)
-check_metrics(given.metrics, given.asked)
+inputs = DisplayInputs.model_validate_json(snakemake.params.display_inputs)
+check_metrics(inputs.metrics, inputs.asked)
 write_items(
     record,
-    record.of(given),
+    record.of(inputs),
     parquet=snakemake.output.parquet,
     csv=snakemake.output.csv,
 )

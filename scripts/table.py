@@ -9,17 +9,17 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.tables import make_table, write_table
 
 start_log(snakemake.log[0])
-given = DisplayInputs.model_validate_json(snakemake.params.given)
-check_metrics(given.metrics, given.asked)
+inputs = DisplayInputs.model_validate_json(snakemake.params.display_inputs)
+check_metrics(inputs.metrics, inputs.asked)
 write_table(
     snakemake.wildcards.table,
-    make_table(snakemake.params.maker, given),
+    make_table(snakemake.params.maker, inputs),
     templates=Path(snakemake.input.templates[0]).parent,
     tex=snakemake.output.tex,
     csv=snakemake.output.csv,
     html=snakemake.output.html,
-    mark=given.mark,
-    archived=given.archived,
+    mark=inputs.mark,
+    archived=inputs.archived,
 )
 made = [snakemake.output.csv, snakemake.output.html, snakemake.output.tex]
-write_evidence(snakemake.output.evidence, files=made, made_from=given.inputs())
+write_evidence(snakemake.output.evidence, files=made, made_from=inputs.inputs())

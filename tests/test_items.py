@@ -349,13 +349,13 @@ def test_default_configuration_declares_the_items_of_every_run() -> None:
         declared = study.items()
         assert declared
         assert import_object(declared.record) is KINDS[name]
-        assert declared.given.notes == (SAMPLE_NOTE,)
+        assert declared.display_inputs.notes == (SAMPLE_NOTE,)
         assert declared.files["parquet"] in study.targets()
         scored = {path for path in study.metrics() if "/seed-" in path}
         scored -= {path for path in scored if re.search("baseline|significance|neutral", path)}
         assert scored
-        assert set(declared.given.metrics) == scored
-        labels = declared.given.labels()
+        assert set(declared.display_inputs.metrics) == scored
+        labels = declared.display_inputs.labels()
         assert all(any(f"/{model}" in path for model in labels) for path in scored)
     both = [
         f"results/items/{name}.{end}" for name in config.studies for end in ("parquet", "csv.gz")

@@ -74,7 +74,7 @@ def test_the_conditions_of_every_study_state_it(
 def test_permutations_decide_only_the_tests_between_modes() -> None:
     def asked(path: str, **settings: int) -> str:
         config = load_config({"idiolink": settings})
-        return load_studies(config, REGISTRY, ROOT)["idiolink"].asked(path)
+        return load_studies(config, REGISTRY, ROOT)["idiolink"].conditions_of(path)
 
     scores = "results/metrics/idiolink/test/sbert/span/seed-0.json"
     tests = "results/metrics/idiolink/test/sbert/significance/seed-0.json"

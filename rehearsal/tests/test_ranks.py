@@ -118,7 +118,7 @@ def measured(
     study: IdiolinkStudy, dataset: IdiolinkDataset, name: str, folder: Path, *, top_k: int = TOP_K
 ) -> list[dict[str, str]]:
     """The lines of a table all of whose metric files come from printed runs."""
-    given = next(table.given for table in study.tables() if table.name == name)
+    given = next(table.display_inputs for table in study.tables() if table.name == name)
     # Both losses have the same numbers, and one is shown here.
     files = [each for each in given.metrics if "+released/" not in each]
     made = [measure(study, dataset, each, top_k=top_k, folder=folder) for each in files]
@@ -147,7 +147,7 @@ def test_what_is_known_of_the_released_ablation_comes_back(
     study: IdiolinkStudy, dataset: IdiolinkDataset, tmp_path: Path
 ) -> None:
     name = "idiolink_ablation"
-    given = next(table.given for table in study.tables() if table.name == name)
+    given = next(table.display_inputs for table in study.tables() if table.name == name)
     files = [each for each in given.metrics if f"/{BM25}/" in each]
     made = [measure(study, dataset, each, top_k=TOP_K, folder=tmp_path) for each in files]
     models = tuple(model for model in given.models if model.name == BM25)

@@ -83,7 +83,7 @@ def _export_runs(options: argparse.Namespace) -> None:
     from pieline.archives.export import export_runs
     from pieline.results.run_report import code_state
 
-    def wanted(metrics: str) -> bool:
+    def is_selected(metrics: str) -> bool:
         study, *_, model, setting, seed = Path(metrics).with_suffix("").parts[2:]
         values = {
             "study": study,
@@ -95,7 +95,9 @@ def _export_runs(options: argparse.Namespace) -> None:
         return all(not names or values[name] in names for name, names in chosen.items())
 
     code = code_state(Path(__file__).parents[2]).commit
-    manifest = export_runs(options.archive, wanted=wanted, code=code, hardware=options.hardware)
+    manifest = export_runs(
+        options.archive, is_selected=is_selected, code=code, hardware=options.hardware
+    )
     size = options.archive.stat().st_size / 1e6
     print(f"{options.archive}: {pluralize(len(manifest.runs), 'run')}, {size:.1f} MB")
 
@@ -127,20 +129,20 @@ def _recompute(options: argparse.Namespace) -> None:
     root = Path(os.path.relpath(Path(__file__).parents[2]))
     settings = _settings(root, options.configfile) | {"archives": []}
     config = load_config(layered(settings, root / "config" / "sample.yaml"))
-    every = load_studies(config, load_registry(root / "models.yaml"), root)
-    studies = [every[name] for name in config.studies]
-    differing = 0
+    all_studies = load_studies(config, load_registry(root / "models.yaml"), root)
+    studies = [all_studies[name] for name in config.studies]
+    differences = 0
     with verified(options.archive) as (archive, folder):
         for run in archive.manifest.runs:
             same, line = recompute(run, folder, studies, sample=options.sample)
-            differing += not same
+            differences += not same
             print(f"{run.metrics.removeprefix('results/metrics/')}: {line}", flush=True)
         for path, same in compare_meanings(archive).items():
-            differing += not same
+            differences += not same
             print(f"{path.removeprefix('results/')}: {'identical' if same else 'DIFFERENT'}")
-    if differing:
+    if differences:
         raise UserError(
-            pluralize(differing, "difference"),
+            pluralize(differences, "difference"),
             where=options.archive,
             hint="see the lines above",
         )
@@ -191,8 +193,8 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         added.set_defaults(run=run)
         return added
 
-    def folder(of: argparse.ArgumentParser) -> None:
-        of.add_argument(
+    def folder(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
             "folder",
             nargs="?",
             type=Path,
@@ -277,9 +279,9 @@ def _answered(answer: "Answer", entry: "LLMEntry") -> str:
     """Format an answer with its token counts and cost."""
     from pieline.llm.costs import usd_of
 
-    said = {"thoughts": answer.reasoning, "refusal": answer.refusal, "answer": answer.text}
-    said["calls"] = ", ".join(f"{call.name} {call.arguments}" for call in answer.tool_calls or ())
-    lines = [f"{name}: {text}" for name, text in said.items() if text or name == "answer"]
+    parts = {"thoughts": answer.reasoning, "refusal": answer.refusal, "answer": answer.text}
+    parts["calls"] = ", ".join(f"{call.name} {call.arguments}" for call in answer.tool_calls or ())
+    lines = [f"{name}: {text}" for name, text in parts.items() if text or name == "answer"]
     counts = {
         "in": answer.input_tokens,
         "read from the cache": answer.cached_tokens,
@@ -305,11 +307,12 @@ def _list(options: argparse.Namespace) -> None:
     from pieline.llm.archive import recording_files, summarise
 
     for path in recording_files(options.folder):
-        found = summarise(path)
-        hand_written = f" ({found.hand_written} hand-written)" if found.hand_written else ""
+        summary = summarise(path)
+        models = ", ".join(summary.models)
+        hand_written = f" ({summary.hand_written} hand-written)" if summary.hand_written else ""
         print(
-            f"{path}: {pluralize(found.answers, 'answer')}{hand_written},"
-            f" {found.input_tokens} tokens in, {found.output_tokens} out; {', '.join(found.models)}"
+            f"{path}: {pluralize(summary.answers, 'answer')}{hand_written},"
+            f" {summary.input_tokens} tokens in, {summary.output_tokens} out; {models}"
         )
 
 
@@ -331,7 +334,7 @@ def _verify(options: argparse.Namespace) -> None:
 def _merge(options: argparse.Namespace) -> None:
     from pieline.llm.archive import merge
 
-    _tell(merge(options.target, options.sources))
+    _print_merged(merge(options.target, options.sources))
 
 
 def _export(options: argparse.Namespace) -> None:
@@ -346,11 +349,11 @@ def _import(options: argparse.Namespace) -> None:
     from pieline.llm.archive import import_archive
 
     most_bytes = int(options.max_size * GIB)
-    _tell(import_archive(options.archive, options.folder, most_bytes=most_bytes))
+    _print_merged(import_archive(options.archive, options.folder, most_bytes=most_bytes))
 
 
-def _tell(done: "Mapping[str, Merged]") -> None:
-    for name, merged in done.items():
+def _print_merged(by_file: "Mapping[str, Merged]") -> None:
+    for name, merged in by_file.items():
         conflicts = len(merged.conflicts)
         kept = f"; {pluralize(conflicts, 'different answer')} kept" if conflicts else ""
         print(f"{name}: {pluralize(merged.added, 'answer')} added{kept}")

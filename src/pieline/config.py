@@ -28,16 +28,16 @@ def study_classes() -> dict[str, type[Study[Any]]]:
 
     A study is a package in `pieline.studies` whose module `study` defines one subclass of `Study`.
     """
-    found = {}
+    classes = {}
     for package in sorted(pkgutil.iter_modules(studies.__path__), key=lambda item: item.name):
         if not package.ispkg:
             continue
         module = importlib.import_module(f"{studies.__name__}.{package.name}.study")
         for item in vars(module).values():
-            own = isinstance(item, type) and item.__module__ == module.__name__
-            if own and issubclass(item, Study):
-                found[item.name] = item
-    return found
+            is_own = isinstance(item, type) and item.__module__ == module.__name__
+            if is_own and issubclass(item, Study):
+                classes[item.name] = item
+    return classes
 
 
 class PageSettings(Settings):
@@ -94,8 +94,8 @@ class Config(Settings):
 
     def section(self, study: str) -> Settings:
         """Return the settings of a study."""
-        found: Settings = getattr(self, study)
-        return found
+        settings: Settings = getattr(self, study)
+        return settings
 
 
 @cache
@@ -160,8 +160,8 @@ def name_source(error: UserError, sources: dict[str, Mapping[str, Any]]) -> User
         error: Error raised by `load_config` or `load_studies`.
         sources: Settings by file; later files take precedence.
     """
-    found = re.match(r"config\.yaml: (?:unknown key ')?([\w.-]+)", str(error))
-    keys = found[1].split(".") if found else []
+    match = re.match(r"config\.yaml: (?:unknown key ')?([\w.-]+)", str(error))
+    keys = match[1].split(".") if match else []
     for length in range(len(keys), 0, -1):
         for name in reversed(sources):
             if _has(sources[name], keys[:length]):
@@ -240,13 +240,13 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
         config.own_data,
         load_archives(config.archives, root),
     )
-    found = {
+    loaded = {
         name: study(config.section(name), run, chosen=name in config.studies)
         for name, study in study_classes().items()
     }
     for name in config.studies:
-        found[name].check_own_data()
-    return found
+        loaded[name].check_own_data()
+    return loaded
 
 
 def _keys_at(location: tuple[int | str, ...]) -> list[str]:

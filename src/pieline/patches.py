@@ -49,10 +49,10 @@ def parse_gguf_once() -> Iterator[None]:
     from pieline.models.weights import read_gguf
 
     library: Any = gguf
-    kept = library.GGUFReader, library.get_tensor_name_map
+    original = library.GGUFReader, library.get_tensor_name_map
     if are_wanted():
-        library.GGUFReader, library.get_tensor_name_map = cache(read_gguf), cache(kept[1])
+        library.GGUFReader, library.get_tensor_name_map = cache(read_gguf), cache(original[1])
     try:
         yield
     finally:
-        library.GGUFReader, library.get_tensor_name_map = kept
+        library.GGUFReader, library.get_tensor_name_map = original

@@ -83,7 +83,7 @@ def planned_entries(text: str, models: Path, root: Path) -> dict[str, AnyEntry]:
         name: registry[name]
         for study in studies
         for name in study.models()
-        if name not in {*getattr(study.settings, "leave_out", ()), *study.taken_models()}
+        if name not in {*getattr(study.settings, "leave_out", ()), *study.archived_models()}
     }
 
 

@@ -80,13 +80,13 @@ def dry_run(config: str, root: Path) -> str:
         write_json(file, json.loads(config) | {"rehearsal": None})
         command = [sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile")]
         command += ["--configfile", str(file), "--directory", ".", "--dry-run", "all"]
-        done = subprocess.run(
+        result = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
         )
-    if done.returncode:
-        lines = [line for line in done.stdout.splitlines() if not line.startswith("left out of ")]
+    if result.returncode:
+        lines = [line for line in result.stdout.splitlines() if not line.startswith("left out of ")]
         raise UserError(f"dry run failed: {lines[-1] if lines else ''}", where=root / "Snakefile")
-    return done.stdout
+    return result.stdout
 
 
 def read_plan(text: str) -> list[PlannedJob]:
@@ -136,23 +136,23 @@ def resources(
     by_model: defaultdict[str, list[PlannedJob]] = defaultdict(list)
     for job in plan:
         by_model[job.model].append(job)
-    asked: defaultdict[str, list[TaskEstimate]] = defaultdict(list)
+    estimates_of: defaultdict[str, list[TaskEstimate]] = defaultdict(list)
     for item in questions:
-        asked[item.model].append(item)
-    others = by_model.pop("", [])
+        estimates_of[item.model].append(item)
+    without_model = by_model.pop("", [])
     unknown = remade(plan)
-    found = [
-        _of_model(model, jobs, registry[model], asked[model], epochs, unknown=unknown)
+    rows = [
+        _of_model(model, jobs, registry[model], estimates_of[model], epochs, unknown=unknown)
         for model, jobs in sorted(by_model.items())
     ]
-    return [*found, ModelResources("", len(others))]
+    return [*rows, ModelResources("", len(without_model))]
 
 
 def _of_model(
     model: str,
     jobs: Sequence[PlannedJob],
     entry: AnyEntry,
-    asked: Iterable[TaskEstimate],
+    estimates: Iterable[TaskEstimate],
     epochs: Mapping[str, int],
     *,
     unknown: Collection[str],
@@ -160,10 +160,10 @@ def _of_model(
     weights, seconds, disk = on_hub(entry), 0.0, 0
     download = estimated_bytes(entry) if weights and not weights.cached() else 0
     if serving := [job for job in jobs if job.rule == "serve" and job.gpus]:
-        if any(each.unknown for each in asked):
+        if any(each.unknown for each in estimates):
             return ModelResources(model, len(jobs), None, download, None)
         read, written = (
-            sum(getattr(each.estimate, name) for each in asked)
+            sum(getattr(each.estimate, name) for each in estimates)
             for name in ("input_tokens", "likely_output_tokens")
         )
         seconds += serving[0].gpus * gpu_seconds(entry, len(serving), read, written=written)
@@ -176,8 +176,8 @@ def _of_model(
             texts, tokens = (sum(each) for each in zip(*sizes, strict=True))
             if job.rule == "rerank":
                 # One pair of texts per document that the first stage keeps, in one query mode.
-                (documents, of_documents), (asked_for, of_queries) = sizes
-                pairs = of_queries + asked_for * of_documents / documents
+                (documents, of_documents), (queries, of_queries) = sizes
+                pairs = of_queries + queries * of_documents / documents
                 tokens = _RERANKED * pairs / len(QUERY_MODES)
             passes = epochs.get(job.rule, 0)
             seconds += gpu_seconds(entry, 1, tokens * (not passes), tokens * passes)

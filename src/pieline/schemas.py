@@ -17,8 +17,8 @@ from pieline.models.registry import registry_schema
 
 def schemas() -> dict[str, str]:
     """Return the text of each schema by file name, with one definition per line."""
-    made = {"config.schema.json": config_schema(), "models.schema.json": registry_schema()}
-    return {name: _lines(schema) for name, schema in made.items()}
+    by_name = {"config.schema.json": config_schema(), "models.schema.json": registry_schema()}
+    return {name: _lines(schema) for name, schema in by_name.items()}
 
 
 def _lines(schema: Mapping[str, Any]) -> str:

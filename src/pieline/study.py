@@ -18,7 +18,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 from pydantic import Field
 
 from pieline.archives.manifest import METRICS, PREDICTIONS, Archive, below_project
-from pieline.archives.matching import Offer, Taking, offer
+from pieline.archives.matching import Extraction, Offer, offer
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError, nearest, pluralize
 from pieline.core.evidence import evidence_of
@@ -56,8 +56,8 @@ EXTERNAL = "external"
 def match_path(pattern: str, path: str) -> dict[str, str] | None:
     """Return the wildcards for which a pattern yields a path, or None."""
     regex = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(pattern))
-    found = re.fullmatch(regex, path)
-    return found and found.groupdict()
+    match = re.fullmatch(regex, path)
+    return match and match.groupdict()
 
 
 def alternatives(names: Iterable[str]) -> str:
@@ -75,7 +75,7 @@ def _model_of(metrics: str) -> str:
     return Path(metrics).parts[-3].partition("+")[0]
 
 
-def own_name(folder: str) -> str:
+def own_data_name(folder: str) -> str:
     """Return the name of the user's own data, which is the name of their folder."""
     return Path(folder).resolve().name
 
@@ -112,7 +112,7 @@ class Run:
     @property
     def own_label(self) -> str:
         """Label of the user's own data; empty for other data."""
-        return f"own data: {own_name(self.own_data)}" if self.own_data else ""
+        return f"own data: {own_data_name(self.own_data)}" if self.own_data else ""
 
     @property
     def upstream(self) -> str:
@@ -159,7 +159,7 @@ class Run:
         """
         return self.here(str(self.llm.recordings_folder), *parts)
 
-    def can_be_had(self, name: str) -> bool:
+    def is_available(self, name: str) -> bool:
         """Return whether a raw file is available: in the folder if one is set, else by URL.
 
         Files that are not on the list count as available.
@@ -261,8 +261,8 @@ class Run:
         path = Path(recordings)
         if path.exists() and path.stat().st_size:
             return ""
-        found = next(obstacles(self.language_model(model), self.llm), None)
-        return f"nothing is recorded, and {found.what}" if found else ""
+        obstacle = next(obstacles(self.language_model(model), self.llm), None)
+        return f"nothing is recorded, and {obstacle.what}" if obstacle else ""
 
     def unpacked_weights(self, model: str) -> list[str]:
         """Return the folder of a model's unpacked weights, if they come as GGUF or pickle."""
@@ -281,20 +281,22 @@ class Run:
         files = {file for place in places for file in (place, *place.rglob("*"))}
         return sorted(str(file) for file in files if file.is_file())
 
-    def described(
+    def describe_models(
         self, names: Iterable[str], marks: Mapping[str, str] = {}
     ) -> tuple[ModelDescription, ...]:
         """Return descriptions of models for tables; `marks` are appended to their labels."""
         fields = set(ModelDescription.model_fields) - {"name"}
-        said = {name: self.registry[name].model_dump(include=fields) for name in names}
-        for name, of_model in said.items():
+        fields_of = {name: self.registry[name].model_dump(include=fields) for name in names}
+        for name, of_model in fields_of.items():
             entry = self.registry[name]
             external = isinstance(entry, PredictionsEntry)
             if isinstance(entry, RerankerEntry):
                 of_model["label"] += f" (over {self.registry[entry.first_stage].label})"
             if mark := EXTERNAL if external else marks.get(name):
                 of_model["label"] += f" ({mark})"
-        return tuple(ModelDescription(name=name, **of_model) for name, of_model in said.items())
+        return tuple(
+            ModelDescription(name=name, **of_model) for name, of_model in fields_of.items()
+        )
 
 
 @dataclass(frozen=True)
@@ -307,7 +309,7 @@ class Display:
         caption: One sentence for the results page and the report.
         maker: `module:function` that converts `DisplayInputs` to a `TableContent` or a matplotlib
             figure. Imported on use, so that reading a declaration does not load plotting libraries.
-        given: Inputs; not part of the JSON (see `pieline.results.displays`).
+        display_inputs: Inputs; not part of the JSON (see `pieline.results.displays`).
     """
 
     kind: ClassVar[Literal["table", "figure"]]
@@ -317,7 +319,9 @@ class Display:
     place: str
     caption: str
     maker: str
-    given: Annotated[DisplayInputs, Field(exclude=True)] = field(default_factory=DisplayInputs)
+    display_inputs: Annotated[DisplayInputs, Field(exclude=True)] = field(
+        default_factory=DisplayInputs
+    )
 
     @property
     def title(self) -> str:
@@ -354,13 +358,13 @@ class Items:
         study: Study name, which determines the file names.
         record: `module:class` of a row, a subclass of `pieline.reporting.items.Item` that creates
             all rows.
-        given: Metric files that use the rows, and further inputs.
+        display_inputs: Metric files that use the rows, and further inputs.
         behind: Other files to read.
     """
 
     study: str
     record: str
-    given: DisplayInputs
+    display_inputs: DisplayInputs
     behind: tuple[str, ...]
 
     @property
@@ -470,7 +474,7 @@ class Study(ABC, Generic[S]):
             return
         raw = self.raw_files()
         names = [raw_name(path) for path in raw if path.startswith("results/raw/")]
-        if absent := [name for name in names if not self.run.can_be_had(name)]:
+        if absent := [name for name in names if not self.run.is_available(name)]:
             corpora = sorted({name.partition("/")[0].removesuffix("-jam") for name in absent})
             raise UserError(
                 f"missing {' and '.join(absent)}, required by this configuration of {self.name}",
@@ -482,7 +486,7 @@ class Study(ABC, Generic[S]):
         """Return by pattern of metric files a function from wildcards to conditions (JSON)."""
         return {}
 
-    def asked(self, path: str) -> str:
+    def conditions_of(self, path: str) -> str:
         """Return the configured conditions of a metric file; empty for other files."""
         for pattern, conditions in self.metric_conditions().items():
             if (wildcards := match_path(pattern, path)) is not None:
@@ -493,11 +497,11 @@ class Study(ABC, Generic[S]):
         """Return the metric files of all configured runs, including those left out."""
         return []
 
-    def read_for(self, metrics: str) -> Mapping[str, bool]:
+    def file_usage(self, metrics: str) -> Mapping[str, bool]:
         """Return whether a run depends on each of these files, where its conditions do not tell."""
         return {}
 
-    def made_together(self, metrics: str) -> list[str]:
+    def runs_of_same_job(self, metrics: str) -> list[str]:
         """Return the metric files of all runs made by the same job, including this one."""
         return [metrics]
 
@@ -505,57 +509,57 @@ class Study(ABC, Generic[S]):
         """Return the best match in the archives for the run of a metric file."""
         if not self.run.archives:
             return None
-        read = {below_project(name): is_read for name, is_read in self.read_for(metrics).items()}
-        asked = self.asked(metrics)
-        return offer(metrics, asked, self.run.archives, self.run.digest, read)
+        read = {below_project(name): is_read for name, is_read in self.file_usage(metrics).items()}
+        conditions = self.conditions_of(metrics)
+        return offer(metrics, conditions, self.run.archives, self.run.digest, read)
 
     @cached_property
     def offers(self) -> dict[str, Offer]:
         """Best matches in the archives for the configured runs, by metric file."""
-        return {path: found for path in self.run_metrics() if (found := self.offer_of(path))}
+        return {path: best for path in self.run_metrics() if (best := self.offer_of(path))}
 
     @cached_property
     def archived(self) -> dict[str, Offer]:
         """Offers used in this run: they match the configuration, as do all runs of the same job."""
-        equal = {path: found for path, found in self.offers.items() if not found.differences}
+        equal = {path: match for path, match in self.offers.items() if not match.differences}
         return {
-            path: found
-            for path, found in equal.items()
-            if equal.keys() >= {*self.made_together(path)}
+            path: match
+            for path, match in equal.items()
+            if equal.keys() >= {*self.runs_of_same_job(path)}
         }
 
-    def takings(self) -> list[Taking]:
+    def extractions(self) -> list[Extraction]:
         """Return what jobs extract from archives, with one job per model and archive."""
         groups: dict[tuple[str, str], list[Offer]] = {}
-        for path, found in self.archived.items():
-            groups.setdefault((Path(path).parts[-3], found.archive.name), []).append(found)
+        for path, match in self.archived.items():
+            groups.setdefault((Path(path).parts[-3], match.archive.name), []).append(match)
         # Several archives may contain a file; it is taken once, with its own run.
         owner = {evidence_of(path): path for path in self.run_metrics()}
         rules: Counter[str] = Counter()
-        takings = []
+        extractions = []
         for (model, archive), offers in groups.items():
             files: dict[str, str] = {}
-            for found in offers:
-                for name in found.run.files:
+            for match in offers:
+                for name in match.run.files:
                     of = name if name.endswith(".evidence.json") else evidence_of(name)
                     key = of.replace(PREDICTIONS, METRICS, 1)
-                    if owner.setdefault(key, found.run.metrics) == found.run.metrics:
-                        files[name] = found.archive.manifest.files[name]
+                    if owner.setdefault(key, match.run.metrics) == match.run.metrics:
+                        files[name] = match.archive.manifest.files[name]
             rule = re.sub(r"\W", "_", f"take_{self.name}_{model}_from_{archive}")
             rules[rule] += 1
-            takings.append(
-                Taking(
+            extractions.append(
+                Extraction(
                     rule=f"{rule}_{rules[rule]}" if rules[rule] > 1 else rule,
                     archive=offers[0].archive.path,
                     files=files,
                     recordings={
-                        found.run.recordings: self._recordings_of(found.run.predictions)
-                        for found in offers
-                        if found.run.recordings
+                        match.run.recordings: self._recordings_of(match.run.predictions)
+                        for match in offers
+                        if match.run.recordings
                     },
                 )
             )
-        return takings
+        return extractions
 
     def _recordings_of(self, predictions: str) -> str:
         """Return the recordings file that predictions are read from."""
@@ -567,26 +571,26 @@ class Study(ABC, Generic[S]):
 
     def archive_notes(self) -> list[str]:
         """Return one line per archive that is used, and per reason why runs are not taken."""
-        taken = Counter(found.archive.name for found in self.archived.values())
+        counts = Counter(match.archive.name for match in self.archived.values())
         lines = [
             f"taken from archive {name}: {pluralize(count, 'run')} of {self.name}"
-            for name, count in taken.items()
+            for name, count in counts.items()
         ]
         reasons: dict[str, list[str]] = {}
-        for path, found in self.offers.items():
+        for path, match in self.offers.items():
             if path not in self.archived:
                 reason = (
-                    found.differences[0]
-                    if found.differences
+                    match.differences[0]
+                    if match.differences
                     else "its job also makes runs that differ"
                 )
-                reasons.setdefault(f"{found.archive.name} ({reason})", []).append(path)
+                reasons.setdefault(f"{match.archive.name} ({reason})", []).append(path)
         return lines + [
             f"not taken from archive {reason}: {pluralize(len(paths), 'run')}, such as {paths[0]}"
             for reason, paths in reasons.items()
         ]
 
-    def taken_models(self) -> set[str]:
+    def archived_models(self) -> set[str]:
         """Return the models whose runs all come from archives, so their weights are not needed."""
         made = {_model_of(path) for path in self.run_metrics() if path not in self.archived}
         return {_model_of(path) for path in self.archived} - made
@@ -594,19 +598,19 @@ class Study(ABC, Generic[S]):
     def marks(self) -> dict[str, str]:
         """Return label marks for the models that have runs from an archive."""
         runs = Counter(map(_model_of, self.run_metrics()))
-        taken: dict[str, list[Offer]] = {}
-        for path, found in self.archived.items():
-            taken.setdefault(_model_of(path), []).append(found)
+        offers_of: dict[str, list[Offer]] = {}
+        for path, match in self.archived.items():
+            offers_of.setdefault(_model_of(path), []).append(match)
         return {
             model: ("" if len(offers) == runs[model] else "partly ")
             + "from archive "
-            + ", ".join(sorted({found.archive.name for found in offers}))
-            for model, offers in taken.items()
+            + ", ".join(sorted({match.archive.name for match in offers}))
+            for model, offers in offers_of.items()
         }
 
-    def described(self, names: Iterable[str]) -> tuple[ModelDescription, ...]:
+    def describe_models(self, names: Iterable[str]) -> tuple[ModelDescription, ...]:
         """Return descriptions of models for tables, with archive marks."""
-        return self.run.described(names, self.marks())
+        return self.run.describe_models(names, self.marks())
 
     def items(self) -> Items | None:
         """Return the specification of the items, if the study exports them."""
@@ -636,7 +640,9 @@ class Study(ABC, Generic[S]):
 
     def metrics(self) -> list[str]:
         """Return the metric files behind the tables, without duplicates."""
-        return list(dict.fromkeys(name for table in self.tables() for name in table.given.metrics))
+        return list(
+            dict.fromkeys(name for table in self.tables() for name in table.display_inputs.metrics)
+        )
 
     def tasks(self) -> list[Task]:
         """Return all language model tasks."""
@@ -656,24 +662,26 @@ class Study(ABC, Generic[S]):
         """Return why configured runs are not made, by run (see `DisplayInputs.not_run`)."""
         return {}
 
-    def given(self, metrics: Iterable[str], models: Iterable[str], *kinds: str) -> DisplayInputs:
+    def display_inputs(
+        self, metrics: Iterable[str], models: Iterable[str], *kinds: str
+    ) -> DisplayInputs:
         """Return the inputs of a table or figure of some models.
 
         The paper's other models of these kinds are listed with the reason why they were not run.
         """
         shown = list(models)
         # Several entries may represent one model of the paper: its API and its weights.
-        told = {None, *(self.run.registry[name].published_as for name in shown)}
+        names = {None, *(self.run.registry[name].published_as for name in shown)}
         absent = []
         for name in self.run.names(*kinds):
             printed = self.run.registry[name].published_as
-            if printed not in told:
+            if printed not in names:
                 absent.append(name)
-                told.add(printed)
+                names.add(printed)
         return DisplayInputs(
             metrics=tuple(metrics),
-            models=self.described(shown),
-            absent=self.run.described(absent),
+            models=self.describe_models(shown),
+            absent=self.run.describe_models(absent),
             not_run=dict.fromkeys(absent, NOT_CONFIGURED) | self.left_out(),
         )
 
@@ -687,21 +695,21 @@ class Study(ABC, Generic[S]):
         return Items(
             study=self.name,
             record=f"{type(self).__module__.rpartition('.')[0]}.items:{self.name.title()}Item",
-            given=DisplayInputs(
+            display_inputs=DisplayInputs(
                 metrics=tuple(metrics),
                 files=files,
-                models=self.described(models),
+                models=self.describe_models(models),
                 notes=(SAMPLE_NOTE,) if self.run.is_sample else (),
             ),
             behind=tuple(dict.fromkeys(behind)),
         )
 
-    def taken(self, model: str) -> list[PredictionFile]:
+    def prediction_files(self, model: str) -> list[PredictionFile]:
         """Return the external predictions of a model for this study."""
         entry = self.run.entry(model)
         return entry.of(self.name) if isinstance(entry, PredictionsEntry) else []
 
-    def taken_run(
+    def prediction_file(
         self, model: str, setting: str, seed: str, language: str | None = None
     ) -> PredictionFile:
         """Return the external predictions of one run.
@@ -709,20 +717,24 @@ class Study(ABC, Generic[S]):
         Raises:
             UserError: There are none.
         """
-        for one in self.taken(model):
+        for one in self.prediction_files(model):
             if (one.setting, one.seed, one.language) == (setting, int(seed), language):
                 return one
         raise UserError(f"no predictions for setting {setting!r}, seed {seed}", where=model)
 
-    def taken_settings(self) -> set[str]:
+    def external_settings(self) -> set[str]:
         """Return the settings of all external predictions for this study."""
-        return {one.setting for name in self.run.names("predictions") for one in self.taken(name)}
+        return {
+            one.setting
+            for name in self.run.names("predictions")
+            for one in self.prediction_files(name)
+        }
 
-    def of_data(self, conditions: Conditions) -> Conditions:
+    def mark_own_data(self, conditions: Conditions) -> Conditions:
         """Return conditions that list the user's own data as a deviation, if it is used."""
         if not self.run.own_data:
             return conditions
-        return conditions.of_own_data(self.run.own_label, self.paper)
+        return conditions.with_own_data(self.run.own_label, self.paper)
 
     def prompt_digests(self, *files: str) -> dict[str, str]:
         """Return the digests of prompt files by file name."""
@@ -737,17 +749,17 @@ class Study(ABC, Generic[S]):
             if digest != printed.get(f"{self.name}/{name}")
         ]
 
-    def elsewhere(self, **settings: Any) -> Conditions:
+    def external_conditions(self, **settings: Any) -> Conditions:
         """Return the conditions of external predictions, whose weights are unknown."""
         return Conditions(settings=settings, deviations=(f"{EXTERNAL} predictions",))
 
-    def check_taken(self, names: Iterable[str], *, where: str) -> None:
+    def check_external(self, names: Iterable[str], *, where: str) -> None:
         """Raise a `UserError` for external predictions that are missing or occur twice."""
         seen: list[str] = []
         for name in names:
             if self.run.entry(name).kind != "predictions":
                 continue
-            if not (files := self.taken(name)):
+            if not (files := self.prediction_files(name)):
                 raise UserError(
                     f"{name!r} has no predictions for {self.name}",
                     where=where,

@@ -96,8 +96,8 @@ class TextStudy(Study[T]):
 
     def files(self, pattern: str) -> tuple[str, ...]:
         """Return one file per model that can be queried."""
-        asked = [model for model in self.settings.models if not self._why_not(model)]
-        return tuple(pattern.format(model=model) for model in asked)
+        available = [model for model in self.settings.models if not self._why_not(model)]
+        return tuple(pattern.format(model=model) for model in available)
 
     def metric_conditions(self) -> dict[str, Callable[..., str]]:
         """Return the function that computes the conditions of each pattern of metric files."""
@@ -111,10 +111,10 @@ class TextStudy(Study[T]):
         return Conditions(
             settings={**self.settings.model_dump(exclude={"models"}), "files": files},
             weights=json.loads(self.run.language_model(model).execution_spec()),
-            deviations=(*changed, *deviations(self.settings, besides={"models"})),
+            deviations=(*changed, *deviations(self.settings, ignored={"models"})),
         ).canonical()
 
     def shown(self) -> DisplayInputs:
         """Return the inputs of tables, figures and items."""
-        given = self.given(self.files(self.scores), self.settings.models, "llm")
-        return given.with_files(published=self.run.here(self.published))
+        inputs = self.display_inputs(self.files(self.scores), self.settings.models, "llm")
+        return inputs.with_files(published=self.run.here(self.published))

@@ -14,7 +14,7 @@ import pytest
 from pieline.archives.export import export_runs
 from pieline.archives.manifest import MANIFEST, Archive, ArchivedRun, Manifest, read_archive
 from pieline.archives.matching import RemoteArchive, load_archives, offer
-from pieline.audit.archives import check_released, defects, take, verified
+from pieline.audit.archives import check_released, defects, extract_members, verified
 from pieline.audit.recompute import compare_meanings, recompute
 from pieline.cli import command
 from pieline.config import layered, load_config, load_studies
@@ -165,7 +165,7 @@ def test_predictions_and_answers_are_put_back(
         for run in archive.manifest.runs:
             files = {name: archive.manifest.files[name] for name in run.files}
             recordings = {run.recordings: "recordings/mine.jsonl"} if run.recordings else {}
-            take(archive, place, files, recordings)
+            extract_members(archive, place, files, recordings)
     assert {path: Path(path).read_bytes() for path in was} == was
     assert read_answers("recordings/mine.jsonl")[QUESTION.key].text == "Yes."
     check_evidence([evidence_of(RUN), evidence_of(PREDICTIONS)])
@@ -208,10 +208,10 @@ def test_other_answers_to_the_same_question_are_refused(folder: Path) -> None:
         more = Question("provider/talker", (Message("user", "And now?"),), {}, 0)
         record(place / member, [(more, Answer(key=more.key, text="Yes."))])
         with pytest.raises(UserError, match="has other answers to 1 question"):
-            take(archive, place, {}, {member: "recordings/other.jsonl"})
+            extract_members(archive, place, {}, {member: "recordings/other.jsonl"})
         assert [*read_answers("recordings/other.jsonl")] == [QUESTION.key]
         with pytest.raises(UserError, match="was changed during the run"):
-            take(archive, place, {"results/predictions/x.jsonl": "0"}, {})
+            extract_members(archive, place, {"results/predictions/x.jsonl": "0"}, {})
 
 
 def test_random_alterations_are_refused(folder: Path, tmp_path: Path) -> None:
@@ -420,7 +420,7 @@ def idiolink(archives: tuple[Archive, ...], **section: Any) -> Study[Any]:
 def test_each_file_is_taken_once_from_two_archives(folder: Path) -> None:
     none = {"finetuning": {"models": []}}
     paths = (RANKED, RANKED.replace("/sentence/", "/span/"))
-    asked = Conditions.model_validate_json(idiolink((), **none).asked(RANKED))
+    asked = Conditions.model_validate_json(idiolink((), **none).conditions_of(RANKED))
     files = [path.replace("metrics", "predictions").replace("json", "run.gz") for path in paths]
     archives = []
     for number, path in enumerate(paths):
@@ -429,18 +429,21 @@ def test_each_file_is_taken_once_from_two_archives(folder: Path) -> None:
         run = ArchivedRun(metrics=path, conditions=asked, raw={}, files=its)
         manifest = Manifest(code=None, machine="", runs=(run,), files=dict.fromkeys(its, "0"))
         archives.append(Archive(f"{number}/a{'-_'[number]}1.tar.zst", manifest))
-    takings = idiolink(tuple(archives), **none).takings()
-    assert [sorted(taking.files) for taking in takings] == [[files[0], TUNING], [files[1]]]
-    assert len({taking.rule for taking in takings}) == 2
-    assert idiolink(tuple(archives), **none).taken_models() == {"bm25"}
+    extractions = idiolink(tuple(archives), **none).extractions()
+    assert [sorted(extraction.files) for extraction in extractions] == [
+        [files[0], TUNING],
+        [files[1]],
+    ]
+    assert len({extraction.rule for extraction in extractions}) == 2
+    assert idiolink(tuple(archives), **none).archived_models() == {"bm25"}
     left = idiolink(tuple(archives), **none, models=["bm25", "sbert"], leave_out={"sbert": "slow"})
     assert {*left.archived} == {*paths}
     per_index = none | {"compositions": ["full", "lit_idiom"]}
     ablation = tuple(renamed(archive, "/test/", "/test-lit_idiom/") for archive in archives)
     assert len(idiolink(ablation, **per_index, bm25={"tuning": "sentence"}).archived) == 2
-    assert idiolink(ablation, **per_index).takings() == []
+    assert idiolink(ablation, **per_index).extractions() == []
     constructed = none | {"dataset": "constructed", "construction": {"enabled": True}}
-    assert idiolink(tuple(archives), **constructed).takings() == []
+    assert idiolink(tuple(archives), **constructed).extractions() == []
 
 
 def renamed(archive: Archive, old: str, new: str) -> Archive:

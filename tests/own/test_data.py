@@ -94,7 +94,7 @@ def check_marks(run: RunReport) -> list[str]:
             assert stated["settings"]["data"] == "own data: corpus"
             assert stated["deviations"][0] == f"own data, the paper {study.paper}"
         for table in study.tables():
-            given = DisplayInputs.model_validate_json(run.given(table))
+            given = DisplayInputs.model_validate_json(run.display_inputs_json(table))
             files = {end: Path(f"{table.name}.{end}") for end in ("tex", "csv", "html")}
             content = make_table(table.maker, given)
             write_table(table.name, content, templates=ROOT / "templates", mark=given.mark, **files)
@@ -108,7 +108,7 @@ def check_marks(run: RunReport) -> list[str]:
             assert mark in files["tex"].read_text("utf-8")
             made.append(table.name)
         for figure in study.figures():
-            given = DisplayInputs.model_validate_json(run.given(figure))
+            given = DisplayInputs.model_validate_json(run.display_inputs_json(figure))
             drawn = import_object(figure.maker)(given)
             assert not any("printed" in text.get_text() for text in drawn.findobj(Text))
             save_figure(drawn, pdf="figure.pdf", png="figure.png", mark=given.mark)
@@ -116,7 +116,7 @@ def check_marks(run: RunReport) -> list[str]:
             assert "sample data" not in str([text.get_text() for text in drawn.texts])
         items = study.items()
         assert items
-        given = DisplayInputs.model_validate_json(run.given(items))
+        given = DisplayInputs.model_validate_json(run.display_inputs_json(items))
         rows = list(import_object(items.record).of(given))
         assert {row.metrics for row in rows} == set(given.metrics)
         assert {row.note for row in rows} == {mark}
@@ -183,11 +183,11 @@ def test_a_test_split_suffices_for_zero_shot_results(folder: Path) -> None:
     with pytest.raises(UserError, match="corpus has no train and no val split for fine-tuning"):
         whole(studies=["idiolink"], idiolink={"finetuning": {"models": ["sbert"]}})
     named_point = whole(studies=["idiolink"], idiolink={"bm25": {"k1": [1.5], "b": [0.2]}})
-    study = named_point.every["idiolink"]
+    study = named_point.all_studies["idiolink"]
     assert isinstance(study, IdiolinkStudy)
     assert (study.bm25_points().k1, study.bm25_points().b) == ([1.5], [0.2])
     run = whole(studies=["idiolink"], idiolink=BM25)
-    study = run.every["idiolink"]
+    study = run.all_studies["idiolink"]
     assert isinstance(study, IdiolinkStudy)
     assert study.tuned_on("val") == []
     points = study.bm25_points()
@@ -378,7 +378,7 @@ def test_idioms_of_ones_own_are_detected(folder: Path, tmp_path: Path) -> None:
         Path("mine.csv"), "id,has_idiom,idiom\n1-01-id,true,break the ice\n1-02-di,true,\n"
     )
     run = whole(registry_with(tmp_path, entry), studies=["idiots"], idiots={"models": ["mine"]})
-    study = run.every["idiots"]
+    study = run.all_studies["idiots"]
     data = {"sentences": idiots_paths.SENTENCES, "manifest": idiots_paths.MANIFEST}
     run_script(
         "idiots_dataset", input={"sentences": table, "kinds": [], "upstream": UPSTREAM},
@@ -491,7 +491,7 @@ def test_a_language_of_ones_own_comes_to_all_tables(folder: Path, tmp_path: Path
     write(Path("mine.jsonl"), "")
     settings = {"languages": ["dutch"], "models": ["mine"]}
     run = whole(registry_with(tmp_path, entry), studies=["jam"], jam=settings)
-    study = run.every["jam"]
+    study = run.all_studies["jam"]
     assert isinstance(study, JamStudy)
 
     job = {"language": "dutch", "model": "mine", "setting": "zero_shot", "seed": "1"}
@@ -570,7 +570,7 @@ def test_a_language_of_ones_own_comes_to_all_tables(folder: Path, tmp_path: Path
 
 @pytest.mark.parametrize("released", [True, False])
 def test_even_the_papers_own_files_are_own_data_there(released: bool) -> None:
-    stated = Conditions(deviations=("epochs 4, the paper 20",)).of_own_data("own data: x", "P")
+    stated = Conditions(deviations=("epochs 4, the paper 20",)).with_own_data("own data: x", "P")
     item = SimpleNamespace(dataset_is_released=released, conditions=stated)
     assert zero_shot.obstacles_of(item) == ["own data, the paper P", "epochs 4, the paper 20"]
     assert zero_shot.notes_on([item]) == ()

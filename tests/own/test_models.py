@@ -124,7 +124,12 @@ def test_another_model_makes_nothing_stale(tmp_path: Path) -> None:
         """All that rules hand to jobs whose results stand above the predictions."""
         shown = [each for study in run.studies for each in (*study.tables(), *study.figures())]
         tasks = [task.canonical() for study in run.studies for task in study.tasks()]
-        return [*map(run.given, shown), *tasks, run.described_models(), run.description()]
+        return [
+            *map(run.display_inputs_json, shown),
+            *tasks,
+            run.described_models(),
+            run.description(),
+        ]
 
     more = whole(registry_with(tmp_path, f"mine: {{{EMBEDDER}}}\n"))
     assert handed(more) == handed(whole(ROOT / "models.yaml"))

@@ -365,10 +365,10 @@ def test_every_study_takes_its_own_files(entry: Path) -> None:
             name.removesuffix(".jsonl").removesuffix(".run.gz") for name in run.behind()
         }
     items = (study.items() for study in run.studies)
-    assert made <= {path for each in items if each for path in each.given.metrics}
+    assert made <= {path for each in items if each for path in each.display_inputs.metrics}
     # Nobody is asked, and no number of the papers' text is made with them.
     assert not [task for study in run.studies[:2] for task in study.tasks() if task.model == "mine"]
-    tables = {table.name: table.given for study in run.studies for table in study.tables()}
+    tables = {table.name: table.display_inputs for study in run.studies for table in study.tables()}
     assert not made & {*tables["jam_text"].metrics, *tables["idiolink_gains"].metrics}
     for name in ("jam_drift", "idiots_detection", "idiolink_zero_shot"):
         assert made & set(tables[name].metrics)
@@ -377,7 +377,7 @@ def test_every_study_takes_its_own_files(entry: Path) -> None:
 
 def test_a_query_mode_without_a_run_says_so(entry: Path) -> None:
     tables = whole(entry, idiolink={"models": ["mine"]}).studies[-1].tables()
-    (given,) = (table.given for table in tables if table.name == "idiolink_zero_shot")
+    (given,) = (table.display_inputs for table in tables if table.name == "idiolink_zero_shot")
     content = zero_shot(given.model_copy(update={"metrics": ()}))
     (row,) = (row for group in content.groups for row in group.rows if "Mine" in row.labels[0])
     reasons = {cell.number.comparison.reason for cell in row.cells if cell.number}
@@ -477,7 +477,7 @@ def test_a_setting_of_ones_own_has_a_part_of_the_table(entry: Path, tmp_path: Pa
     assert len(tables) == len(shown)
     for table in tables:
         files = {end: tmp_path / f"{table.name}.{end}" for end in ("tex", "csv", "html")}
-        made_from = table.given.model_copy(update={"metrics": (str(path),)})
+        made_from = table.display_inputs.model_copy(update={"metrics": (str(path),)})
         write_table(
             table.name, import_object(table.maker)(made_from), templates=ROOT / "templates", **files
         )

@@ -44,7 +44,7 @@ def asked(folder: Path, study: str, template: str) -> Any:
     changes: dict[str, Any] = {"models": [MODEL], "settings": ["plain"], "prompts": own}
     if study == "jam":
         changes["neutral"] = None
-    return whole(ROOT / "models.yaml", **{study: changes}).every[study]
+    return whole(ROOT / "models.yaml", **{study: changes}).all_studies[study]
 
 
 def answers(text: str) -> Any:

@@ -86,7 +86,7 @@ def test_displays_are_those_of_the_chosen_studies() -> None:
     assert read.all_files() == displays.all_files()
     (table,) = read.studies[0].tables
     # What a table is made from decides neither page nor provenance.
-    assert table == replace(study.tables[0], given=DisplayInputs())
+    assert table == replace(study.tables[0], display_inputs=DisplayInputs())
 
 
 def test_studies_come_in_the_configurations_order() -> None:

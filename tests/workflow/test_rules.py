@@ -57,9 +57,9 @@ UNREAD = {
     "rerank": {"input.local"},
     "unpack_weights": {"input.local"},
     # What the params say to read.
-    "table": {"input.given"},
-    "figure": {"input.given"},
-    "items": {"input.behind", "input.given"},
+    "table": {"input.files"},
+    "figure": {"input.files"},
+    "items": {"input.behind", "input.files"},
     "paper_pdf": {"input.figures", "input.latex", "input.ledger"},
     "paper_source": {"input.figures", "input.latex", "input.ledger", "input.tables"},
     "provenance": {

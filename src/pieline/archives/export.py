@@ -43,26 +43,26 @@ class Chains:
 
     def behind(self, path: str) -> tuple[list[Evidence], dict[str, str]]:
         """Return all evidence behind a file (its own first) and digests of the original inputs."""
-        found: dict[str, Evidence] = {}
+        evidence_files: dict[str, Evidence] = {}
         roots: dict[str, str] = {}
-        waiting = [path]
-        while waiting:
-            evidence = self._by_file.get(waiting.pop(0))
-            if evidence and evidence.path not in found:
-                found[evidence.path] = evidence
-                waiting += evidence.made_from
+        queue = [path]
+        while queue:
+            evidence = self._by_file.get(queue.pop(0))
+            if evidence and evidence.path not in evidence_files:
+                evidence_files[evidence.path] = evidence
+                queue += evidence.made_from
                 roots |= {
                     name: digest
                     for name, digest in evidence.made_from.items()
                     if name not in self._by_file
                 }
-        return [*found.values()], roots
+        return [*evidence_files.values()], roots
 
 
 def export_runs(
     archive: str | Path,
     *,
-    wanted: Callable[[str], bool] = lambda _: True,
+    is_selected: Callable[[str], bool] = lambda _: True,
     code: str | None = None,
     hardware: str = "",
 ) -> Manifest:
@@ -72,7 +72,7 @@ def export_runs(
 
     Args:
         archive: Path of the archive to write.
-        wanted: Predicate for the metric files of runs to include.
+        is_selected: Predicate for the metric files of runs to include.
         code: Commit of the project.
         hardware: Description of the hardware that computed the runs (default: this machine).
 
@@ -84,7 +84,7 @@ def export_runs(
     """
     chains = Chains()
     members: dict[str, bytes] = {}
-    metrics = [path for path in _metric_files() if _predictions(path, chains) and wanted(path)]
+    metrics = [path for path in _metric_files() if _predictions(path, chains) and is_selected(path)]
     runs = [run for path in metrics if (run := _run(path, chains, members))]
     if not runs:
         raise UserError(
@@ -216,10 +216,10 @@ def _datasets(
 
 def compared(roots: Mapping[str, str]) -> dict[str, str]:
     """Return the digests of inputs that affect predictions, by path below the project."""
-    named = {below_project(path): digest for path, digest in roots.items()}
+    by_path = {below_project(path): digest for path, digest in roots.items()}
     return {
-        path: named[path]
-        for path in sorted(named)
+        path: by_path[path]
+        for path in sorted(by_path)
         if not path.startswith(_NOT_COMPARED)
         or (path.startswith("results/raw/") and not path.startswith("results/raw/weights/"))
     }
@@ -234,8 +234,8 @@ def _seconds(metrics: str) -> dict[str, float]:
         for path in Path("logs/benchmarks").rglob(f"{Path(seed).stem}.tsv")
         if model in path.parts
     )
-    found = {}
+    seconds = {}
     for path in sorted(files):
         with path.open(encoding="utf-8") as stream:
-            found[str(path)] = sum(float(row["s"]) for row in DictReader(stream, delimiter="\t"))
-    return found
+            seconds[str(path)] = sum(float(row["s"]) for row in DictReader(stream, delimiter="\t"))
+    return seconds

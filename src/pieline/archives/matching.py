@@ -40,7 +40,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Taking:
+class Extraction:
     """Files that one job extracts from an archive.
 
     Attributes:
@@ -66,17 +66,17 @@ def load_archives(sources: Iterable[str | RemoteArchive], root: Path) -> tuple[A
     Raises:
         UserError: An archive is missing, invalid or not downloadable, or two have the same name.
     """
-    found: dict[str, Archive] = {}
+    archives: dict[str, Archive] = {}
     for source in sources:
         place = _place(source, root)
         if {*str(place)} & {*"<>"}:
             # Snakemake's report would parse them as HTML.
             raise UserError("path contains < or >", where=place, hint="rename it")
         archive = read_archive(place)
-        if archive.name in found:
+        if archive.name in archives:
             raise UserError("another archive has this name", where=archive.path, hint="rename one")
-        found[archive.name] = archive
-    return tuple(found.values())
+        archives[archive.name] = archive
+    return tuple(archives.values())
 
 
 def _place(source: str | RemoteArchive, root: Path) -> Path:
@@ -102,39 +102,42 @@ def _place(source: str | RemoteArchive, root: Path) -> Path:
 
 def offer(
     metrics: str,
-    asked: str,
+    conditions: str,
     archives: Iterable[Archive],
     digest: Callable[[str], str | None],
-    read: Mapping[str, bool] = {},
+    file_usage: Mapping[str, bool] = {},
 ) -> Offer | None:
     """Return the archived run of a metric file with the fewest differences, or None.
 
     Args:
         metrics: Metric file of the run.
-        asked: Conditions of the configured run, as canonical JSON.
+        conditions: Conditions of the configured run, as canonical JSON.
         archives: Archives to search.
         digest: Function that returns the SHA-256 of a raw file in this configuration: None if there
             is no such file, empty if not known yet (the evidence is checked once the file exists).
-        read: Whether the configured run depends on each of these files.
+        file_usage: Whether the configured run depends on each of these files.
     """
     offers = [
-        Offer(archive, run, tuple(_differences_of(run, asked, digest, read)))
+        Offer(archive, run, tuple(_differences_of(run, conditions, digest, file_usage)))
         for archive in archives
         if (run := archive.runs.get(metrics))
     ]
-    return min(offers, key=lambda found: len(found.differences), default=None)
+    return min(offers, key=lambda candidate: len(candidate.differences), default=None)
 
 
 def _differences_of(
-    run: ArchivedRun, asked: str, digest: Callable[[str], str | None], read: Mapping[str, bool]
+    run: ArchivedRun,
+    conditions: str,
+    digest: Callable[[str], str | None],
+    file_usage: Mapping[str, bool],
 ) -> Iterator[str]:
-    wanted, theirs = json.loads(asked), run.conditions.model_dump(mode="json")
+    wanted, theirs = json.loads(conditions), run.conditions.model_dump(mode="json")
     for part in ("settings", "weights"):
         for difference in _differences(wanted[part], theirs[part]):
             yield f"{part.removesuffix('s')} {difference}"
     behind = {*run.raw, *run.files}
-    for name in sorted(name for name, is_read in read.items() if is_read != (name in behind)):
-        yield f"{name}: used {'here' if read[name] else 'in the archive'} only"
+    for name in sorted(name for name, is_read in file_usage.items() if is_read != (name in behind)):
+        yield f"{name}: used {'here' if file_usage[name] else 'in the archive'} only"
     for name, stated in run.raw.items():
         known = digest(name)
         if known is None:

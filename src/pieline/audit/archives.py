@@ -56,10 +56,10 @@ def verified(
     """
     archive = read_archive(path)
     with tempfile.TemporaryDirectory() as folder:
-        found = list(_defects(archive, Path(folder), only))
-        if found:
-            more = f" ({len(found) - 1} more: pieline runs verify)" if found[1:] else ""
-            raise UserError(f"{found[0]}{more}", where=path, hint=REFUSED)
+        problems = list(_defects(archive, Path(folder), only))
+        if problems:
+            more = f" ({len(problems) - 1} more: pieline runs verify)" if problems[1:] else ""
+            raise UserError(f"{problems[0]}{more}", where=path, hint=REFUSED)
         yield archive, Path(folder)
 
 
@@ -102,7 +102,7 @@ def check_released(
         )
 
 
-def take(
+def extract_members(
     archive: Archive, folder: Path, files: Mapping[str, str], recordings: Mapping[str, str]
 ) -> None:
     """Copy members of an unpacked archive to their paths.
@@ -142,16 +142,18 @@ def take(
 
 def _defects(archive: Archive, folder: Path, only: Collection[str] | None) -> Iterator[str]:
     stated = archive.manifest.files
-    belongs = [name for name in stated if name.startswith(_FOLDERS)]
-    there = unpack(
+    members = [name for name in stated if name.startswith(_FOLDERS)]
+    unpacked = unpack(
         archive.path,
         folder,
-        allowed=lambda name: name in (MANIFEST, *belongs),
+        allowed=lambda name: name in (MANIFEST, *members),
     )
-    wrong = [name for name in stated if name not in there or sha256(folder / name) != stated[name]]
-    for name in wrong:
-        yield f"{name} {'was changed' if name in there else 'is missing'}"
-    if wrong:
+    invalid = [
+        name for name in stated if name not in unpacked or sha256(folder / name) != stated[name]
+    ]
+    for name in invalid:
+        yield f"{name} {'was changed' if name in unpacked else 'is missing'}"
+    if invalid:
         return
     used: set[str] = set()
     for run in archive.manifest.runs:
@@ -188,9 +190,9 @@ def _check_origin(run: ArchivedRun, folder: Path) -> None:
     if not any(path.startswith(_MADE) for path in evidence.made_from):
         raise UserError("lists no data set among the inputs", where=evidence.path)
     tuned = {name: sha256(folder / name) for name in run.files if name.endswith("/tuning.json")}
-    for stated, found in ((compared(evidence.made_from), run.raw), (tuned, evidence.made_from)):
-        for path, digest in stated.items():
-            if found.get(path) != digest:
+    for expected, actual in ((compared(evidence.made_from), run.raw), (tuned, evidence.made_from)):
+        for path, digest in expected.items():
+            if actual.get(path) != digest:
                 raise UserError(f"{path} differs from the one in the manifest", where=evidence.path)
     if run.conditions.weights.get("kind") == "llm" and not evidence.answers:
         raise UserError("lists no recorded answers", where=evidence.path)

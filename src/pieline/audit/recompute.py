@@ -84,8 +84,8 @@ def _read_again(run: ArchivedRun, folder: Path, studies: Sequence[Study[Any]]) -
     answers = read_answers(folder / run.recordings)
 
     def recorded(questions: Sequence[Question]) -> Mapping[str, Answer]:
-        if lacking := [question for question in questions if question.key not in answers]:
-            raise UserError(f"no recorded answer to {pluralize(len(lacking), 'question')}")
+        if missing := [question for question in questions if question.key not in answers]:
+            raise UserError(f"no recorded answer to {pluralize(len(missing), 'question')}")
         return answers
 
     for spec in (spec for study in studies for spec in study.llm_tasks()):
@@ -112,11 +112,11 @@ def _rank_again(run: ArchivedRun, folder: Path, sample: int) -> tuple[bool, str]
     documents = load_jsonl(place / "documents.jsonl", Document)
     queries = load_jsonl(place / "queries.jsonl", Query)
     chance = random.Random(0)  # noqa: S311 - no secret
-    chosen = chance.sample(queries, min(sample, len(queries)))
+    sampled = chance.sample(queries, min(sample, len(queries)))
     archived = read_run(folder / run.predictions)
     depth = min(int(run.conditions.settings["top_k"]), len(documents))
     known = {document.id for document in documents}
-    for query in chosen:
+    for query in sampled:
         ranked = archived.get(query.id, {})
         if len(ranked) != depth or not ranked.keys() <= known:
             return False, f"DIFFERENT: {query.id} does not rank {depth} documents of the data set"
@@ -125,25 +125,29 @@ def _rank_again(run: ArchivedRun, folder: Path, sample: int) -> tuple[bool, str]
         query.id: [*names[:_BEST], *chance.sample(names[_BEST:], min(_BEST, depth - _BEST))]
         if len(names := [*archived[query.id]]) > _BEST
         else names
-        for query in chosen
+        for query in sampled
     }
     if run.conditions.weights["kind"] == "bm25":
         (tuning,) = [path for path in run.files if path.endswith("/tuning.json")]
         point = Tuning.model_validate(read_json(folder / tuning)).chosen
         ranker = build_index(documents, point)
-        by: Literal["sentence", "span"] = "span" if mode == "span" else "sentence"
-        here = search(ranker, documents, chosen, query_mode=by, top_k=len(documents))
+        query_field: Literal["sentence", "span"] = "span" if mode == "span" else "sentence"
+        recomputed = search(
+            ranker, documents, sampled, query_mode=query_field, top_k=len(documents)
+        )
     else:
         try:
-            here = _similarities(run, mode, chosen, documents, best)
+            recomputed = _similarities(run, mode, sampled, documents, best)
         except UserError as error:
             return True, f"not recomputed: {error}"
-    found = [
-        abs(here[query][name] - archived[query][name]) for query in best for name in best[query]
+    differences = [
+        abs(recomputed[query][name] - archived[query][name])
+        for query in best
+        for name in best[query]
     ]
-    largest = max(found)
+    largest = max(differences)
     same = largest <= SCORE_TOLERANCE
-    line = f"{len(chosen)} queries, {len(found)} scores: largest difference {largest:.1g}"
+    line = f"{len(sampled)} queries, {len(differences)} scores: largest difference {largest:.1g}"
     return same, line if same else f"DIFFERENT: {line}"
 
 
@@ -164,10 +168,14 @@ def _similarities(
     require_weights(entry, weights)
     model = load_encoder(entry, weights=weights)
     wanted = {name for names in best.values() for name in names}
-    some = [document for document in documents if document.id in wanted]
-    vectors = embed_index(model, some, entry, progress=False)
-    asked = embed_query_modes(model, queries, entry)[mode]
+    selected = [document for document in documents if document.id in wanted]
+    vectors = embed_index(model, selected, entry, progress=False)
+    query_vectors = embed_query_modes(model, queries, entry)[mode]
     return {
-        query.id: {document.id: float(score) for document, score in zip(some, scores, strict=True)}
-        for query, scores in zip(queries, cosine_scores(np.asarray(asked), vectors), strict=True)
+        query.id: {
+            document.id: float(score) for document, score in zip(selected, scores, strict=True)
+        }
+        for query, scores in zip(
+            queries, cosine_scores(np.asarray(query_vectors), vectors), strict=True
+        )
     }

@@ -26,18 +26,18 @@ def modules_behind(modules: Iterable[str], packages: tuple[str, ...] = LIBRARY) 
     Importing a module also runs its parent packages. Modules outside `packages` are omitted.
     """
     graph = _graph(packages)
-    found = {name for name in modules if name in graph.modules}
-    waiting = list(found)
-    while waiting:
-        name = waiting.pop()
-        near = graph.find_modules_directly_imported_by(name)
+    reached = {name for name in modules if name in graph.modules}
+    queue = list(reached)
+    while queue:
+        name = queue.pop()
+        imported = graph.find_modules_directly_imported_by(name)
         if package := _LOADED_BY_NAME.get(name):
-            near |= graph.find_children(package)
+            imported |= graph.find_children(package)
         if name.rpartition(".")[0]:
-            near.add(name.rpartition(".")[0])
-        waiting += near - found
-        found |= near
-    return sorted(found)
+            imported.add(name.rpartition(".")[0])
+        queue += imported - reached
+        reached |= imported
+    return sorted(reached)
 
 
 def imports_of(script: str | Path, packages: tuple[str, ...] = LIBRARY) -> set[str]:

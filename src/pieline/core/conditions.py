@@ -25,7 +25,7 @@ class Conditions(Frozen):
     weights: Mapping[str, Any] = {}
     deviations: tuple[str, ...] = ()
 
-    def of_own_data(self, label: str, paper: str) -> "Conditions":
+    def with_own_data(self, label: str, paper: str) -> "Conditions":
         """Return a copy that marks the data as the user's own and adds this as a deviation."""
         return self.model_copy(
             update={
@@ -61,7 +61,7 @@ class Measured(Protocol):
         """How the data was verified if not by digest, or how it differs from the paper's."""
 
 
-def data_is_told(measured: Measured) -> bool:
+def data_is_explained(measured: Measured) -> bool:
     """Return whether no reason about the data is needed.
 
     This is the case for the paper's data, and for own data, which is listed as a deviation.
@@ -87,28 +87,29 @@ class MetricRecord(Frozen):
     computed_from: dict[str, str]
 
 
-def deviations(settings: BaseModel, *, besides: Collection[str] = ()) -> tuple[str, ...]:
+def deviations(settings: BaseModel, *, ignored: Collection[str] = ()) -> tuple[str, ...]:
     """Describe how settings differ from the paper's, which are the defaults of their class.
 
     Args:
         settings: Settings of a run.
-        besides: Fields to ignore (also in nested settings) because they do not change any number.
+        ignored: Fields to ignore (also in nested settings) because they do not change any number.
     """
-    return tuple(_deviations(settings, besides))
+    return tuple(_deviations(settings, ignored))
 
 
-def _deviations(settings: BaseModel, besides: Collection[str]) -> Iterator[str]:
+def _deviations(settings: BaseModel, ignored: Collection[str]) -> Iterator[str]:
     for name, field in type(settings).model_fields.items():
-        if name in besides:
+        if name in ignored:
             continue
-        value, usual = getattr(settings, name), field.get_default(call_default_factory=True)
+        value, default = getattr(settings, name), field.get_default(call_default_factory=True)
         if isinstance(value, BaseModel):
-            yield from _deviations(value, besides)
-        elif value != usual:
-            yield f"{name.replace('_', ' ')} {_said(value)}, the paper {_said(usual)}"
+            yield from _deviations(value, ignored)
+        elif value != default:
+            label = name.replace("_", " ")
+            yield f"{label} {_format_value(value)}, the paper {_format_value(default)}"
 
 
-def _said(value: object) -> str:
+def _format_value(value: object) -> str:
     """Format a value for readers."""
     if value is None:
         return "none"

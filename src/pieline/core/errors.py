@@ -29,10 +29,10 @@ class UserError(Exception):
         )
 
 
-def nearest(given: str, known: Collection[str]) -> str:
+def nearest(word: str, known: Collection[str]) -> str:
     """Return a hint with the closest known word, or with all of them if none is close."""
-    near = get_close_matches(given, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
+    matches = get_close_matches(word, known, n=1)
+    return f"did you mean {matches[0]!r}?" if matches else f"known: {', '.join(sorted(known))}"
 
 
 def pluralize(number: int, thing: str) -> str:
@@ -52,8 +52,8 @@ def to_user_error(error: OSError) -> UserError:
 
 def exit_with(error: UserError | OSError) -> NoReturn:
     """Print the error as one line on stderr and exit with status 2."""
-    told = to_user_error(error) if isinstance(error, OSError) else error
-    print(f"error: {told}", file=sys.stderr)
+    user_error = to_user_error(error) if isinstance(error, OSError) else error
+    print(f"error: {user_error}", file=sys.stderr)
     raise SystemExit(EXIT_USER_ERROR)
 
 

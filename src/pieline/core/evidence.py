@@ -117,17 +117,17 @@ def packages_behind(paths: Iterable[str]) -> dict[str, dict[str, str]]:
 
     Follows the evidence files. Files whose jobs loaded none of the relevant packages are omitted.
     """
-    found: dict[str, dict[str, str]] = {}
-    waiting, seen = [*paths], set()
-    while waiting:
-        place = evidence_of(waiting.pop())
-        if place not in seen and Path(place).exists():
-            seen.add(place)
+    packages: dict[str, dict[str, str]] = {}
+    queue, visited = [*paths], set()
+    while queue:
+        place = evidence_of(queue.pop())
+        if place not in visited and Path(place).exists():
+            visited.add(place)
             evidence = load_record(place, Evidence)
-            waiting += evidence.made_from
+            queue += evidence.made_from
             if evidence.packages:
-                found |= {path: dict(evidence.packages) for path in evidence.files}
-    return dict(sorted(found.items()))
+                packages |= {path: dict(evidence.packages) for path in evidence.files}
+    return dict(sorted(packages.items()))
 
 
 def check_digests(

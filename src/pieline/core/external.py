@@ -56,25 +56,25 @@ def one_each(
     Raises:
         UserError: An id is duplicate, unknown or missing, or a sentence differs.
     """
-    found: dict[str, tuple[int, R]] = {}
+    by_id: dict[str, tuple[int, R]] = {}
     for at, row in rows:
-        if row.id in found:
+        if row.id in by_id:
             raise UserError(
-                f"id {row.id!r} is also in line {found[row.id][0]}",
+                f"id {row.id!r} is also in line {by_id[row.id][0]}",
                 where=f"{where}:{at}",
                 hint="predict each sentence once",
             )
-        found[row.id] = at, row
-    lines = {name: at for name, (at, _) in found.items()}
+        by_id[row.id] = at, row
+    lines = {name: at for name, (at, _) in by_id.items()}
     check_ids(lines, [*sentences], "sentences", where=where)
-    for name, (at, row) in found.items():
+    for name, (at, row) in by_id.items():
         if row.sentence and _letters(row.sentence) != _letters(sentences[name]):
             raise UserError(
                 f"sentence {row.sentence!r} of {name} is {sentences[name]!r} in the data set",
                 where=f"{where}:{at}",
                 hint="check the ids, or remove the column sentence",
             )
-    return (found[name] for name in sentences)
+    return (by_id[name] for name in sentences)
 
 
 def _letters(text: str) -> str:

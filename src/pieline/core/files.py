@@ -31,7 +31,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
-        with _telling_a_full_disk(path):
+        with _report_full_disk(path):
             yield temporary
         # mkstemp creates private files; outputs should follow the user's umask.
         umask = os.umask(0)
@@ -50,7 +50,7 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as unfinished:
         complete = Path(unfinished) / path.name
         complete.mkdir()
-        with _telling_a_full_disk(path):
+        with _report_full_disk(path):
             yield complete
         complete.replace(path)
 
@@ -60,7 +60,7 @@ _NO_ROOM = 1 << 20
 
 
 @contextmanager
-def _telling_a_full_disk(path: Path) -> Iterator[None]:
+def _report_full_disk(path: Path) -> Iterator[None]:
     """Raise an `OSError` if the disk is full and a library raises an exception of its own.
 
     torch.save and safetensors do so.
@@ -133,11 +133,11 @@ def read_json(path: str | Path) -> Any:
     try:
         return parse_json(text)
     except ValueError as error:
-        told, where = str(error), str(path)
+        message, where = str(error), str(path)
         if isinstance(error, json.JSONDecodeError):
-            told, where = error.msg, f"{path}:{error.lineno}"
+            message, where = error.msg, f"{path}:{error.lineno}"
         hint = "repair the file or download it again"
-        raise UserError(f"not JSON: {told}", where=where, hint=hint) from None
+        raise UserError(f"not JSON: {message}", where=where, hint=hint) from None
 
 
 def parse_json(text: str) -> Any:

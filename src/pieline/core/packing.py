@@ -65,7 +65,7 @@ def unpack(
             contains anything except regular files. Do not use files extracted before the error.
     """
     names: dict[str, str] = {}
-    left = most_bytes
+    remaining = most_bytes
 
     def refuse(what: str, hint: str = REFUSED) -> UserError:
         return UserError(what, where=archive, hint=hint)
@@ -81,8 +81,8 @@ def unpack(
                     if folded(name) in names:
                         raise refuse(f"contains the file {name} twice")
                     names[folded(name)] = name
-                    left -= member.size
-                    if left < 0:
+                    remaining -= member.size
+                    if remaining < 0:
                         raise refuse(f"unpacks to more than {_size(most_bytes)}", if_larger)
                     stream.allowed += member.size
                     tar.extract(member, place, filter="data")

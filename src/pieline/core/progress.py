@@ -58,9 +58,9 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm takes no parameter when 
             **options,
         )
         self._ended = threading.Event()
-        self._teller = threading.Thread(target=self._tell, daemon=True)
+        self._reporter = threading.Thread(target=self._report, daemon=True)
         if shown:
-            self._teller.start()
+            self._reporter.start()
 
     def display(self, msg: str | None = None, pos: int | None = None) -> bool:  # type: ignore[override]
         """Draw the bar on a terminal; called by tqdm."""
@@ -71,12 +71,12 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm takes no parameter when 
         if getattr(self, "disable", True):
             return
         self._ended.set()
-        self._teller.join()
+        self._reporter.join()
         if not (self._draws or self.delay):
             self._print_line()
         super().close()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Refresh the display at regular intervals, even without progress."""
         pause = FIRST_S
         while not self._ended.wait(pause):

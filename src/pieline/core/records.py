@@ -58,16 +58,16 @@ class Record(Frozen):
 
 def explain(error: ValidationError) -> str:
     """Format the first problem of a pydantic error in one line, followed by the other fields."""
-    first, *others = error.errors(include_url=False, include_context=False)
+    first, *further = error.errors(include_url=False, include_context=False)
     field = _field(first["loc"])
     message = first["msg"].removeprefix("Value error, ")
     message = message.replace("a valid boolean, unable to interpret input", "true or false")
     kinds = ("literal_error", "bool_parsing")
-    given = f" (given: {first['input']!r})" if first["type"] in kinds else ""
-    fields = list(dict.fromkeys(_field(other["loc"]) for other in others))
+    value = f" (given: {first['input']!r})" if first["type"] in kinds else ""
+    fields = list(dict.fromkeys(_field(other["loc"]) for other in further))
     listed = ", ".join(fields[:_MOST_FIELDS]) + (", …" if len(fields) > _MOST_FIELDS else "")
-    more = f" ({len(others)} more: {listed})" if others else ""
-    return f"{field}: {message}{given}{more}" if field else f"{message}{more}"
+    more = f" ({len(further)} more: {listed})" if further else ""
+    return f"{field}: {message}{value}{more}" if field else f"{message}{more}"
 
 
 def _field(location: Iterable[int | str]) -> str:

@@ -59,9 +59,9 @@ def reviewed_rows(
     if Path(path).suffix.lower() != ".json":
         raise UserError("neither .csv nor .json", where=path, hint="save the table as .csv")
     tasks = validated(list[object], read_json(path), where=path, hint=_HINT)
-    for number, given in enumerate(tasks, start=1):
+    for number, content in enumerate(tasks, start=1):
         where = f"{path}: task {number}"
-        task = validated(_Task, given, where=where, hint=_HINT)
+        task = validated(_Task, content, where=where, hint=_HINT)
         for name in shown:
             if not isinstance(task.data.get(name), str):
                 raise UserError(f"data.{name}: missing, or not text", where=where, hint=_HINT)

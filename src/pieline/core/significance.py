@@ -20,7 +20,7 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float 
     return float(cohen_kappa_score(first, second)) if len({*first, *second}) > 1 else None
 
 
-def randomisation_test(
+def randomization_test(
     differences: NDArray[np.float64], *, permutations: int, seed: int, mid: bool = False
 ) -> NDArray[np.float64]:
     """Return two-sided p-values of paired differences under random sign flips.
@@ -44,7 +44,7 @@ def randomisation_test(
         return np.ones(len(differences))
     from scipy.stats import permutation_test
 
-    found = permutation_test(
+    result = permutation_test(
         (differences,),
         _size_of_sum,
         permutation_type="samples",
@@ -55,13 +55,13 @@ def randomisation_test(
         alternative="greater",
         rng=seed,
     )
-    chances = np.asarray(found.pvalue)
+    chances = np.asarray(result.pvalue)
     if mid:
-        drawn = len(found.null_distribution)
-        ties = (found.null_distribution == _size_of_sum(differences, axis=1)).sum(axis=0)
-        if drawn < 1 << differences.shape[1]:
-            drawn, ties = drawn + 1, ties + 1
-        chances = chances - ties / 2 / drawn
+        patterns = len(result.null_distribution)
+        ties = (result.null_distribution == _size_of_sum(differences, axis=1)).sum(axis=0)
+        if patterns < 1 << differences.shape[1]:
+            patterns, ties = patterns + 1, ties + 1
+        chances = chances - ties / 2 / patterns
     return chances
 
 

@@ -41,30 +41,32 @@ def read_table(
         quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         strict=True,
     )
-    found: list[tuple[int, dict[str, str]]] = []
+    rows: list[tuple[int, dict[str, str]]] = []
     header: list[str] | None = None
     try:
         for cells in reader:
             if header is None:
                 header = cells
-                wrong = [f"no column {name!r}" for name in columns if name not in cells]
+                problems = [f"no column {name!r}" for name in columns if name not in cells]
                 if more is not None:
                     known = {*columns, *more}
-                    wrong += [f"unknown column {name!r}" for name in cells if name not in known]
-                wrong += [f"duplicate column {name!r}" for name in cells if cells.count(name) > 1]
-                if wrong:
+                    problems += [f"unknown column {name!r}" for name in cells if name not in known]
+                problems += [
+                    f"duplicate column {name!r}" for name in cells if cells.count(name) > 1
+                ]
+                if problems:
                     if len(cells) == 1 and (other := re.search(r"[,;\t]", cells[0])):
                         hint = f"separate the columns by {delimiter!r}, not {other[0]!r}"
-                    raise UserError(wrong[0], where=f"{path}:1", hint=hint)
+                    raise UserError(problems[0], where=f"{path}:1", hint=hint)
             elif cells:
                 if len(cells) != len(header):
                     problem = f"{pluralize(len(cells), 'cell')} instead of {len(header)}"
                     raise UserError(problem, where=f"{path}:{reader.line_num}", hint=hint)
-                found.append((reader.line_num, dict(zip(header, cells, strict=True))))
+                rows.append((reader.line_num, dict(zip(header, cells, strict=True))))
     except csv.Error as error:
         raise UserError(
             f"not a valid table: {error}", where=f"{path}:{reader.line_num}", hint=hint
         ) from None
     if header is None:
         raise UserError("the file is empty", where=path, hint=hint)
-    return found
+    return rows

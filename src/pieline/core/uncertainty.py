@@ -82,9 +82,9 @@ def drawn_ratios(drawn: Counts, above: npt.ArrayLike, below: npt.ArrayLike) -> R
 
 def percentile_interval(values: Ratios) -> Interval | None:
     """Return the interval of a resampled statistic without NaN values; None if all are NaN."""
-    known = values[~np.isnan(values)]
-    if not len(known):
+    finite = values[~np.isnan(values)]
+    if not len(finite):
         return None
     outside = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(known, [outside, 1 - outside])
+    low, high = np.quantile(finite, [outside, 1 - outside])
     return Interval(low=float(low), high=float(high))

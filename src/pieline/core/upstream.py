@@ -49,8 +49,8 @@ class UpstreamFile(Frozen):
             ("SHA-256", self.sha256, sha256),
             ("Git object", self.git_blob, git_blob),
         ):
-            if expected and (found := compute(path)) != expected:
-                return f"{kind} is {found}, expected {expected}"
+            if expected and (actual := compute(path)) != expected:
+                return f"{kind} is {actual}, expected {expected}"
         return ""
 
 
@@ -116,7 +116,7 @@ def copy_file(
         if upstream and (problem := upstream.mismatch(temporary)):
             raise UserError(problem, where=source, hint="replace the file in the mirror")
         if upstream and not upstream.identity:
-            _tell_unknown(name, temporary, f"copied from {source}")
+            _print_unknown_digest(name, temporary, f"copied from {source}")
 
 
 def download(
@@ -130,11 +130,11 @@ def download(
     Raises:
         UserError: The download fails, or the digest differs from the known or recorded one.
     """
-    kept = Path(digests, f"{name}.sha256") if digests and not upstream.identity else None
+    digest_file = Path(digests, f"{name}.sha256") if digests and not upstream.identity else None
     expected, changed = upstream, "the file changed upstream"
-    if kept and kept.exists():
-        expected = upstream.model_copy(update={"sha256": read_text(kept).strip()})
-        changed += f" since the first download; delete {kept} to accept the new one"
+    if digest_file and digest_file.exists():
+        expected = upstream.model_copy(update={"sha256": read_text(digest_file).strip()})
+        changed += f" since the first download; delete {digest_file} to accept the new one"
     offline = f"check the network, or save the file as {name} in a folder and set mirror to it"
     if upstream.url is None:
         raise UserError(
@@ -162,11 +162,13 @@ def download(
                 )
             if problem := expected.mismatch(temporary):
                 raise UserError(problem, where=upstream.url, hint=changed)
-            if kept and not expected.identity:
-                write_text(kept, f"{sha256(temporary)}\n")
-            if kept:
+            if digest_file and not expected.identity:
+                write_text(digest_file, f"{sha256(temporary)}\n")
+            if digest_file:
                 first = "the same as at" if expected.identity else "recorded as that of"
-                _tell_unknown(name, temporary, f"{first} the first download in {kept}")
+                _print_unknown_digest(
+                    name, temporary, f"{first} the first download in {digest_file}"
+                )
     except urllib.error.HTTPError as error:
         raise UserError(f"HTTP status {error.code}", where=upstream.url, hint=offline) from None
     except (urllib.error.URLError, OSError) as error:
@@ -200,6 +202,6 @@ def verify(
     return Verification(problem=problem) if problem else Verification(verified="counts")
 
 
-def _tell_unknown(name: str, path: Path, how: str) -> None:
+def _print_unknown_digest(name: str, path: Path, how: str) -> None:
     """Warn that no checksum is known, and print the actual one."""
     print(f"{name}: no digest is known; SHA-256 is {sha256(path)}, {how}", file=sys.stderr)

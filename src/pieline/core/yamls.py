@@ -77,6 +77,6 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Merge two layers of configuration key by key; values of `above` take precedence."""
     merged = deepcopy(dict(below))
     for key, value in above.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = merge(merged[key], value) if both else value
+        mergeable = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = merge(merged[key], value) if mergeable else value
     return merged

@@ -113,17 +113,17 @@ def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> J
         [
             program,
             *(
-                add(f"#package-{name}", "SoftwareApplication", name=name, softwareVersion=found)
-                for name, found in packages.items()
+                add(f"#package-{name}", "SoftwareApplication", name=name, softwareVersion=installed)
+                for name, installed in packages.items()
             ),
             *(
                 add(
-                    f"#package-{name}-{found}",
+                    f"#package-{name}-{installed}",
                     "SoftwareApplication",
                     name=name,
-                    softwareVersion=found,
+                    softwareVersion=installed,
                 )
-                for name, found in others
+                for name, installed in others
             ),
             *(
                 add(

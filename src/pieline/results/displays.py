@@ -16,7 +16,7 @@ class StudyDisplays(Frozen):
         items: `module:class` of the items, which read the predictions behind a metric file; empty
             if there are none.
         recordings: Path patterns of recordings, by the pattern of the predictions read from them.
-        tables, figures: Displays in the paper's order; their JSON lacks `given`.
+        tables, figures: Displays in the paper's order; their JSON lacks `display_inputs`.
     """
 
     name: str

@@ -53,8 +53,8 @@ def _scores(
     for name, value in fields.items():
         if isinstance(value, float):
             # `interval` belongs to the only score at its level.
-            found = fields.get(f"{name}_interval") or fields.get("interval") or intervals.get(name)
-            yield ExportedScore(".".join(place), name, value, **(found or {}))
+            bounds = fields.get(f"{name}_interval") or fields.get("interval") or intervals.get(name)
+            yield ExportedScore(".".join(place), name, value, **(bounds or {}))
         elif isinstance(value, dict) and name not in _NO_SCORES and {*value} != _BOUNDS:
             # `intervals` contains the intervals of the scores over all queries.
             yield from _scores(value, (*place, name), intervals if name == "overall" else {})

@@ -113,5 +113,5 @@ def compile_pdf(source: str | Path, output: str | Path) -> None:
 
 def _first_error(log: str) -> str:
     """Return the first error in a LaTeX log with the line that it refers to."""
-    found = re.search(r"^! (.*)(?:\n(?!l\.).*)*(?:\n(l\.\d+ .*))?", log, flags=re.MULTILINE)
-    return " ".join(filter(None, found.groups())) if found else "pdflatex failed"
+    match = re.search(r"^! (.*)(?:\n(?!l\.).*)*(?:\n(l\.\d+ .*))?", log, flags=re.MULTILINE)
+    return " ".join(filter(None, match.groups())) if match else "pdflatex failed"

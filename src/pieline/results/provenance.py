@@ -119,11 +119,11 @@ def load_licences(path: str | Path) -> dict[str, Licences]:
 def installed_packages(lock: str | Path) -> dict[str, str]:
     """Return the installed version of each package in a lock file (`name==version` per line)."""
     names = re.findall(r"^([A-Za-z0-9._-]+)==", read_text(lock), flags=re.MULTILINE)
-    found = {
+    distributions = {
         name: next(iter(metadata.Distribution.discover(name=name)), None) for name in sorted(names)
     }
     # Environments on a cluster contain only some of the locked packages.
-    return {name: package.version for name, package in found.items() if package}
+    return {name: package.version for name, package in distributions.items() if package}
 
 
 def described_files(paths: Iterable[str | Path]) -> list[File]:
@@ -132,12 +132,12 @@ def described_files(paths: Iterable[str | Path]) -> list[File]:
     Raises:
         UserError: A file is missing.
     """
-    found = []
+    files = []
     for path in sorted(set(map(str, paths))):
         if not Path(path).is_file():
             raise UserError("no such file", where=path, hint="run snakemake again")
-        found.append(File(path=path, sha256=sha256(path), bytes=Path(path).stat().st_size))
-    return found
+        files.append(File(path=path, sha256=sha256(path), bytes=Path(path).stat().st_size))
+    return files
 
 
 def described_raw_files(

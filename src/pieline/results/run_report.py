@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pieline.archives.matching import Taking
+from pieline.archives.matching import Extraction
 from pieline.config import Config
 from pieline.core.conditions import digest_of
 from pieline.core.errors import UserError, pluralize
@@ -26,7 +26,7 @@ from pieline.reporting.models import REHEARSAL_NOTE
 from pieline.results.claims.tables import load_catalogue
 from pieline.results.displays import Displays, StudyDisplays
 from pieline.results.provenance import Code, Model, RunDescription
-from pieline.study import Display, Items, Study, own_name
+from pieline.study import Display, Items, Study, own_data_name
 
 CATEGORY = "The whole artifact"
 """Category of the Snakemake report for files that do not belong to a single paper."""
@@ -54,15 +54,15 @@ class RunReport:
     """The outputs of a run that cover all studies.
 
     Args:
-        every: All studies by name, including those that the configuration does not name.
+        all_studies: All studies by name, including those that the configuration does not name.
         config: Configuration of the run.
     """
 
-    def __init__(self, every: Mapping[str, Study[Any]], config: Config) -> None:
-        self.every = every
+    def __init__(self, all_studies: Mapping[str, Study[Any]], config: Config) -> None:
+        self.all_studies = all_studies
         self.config = config
-        self.run = next(iter(every.values())).run
-        self.studies = [every[name] for name in config.studies]
+        self.run = next(iter(all_studies.values())).run
+        self.studies = [all_studies[name] for name in config.studies]
 
     @cached_property
     def displays(self) -> Displays:
@@ -86,7 +86,7 @@ class RunReport:
                 ),
                 *(
                     StudyDisplays(name=study.name, paper=study.paper)
-                    for study in self.every.values()
+                    for study in self.all_studies.values()
                     if study not in self.studies
                 ),
             ),
@@ -111,25 +111,28 @@ class RunReport:
             return f"{label[0].upper()}{label[1:]}."
         return REHEARSAL_NOTE if self.config.rehearsal else ""
 
-    def given(self, shown: Display | Items) -> str:
+    def display_inputs_json(self, shown: Display | Items) -> str:
         """Return the inputs of a table, a figure or items as canonical JSON."""
         update = {
             "mark": self.mark,
             "is_own": bool(self.run.own_data),
-            "asked": self.asked(shown.given.metrics),
+            "asked": self.configured_digests(shown.display_inputs.metrics),
             "archived": {
                 path: study.archived[path].archive.name
                 for study in self.studies
-                for path in shown.given.metrics
+                for path in shown.display_inputs.metrics
                 if path in study.archived
             },
         }
-        return shown.given.model_copy(update=update).canonical()
+        return shown.display_inputs.model_copy(update=update).canonical()
 
-    def asked(self, metrics: Iterable[str]) -> dict[str, str]:
+    def configured_digests(self, metrics: Iterable[str]) -> dict[str, str]:
         """Return digests of the configured conditions by metric file."""
         conditions = {
-            path: next(filter(None, (study.asked(path) for study in self.every.values())), "")
+            path: next(
+                filter(None, (study.conditions_of(path) for study in self.all_studies.values())),
+                "",
+            )
             for path in metrics
         }
         return {path: digest_of(each) for path, each in conditions.items() if each}
@@ -142,7 +145,7 @@ class RunReport:
         """
         present = [path for path in self.metrics() if Path(path).exists()]
         try:
-            check_metrics(present, self.asked(present))
+            check_metrics(present, self.configured_digests(present))
         except UserError as error:
             hint = "restore the folder .snakemake, or delete results/ to make everything again"
             raise UserError(error.what, where=error.where, hint=hint) from None
@@ -216,7 +219,7 @@ class RunReport:
         made = {table.name for study in self.studies for table in study.tables()}
         return {
             name: study.why_no_table(name)
-            if (study := self.every[name.partition("_")[0]]) in self.studies
+            if (study := self.all_studies[name.partition("_")[0]]) in self.studies
             else f"the configuration does not name {study.paper}"
             for name in ours
             if name not in made
@@ -241,7 +244,9 @@ class RunReport:
             name for name, entry in self.run.registry.items() if entry.published_as or name in used
         ]
         marks = {model: mark for study in self.studies for model, mark in study.marks().items()}
-        return canonical_json([model.model_dump() for model in self.run.described(names, marks)])
+        return canonical_json(
+            [model.model_dump() for model in self.run.describe_models(names, marks)]
+        )
 
     def description(self) -> str:
         """Return code version, configuration and models as canonical JSON."""
@@ -252,7 +257,7 @@ class RunReport:
                 mode="json", exclude={"mirror": True, "llm": {"api_bases"}}
             )
             | {
-                "own_data": self.run.own_data and own_name(self.run.own_data),
+                "own_data": self.run.own_data and own_data_name(self.run.own_data),
                 "archives": {each.name: each.manifest.digest for each in self.run.archives},
             },
             models=self.models(),
@@ -265,9 +270,9 @@ class RunReport:
         path = Path(folder or "", "paper_tables", "printed_numbers.csv")
         return [str(path)] if folder and path.exists() else []
 
-    def takings(self) -> list[Taking]:
+    def extractions(self) -> list[Extraction]:
         """Return what jobs extract from archives."""
-        return [taking for study in self.studies for taking in study.takings()]
+        return [extraction for study in self.studies for extraction in study.extractions()]
 
     def left_out(self) -> list[str]:
         """Return one line per reason for runs that are taken from archives or not made."""
@@ -276,8 +281,8 @@ class RunReport:
             for run, reason in study.left_out().items():
                 runs.setdefault((study.name, reason), Counter())[run.partition("/")[0]] += 1
             for table in study.tables():
-                shown = {model.name for model in table.given.models}
-                for model, reason in table.given.not_run.items():
+                shown = {model.name for model in table.display_inputs.models}
+                for model, reason in table.display_inputs.not_run.items():
                     if model in shown:
                         runs.setdefault((table.name, reason), Counter())[model] += 1
         archived = [line for study in self.studies for line in study.archive_notes()]
@@ -314,12 +319,12 @@ class RunReport:
     @cached_property
     def _reported(self) -> dict[str, tuple[str, str, str]]:
         """Category, place and caption of every file that the report can show."""
-        found = {path: (CATEGORY, *told) for path, told in PARTS.items()}
-        for study in self.every.values():
+        reported = {path: (CATEGORY, *labels) for path, labels in PARTS.items()}
+        for study in self.all_studies.values():
             for each in (*study.tables(), *study.figures()):
                 shown = each.files["csv" if each.kind == "table" else "png"]
-                found[shown] = (study.paper, each.place, each.caption)
-        return found
+                reported[shown] = (study.paper, each.place, each.caption)
+        return reported
 
 
 def code_state(root: Path) -> Code:

@@ -99,16 +99,18 @@ class Statement(Frozen):
             ranked = table[0].sort_index().sort_values(ascending=not self.highest, kind="stable")
             named = len(self._first)
             steps = ranked.diff().abs().iloc[1 : named + 1]
-            told = [f"{row} {_number(value)}" for row, value in ranked.head(4).items()]
+            values = [f"{row} {_number(value)}" for row, value in ranked.head(4).items()]
             holds = list(ranked.index[:named]) == self._first and bool((steps > _CLOSE).all())
-            return holds, ", ".join(told)
-        so = _compare(table[0] - table[1], self._parts[1], _CLOSE + (self.within or 0))
+            return holds, ", ".join(values)
+        holds_in_row = _compare(table[0] - table[1], self._parts[1], _CLOSE + (self.within or 0))
         if self.in_rows:
-            return _counted(so, self.in_rows)
+            return _counted(holds_in_row, self.in_rows)
         if len(table) == 1:
             left, right = table.iloc[0]
-            return bool(so.all()), f"{_number(left)} against {_number(right)}"
-        return bool(so.all()), _told(len(so), list(so.index[~so]))
+            return bool(holds_in_row.all()), f"{_number(left)} against {_number(right)}"
+        return bool(holds_in_row.all()), _summarize_rows(
+            len(holds_in_row), list(holds_in_row.index[~holds_in_row])
+        )
 
 
 class Claim(Statement):
@@ -163,8 +165,8 @@ def load_claims(path: str | Path) -> list[Claim]:
             names file and claim.
     """
     claims = []
-    given = validated(list[Any], read_yaml(path), where=path, hint="see the top of the file")
-    for number, fields in enumerate(given, start=1):
+    raw_claims = validated(list[Any], read_yaml(path), where=path, hint="see the top of the file")
+    for number, fields in enumerate(raw_claims, start=1):
         name = fields.get("id", number) if isinstance(fields, Mapping) else number
         where = f"{path}: claim {name}"
         claim = validated(Claim, fields, where=where, hint="see the other claims")
@@ -196,20 +198,22 @@ def _compare(difference: Any, relation: str, close: float = _CLOSE) -> Any:
     }[relation]
 
 
-def _counted(so: pd.Series, in_rows: str) -> tuple[bool, str]:
+def _counted(holds_in_row: pd.Series, in_rows: str) -> tuple[bool, str]:
     ((measure, number, percent),) = _SHARE.findall(in_rows)
-    wanted = int(number) * (len(so) / 100 if percent else 1)
+    expected = int(number) * (len(holds_in_row) / 100 if percent else 1)
     relation = {"exactly": "==", "at least": ">=", "at most": "<="}[measure]
-    found = sorted(so.index[so])
-    which = f": {', '.join(found)}" if 0 < len(found) <= 4 else ""
-    return _compare(len(found) - wanted, relation), f"{len(found)} of {len(so)} rows{which}"
+    matches = sorted(holds_in_row.index[holds_in_row])
+    which = f": {', '.join(matches)}" if 0 < len(matches) <= 4 else ""
+    return _compare(
+        len(matches) - expected, relation
+    ), f"{len(matches)} of {len(holds_in_row)} rows{which}"
 
 
 def _number(value: float) -> str:
     return f"{value:.4f}".rstrip("0").rstrip(".")
 
 
-def _told(rows: int, against: list[str]) -> str:
+def _summarize_rows(rows: int, against: list[str]) -> str:
     if not against:
         return f"so in all {rows} rows"
     more = f" and {len(against) - 3} more" if len(against) > 3 else ""

@@ -119,7 +119,7 @@ def _value(formula: str, columns: Mapping[str, Values]) -> Values:
     }
     try:
         with np.errstate(all="ignore"):
-            found: Any = eval(formula, {"__builtins__": {}}, known)  # noqa: S307 - our own file
-        return found if isinstance(found, pd.Series) else float(found)
+            result: Any = eval(formula, {"__builtins__": {}}, known)  # noqa: S307 - our own file
+        return result if isinstance(result, pd.Series) else float(result)
     except Exception as error:  # a formula may raise any exception
         raise ClaimError(f"not a formula: {formula!r} ({error})") from None

@@ -220,8 +220,8 @@ def write_claims(
 
 
 def _finding(claim: Claim, columns: Mapping[str, Mapping[str, float]]) -> Finding:
-    holds, found = claim.judge({name: values_of(numbers) for name, numbers in columns.items()})
-    return Finding(verdict="holds" if holds else "fails", found=found)
+    holds, summary = claim.judge({name: values_of(numbers) for name, numbers in columns.items()})
+    return Finding(verdict="holds" if holds else "fails", found=summary)
 
 
 def _our_cell(

@@ -159,7 +159,11 @@ def load_ours(
         metrics |= {column.removesuffix("_pct"): column for column in columns}
         files_made = [made[file] for file in source.files if file in made]
         rows = [row for file in files_made for row in read_comparisons(file)]
-        rows.sort(key=lambda row: any(row.get(name) != of for name, of in source.prefer.items()))
+        rows.sort(
+            key=lambda row: any(
+                row.get(name) != preferred for name, preferred in source.prefer.items()
+            )
+        )
         for row in rows:
             if any(row.get(column) != value for column, value in source.where.items()):
                 continue
@@ -210,19 +214,19 @@ def select(
     keys = catalogue[selection.table].keys
     if unknown := (selection.where.keys() | selection.but_not) - set(keys):
         raise ClaimError(f"{selection.table} has no key {min(unknown)!r}, only {', '.join(keys)}")
-    found = {}
+    selected = {}
     for row, numbers in printed[selection.table].items():
         named = dict(zip(keys, row, strict=True))
         if selection.takes(named) and selection.column in numbers:
             open_keys = (key for key in keys if not isinstance(selection.where.get(key), str))
             label = " / ".join(named[key] for key in open_keys)
-            found[label] = (row, numbers[selection.column])
-    if not found:
+            selected[label] = (row, numbers[selection.column])
+    if not selected:
         raise ClaimError(
             f"{selection.table} has no number in column {selection.column!r}"
             f" where {selection.where}"
         )
-    return found
+    return selected
 
 
 def values_of(numbers: Mapping[str, float]) -> Values:

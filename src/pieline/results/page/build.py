@@ -300,8 +300,8 @@ def _recording(study: StudyDisplays, predictions: str) -> str | None:
     """Return the existing recordings file behind predictions, or None."""
     for pattern, recordings in study.recordings.items():
         groups = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(pattern))
-        if found := re.fullmatch(groups, predictions):
-            path = recordings.format(**found.groupdict())
+        if match := re.fullmatch(groups, predictions):
+            path = recordings.format(**match.groupdict())
             return path if Path(path).is_file() else None
     return None
 
@@ -364,13 +364,13 @@ def _settings(fields: Mapping[str, Any]) -> Json:
 
 def _scores(fields: Mapping[str, Any], *, depth: int = 2) -> Json:
     """Return the numbers in a metric file, without breakdowns (`by_…`)."""
-    found: Json = {}
+    numbers: Json = {}
     for name, value in fields.items():
         if name.startswith("by_") or name in {"computed_from", "conditions", "judged", "tuning"}:
             continue
         if isinstance(value, Mapping) and depth:
             inner = _scores(value, depth=depth - 1)
-            found |= {f"{name}.{key}": number for key, number in inner.items()}
+            numbers |= {f"{name}.{key}": number for key, number in inner.items()}
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            found[name] = value
-    return found
+            numbers[name] = value
+    return numbers
