@@ -82,7 +82,7 @@ def own_data_name(folder: str) -> str:
 
 @dataclass(frozen=True)
 class Run:
-    """State that all studies share besides their own settings.
+    """The models, data source and folders of a run, shared by all studies.
 
     Attributes:
         registry: All known models.
@@ -483,7 +483,7 @@ class Study(ABC, Generic[S]):
             )
 
     def metric_conditions(self) -> Mapping[str, Callable[..., str]]:
-        """Return by pattern of metric files a function from wildcards to conditions (JSON)."""
+        """Return functions from wildcards to conditions (JSON), by pattern of metric files."""
         return {}
 
     def conditions_of(self, path: str) -> str:
@@ -498,7 +498,7 @@ class Study(ABC, Generic[S]):
         return []
 
     def file_usage(self, metrics: str) -> Mapping[str, bool]:
-        """Return whether a run depends on each of these files, where its conditions do not tell."""
+        """Return whether a run uses each of these files, if its conditions do not determine it."""
         return {}
 
     def runs_of_same_job(self, metrics: str) -> list[str]:
@@ -591,7 +591,7 @@ class Study(ABC, Generic[S]):
         ]
 
     def archived_models(self) -> set[str]:
-        """Return the models whose runs all come from archives, so their weights are not needed."""
+        """Return models for which all runs come from archives, so their weights are not needed."""
         made = {_model_of(path) for path in self.run_metrics() if path not in self.archived}
         return {_model_of(path) for path in self.archived} - made
 
@@ -617,7 +617,7 @@ class Study(ABC, Generic[S]):
         return None
 
     def other_targets(self) -> list[str]:
-        """Return the targets besides tables, figures and items."""
+        """Return targets other than tables, figures and items."""
         return []
 
     def rules_files(self) -> list[str]:
@@ -731,7 +731,7 @@ class Study(ABC, Generic[S]):
         }
 
     def mark_own_data(self, conditions: Conditions) -> Conditions:
-        """Return conditions that list the user's own data as a deviation, if it is used."""
+        """Add the user's own data to the deviations, if it is used."""
         if not self.run.own_data:
             return conditions
         return conditions.with_own_data(self.run.own_label, self.paper)

@@ -466,8 +466,8 @@ def test_a_custom_setting_has_its_own_table_section(entry: Path, tmp_path: Path)
     predictions = {item.id: item for item in jam.read_predictions(rows, SENTENCES)}
     scores = jam_metrics(
         SENTENCES, predictions, model="mine", setting="tuned", seed=3, scoring="paper",
-        released=True, resamples=10, conditions=Conditions.model_validate_json(study.conditions("mine", "tuned")),
-        computed_from={},
+        released=True, resamples=10, computed_from={},
+        conditions=Conditions.model_validate_json(study.conditions("mine", "tuned")),
     )  # fmt: skip
     path = write(tmp_path / "metrics.json", scores.model_dump_json())
     shown = {"drift", "usage", "confusion", "runs", "pairs"}

@@ -14,7 +14,7 @@ from pathlib import Path
 import grimp
 
 _LOADED_BY_NAME = {"pieline.languages.registry": "pieline.languages"}
-"""Packages whose modules are all imported dynamically, by the importing module."""
+"""Packages whose modules are all imported at run time, by importing module."""
 
 
 LIBRARY = ("pieline",)

@@ -26,7 +26,7 @@ class Conditions(Frozen):
     deviations: tuple[str, ...] = ()
 
     def with_own_data(self, label: str, paper: str) -> "Conditions":
-        """Return a copy that marks the data as the user's own and adds this as a deviation."""
+        """Return a copy with the user's own data as a setting and as a deviation."""
         return self.model_copy(
             update={
                 "settings": {**self.settings, _DATA: label},
@@ -54,11 +54,11 @@ class Measured(Protocol):
 
     @property
     def conditions(self) -> Conditions:
-        """Settings and weights, and how they differ from the paper's."""
+        """Settings and weights, with their differences from the paper."""
 
     @property
     def data_note(self) -> str:
-        """How the data was verified if not by digest, or how it differs from the paper's."""
+        """Note on the verification of the data, or on its difference from the paper's."""
 
 
 def data_is_explained(measured: Measured) -> bool:
@@ -77,8 +77,8 @@ class MetricRecord(Frozen):
     """Common fields of all metric files.
 
     Attributes:
-        conditions: Settings and weights, and how they differ from the paper's.
-        data_note: How the data was verified if not by digest, or how it differs from the paper's.
+        conditions: Settings and weights, with their differences from the paper.
+        data_note: Note on the verification of the data, or on its difference from the paper's.
         computed_from: SHA-256 of the input files by path.
     """
 
@@ -110,7 +110,7 @@ def _deviations(settings: BaseModel, ignored: Collection[str]) -> Iterator[str]:
 
 
 def _format_value(value: object) -> str:
-    """Format a value for readers."""
+    """Format a value as readable text."""
     if value is None:
         return "none"
     if isinstance(value, list | tuple):

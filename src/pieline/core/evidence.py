@@ -58,7 +58,7 @@ def write_evidence(
     recordings: Iterable[str] = (),
     token: str = "",
 ) -> None:
-    """Write the evidence of some files; folders stand for all files in them except evidence."""
+    """Write the evidence of some files; a folder includes all files in it except evidence."""
     write_json(
         path,
         Evidence(

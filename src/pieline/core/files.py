@@ -61,9 +61,9 @@ _NO_ROOM = 1 << 20
 
 @contextmanager
 def _report_full_disk(path: Path) -> Iterator[None]:
-    """Raise an `OSError` if the disk is full and a library raises an exception of its own.
+    """Convert any exception of a library to an `OSError` if the disk is full.
 
-    torch.save and safetensors do so.
+    torch.save and safetensors raise exceptions of their own.
     """
     try:
         yield

@@ -10,7 +10,7 @@ from typing import Any
 from tqdm import tqdm
 
 FIRST_S = 5.0
-"""Seconds before progress is first shown, so that fast jobs print nothing."""
+"""Seconds before progress is first shown; shorter tasks print nothing."""
 
 EVERY_S = 30.0
 """Seconds between two lines."""

@@ -106,7 +106,7 @@ class RunReport:
 
     @property
     def mark(self) -> str:
-        """Notice on every display if the run is a rehearsal or uses own data; otherwise empty."""
+        """Notice on every display if the run is a rehearsal or uses own data, else empty."""
         if label := self.run.own_label:
             return f"{label[0].upper()}{label[1:]}."
         return REHEARSAL_NOTE if self.config.rehearsal else ""
@@ -312,7 +312,7 @@ class RunReport:
         return self._reported[path][0]
 
     def labels(self, path: str) -> dict[str, str]:
-        """Return the report's labels for a file."""
+        """Return place, caption and format of a file for the Snakemake report."""
         _, place, caption = self._reported[path]
         return {"place": place, "shows": caption, "as": Path(path).suffix.strip(".").upper()}
 
@@ -328,7 +328,7 @@ class RunReport:
 
 
 def code_state(root: Path) -> Code:
-    """Return commit and modification state of a clone; all None elsewhere."""
+    """Return the commit and modification state of a git clone; all None for other folders."""
 
     def git(*arguments: str) -> str | None:
         command = ["git", "-C", str(root), *arguments]

@@ -141,7 +141,7 @@ class Claim(Statement):
 
     @property
     def restates(self) -> bool:
-        """True if none of its numbers is measured; such claims are not counted."""
+        """True if the claim has no measured number; such claims are not counted."""
         return not any(number.measured for number in self.numbers.values())
 
 

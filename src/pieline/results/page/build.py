@@ -67,7 +67,7 @@ class TableView:
 
     @property
     def is_empty(self) -> bool:
-        """True if the table has cells but none of them has a number of ours."""
+        """True if the table has cells but no number of ours."""
         return bool(self.cells) and not any(cell.ours for cell in self.cells)
 
     def layout(self, places: Mapping[str, int]) -> str:
