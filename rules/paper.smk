@@ -21,7 +21,7 @@ rule table:
         *modules_by("table", "table", {name: table.maker for name, table in TABLES.items()}),
         contents=contents(lambda wildcards: TABLES[wildcards.table].display_inputs.inputs()),
         maker=lambda wildcards: TABLES[wildcards.table].maker,
-        display_inputs=lambda wildcards: RUN_REPORT.display_inputs_json(TABLES[wildcards.table]),
+        inputs=lambda wildcards: RUN_REPORT.display_inputs_json(TABLES[wildcards.table]),
     script:
         "../scripts/table.py"
 
@@ -44,7 +44,7 @@ rule figure:
         *modules_by("figure", "figure", {name: figure.maker for name, figure in FIGURES.items()}),
         contents=contents(lambda wildcards: FIGURES[wildcards.figure].display_inputs.inputs()),
         maker=lambda wildcards: FIGURES[wildcards.figure].maker,
-        display_inputs=lambda wildcards: RUN_REPORT.display_inputs_json(FIGURES[wildcards.figure]),
+        inputs=lambda wildcards: RUN_REPORT.display_inputs_json(FIGURES[wildcards.figure]),
     script:
         "../scripts/figure.py"
 
@@ -69,7 +69,7 @@ rule items:
         *modules_by("study", "items", {name: items.record for name, items in ITEMS.items()}),
         contents=contents(lambda wildcards: ITEMS[wildcards.study].display_inputs.inputs()),
         record=lambda wildcards: ITEMS[wildcards.study].record,
-        display_inputs=lambda wildcards: RUN_REPORT.display_inputs_json(ITEMS[wildcards.study]),
+        inputs=lambda wildcards: RUN_REPORT.display_inputs_json(ITEMS[wildcards.study]),
     script:
         "../scripts/items.py"
 

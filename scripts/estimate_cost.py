@@ -115,7 +115,7 @@ console.print(ASSUMED)
 for model in dict.fromkeys(item.model for item in found if item.estimate.to_ask or item.unknown):
     if missing := lacks(planned.models[model], planned.settings):
         console.print(f"{model} cannot be asked: {', '.join(missing)}")
-for line in planned.not_made(stale):
+for line in planned.missing_files(stale):
     console.print(line)
 for line in record_now(found, planned.models):
     print(line, file=sys.stderr)

@@ -7,7 +7,7 @@ from pieline.reporting.figures import save_figure, use_style
 from pieline.reporting.inputs import DisplayInputs
 
 start_log(snakemake.log[0])
-inputs = DisplayInputs.model_validate_json(snakemake.params.display_inputs)
+inputs = DisplayInputs.model_validate_json(snakemake.params.inputs)
 check_metrics(inputs.metrics, inputs.asked)
 use_style(snakemake.input.style)
 figure = import_object(snakemake.params.maker)(inputs)

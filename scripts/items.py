@@ -8,7 +8,7 @@ from pieline.reporting.items import write_items
 
 start_log(snakemake.log[0])
 record = import_object(snakemake.params.record)
-inputs = DisplayInputs.model_validate_json(snakemake.params.display_inputs)
+inputs = DisplayInputs.model_validate_json(snakemake.params.inputs)
 check_metrics(inputs.metrics, inputs.asked)
 write_items(
     record,

@@ -9,7 +9,7 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.tables import make_table, write_table
 
 start_log(snakemake.log[0])
-inputs = DisplayInputs.model_validate_json(snakemake.params.display_inputs)
+inputs = DisplayInputs.model_validate_json(snakemake.params.inputs)
 check_metrics(inputs.metrics, inputs.asked)
 write_table(
     snakemake.wildcards.table,

@@ -8,7 +8,7 @@ import pytest
 from pieline.core import files
 from pieline.core.errors import UserError
 from pieline.core.evidence import check_evidence, evidence_of, packages_behind, write_evidence
-from pieline.core.files import read_json, remembered_sha256, sha256
+from pieline.core.files import cached_sha256, read_json, sha256
 
 
 @pytest.fixture
@@ -94,12 +94,12 @@ def test_a_large_file_is_hashed_once_until_it_changes(
 
     monkeypatch.setattr(files, "_LARGE", 4)
     monkeypatch.setattr(files, "sha256", digest)
-    first = remembered_sha256(path, memory)
-    assert remembered_sha256(path, memory) == first == sha256(path)
+    first = cached_sha256(path, memory)
+    assert cached_sha256(path, memory) == first == sha256(path)
     assert read == [path]
     # Different content with the same length and time stamp.
     state = path.stat()
     path.write_bytes(b"other")
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
-    assert remembered_sha256(path, memory) == sha256(path) != first
+    assert cached_sha256(path, memory) == sha256(path) != first
     assert read == [path, path]

@@ -271,11 +271,11 @@ def _ask(options: argparse.Namespace) -> None:
     if answer.sent:
         body = json.dumps(body_of(question, answer.sent), ensure_ascii=False, indent=2)
         print(f"sent to {answer.sent.path}:\n{body}")
-    print(_answered(answer, entry))
+    print(_format_answer(answer, entry))
     print(f"{'already ' if is_recorded else ''}recorded in {recordings}")
 
 
-def _answered(answer: "Answer", entry: "LLMEntry") -> str:
+def _format_answer(answer: "Answer", entry: "LLMEntry") -> str:
     """Format an answer with its token counts and cost."""
     from pieline.llm.costs import usd_of
 

@@ -10,14 +10,14 @@ from functools import cache
 from typing import Any
 
 
-def are_wanted() -> bool:
+def patches_enabled() -> bool:
     """Return whether patches are enabled."""
     return not os.environ.get("PIELINE_NO_PATCHES")
 
 
 def patch_snakemake(workflow: Any) -> None:
     """Speed up Snakemake's scheduling of local and SLURM jobs."""
-    if not are_wanted():
+    if not patches_enabled():
         return
     if workflow.local_exec:
         # By default the scheduler waits a second after each finished job, to limit the rate of
@@ -50,7 +50,7 @@ def parse_gguf_once() -> Iterator[None]:
 
     library: Any = gguf
     original = library.GGUFReader, library.get_tensor_name_map
-    if are_wanted():
+    if patches_enabled():
         library.GGUFReader, library.get_tensor_name_map = cache(read_gguf), cache(original[1])
     try:
         yield

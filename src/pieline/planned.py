@@ -16,30 +16,30 @@ from pieline.models.registry import AnyEntry, Registry, load_registry
 from pieline.study import Study
 
 
-class Planned(NamedTuple):
+class PlannedTasks(NamedTuple):
     """The language model tasks of a configuration.
 
     Attributes:
         tasks: All tasks.
         settings: Settings of the language model calls.
         models: Entries of the models to query, by name.
-        made_unasked: Task inputs that can be made before any model is queried.
+        available_inputs: Task inputs that can be made before any model is queried.
     """
 
     tasks: list[Task]
     settings: LLMSettings
     models: dict[str, LLMEntry]
-    made_unasked: Collection[str]
+    available_inputs: Collection[str]
 
-    def not_made(self, remade: Collection[str]) -> list[str]:
+    def missing_files(self, remade: Collection[str]) -> list[str]:
         """Return one line per way to make the missing files that task prompts depend on.
 
         Args:
             remade: Files that the run will make again.
         """
         missing = sorted({path for task in self.tasks for path in not_made(task, remade)})
-        before = [path for path in missing if path in self.made_unasked]
-        after = [path for path in missing if path not in self.made_unasked]
+        before = [path for path in missing if path in self.available_inputs]
+        after = [path for path in missing if path not in self.available_inputs]
         lines = []
         if before:
             command = f"snakemake --cores 1 -- {shlex.join(before)}"
@@ -49,7 +49,7 @@ class Planned(NamedTuple):
         return lines
 
 
-def planned_tasks(text: str, models: Path, root: Path) -> Planned:
+def planned_tasks(text: str, models: Path, root: Path) -> PlannedTasks:
     """Return the language model tasks of a configuration.
 
     Args:
@@ -64,11 +64,11 @@ def planned_tasks(text: str, models: Path, root: Path) -> Planned:
     planned = [
         (task, study.run.language_model(task.model)) for study in studies for task in study.tasks()
     ]
-    return Planned(
+    return PlannedTasks(
         tasks=[task for task, _ in planned],
         settings=config.llm.for_jobs(root, registry.values()),
         models={task.model: entry for task, entry in planned},
-        made_unasked={path for study in studies for path in study.questions_made_from()},
+        available_inputs={path for study in studies for path in study.question_inputs()},
     )
 
 

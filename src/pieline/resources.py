@@ -142,13 +142,13 @@ def resources(
     without_model = by_model.pop("", [])
     unknown = remade(plan)
     rows = [
-        _of_model(model, jobs, registry[model], estimates_of[model], epochs, unknown=unknown)
+        _model_resources(model, jobs, registry[model], estimates_of[model], epochs, unknown=unknown)
         for model, jobs in sorted(by_model.items())
     ]
     return [*rows, ModelResources("", len(without_model))]
 
 
-def _of_model(
+def _model_resources(
     model: str,
     jobs: Sequence[PlannedJob],
     entry: AnyEntry,

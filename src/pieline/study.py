@@ -148,7 +148,7 @@ class Run:
         """Return the path of a project file, relative to the working directory."""
         return str(self.root.joinpath(*parts))
 
-    def named_file(self, path: str) -> str:
+    def configured_file(self, path: str) -> str:
         """Return the path of a configured file in the working directory, else in the project."""
         return path if Path(path).exists() else self.here(path)
 
@@ -648,7 +648,7 @@ class Study(ABC, Generic[S]):
         """Return all language model tasks."""
         return [task for asking in self.llm_tasks() for task in asking.tasks()]
 
-    def questions_made_from(self) -> list[str]:
+    def question_inputs(self) -> list[str]:
         """Return the inputs of questions that do not depend on other answers."""
         return [
             path

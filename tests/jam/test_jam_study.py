@@ -487,7 +487,7 @@ def test_generated_variants_and_neutral_ones_are_tasks_too() -> None:
     # Only the originals and the train split are there before anything is answered.
     asked = [set(asking.after_answers) for asking in made.llm_tasks()]
     assert asked == [set(), {"sentences"}, {"dataset", "metrics"}, {"sentences"}]
-    made_unasked = {Path(path).parent.name for path in made.questions_made_from()}
-    assert made_unasked == {"jam", "id10m"}
-    assert "results/datasets/jam/english.jsonl" not in made.questions_made_from()
+    available_inputs = {Path(path).parent.name for path in made.question_inputs()}
+    assert available_inputs == {"jam", "id10m"}
+    assert "results/datasets/jam/english.jsonl" not in made.question_inputs()
     assert made.models() == ["gpt-4o-mini", "gemini-2.5-pro"]

@@ -33,7 +33,7 @@ from pieline.reporting.printed import read_comparisons
 from pieline.reporting.tables import make_table, write_table
 from pieline.results.crate import ro_crate
 from pieline.results.page.build import _kind
-from pieline.results.provenance import Code, Provenance, described_raw_files
+from pieline.results.provenance import Code, Provenance, describe_raw_files
 from pieline.results.run_report import RunReport
 from pieline.studies.idiolink import paths as idiolink_paths
 from pieline.studies.idiolink.study import IdiolinkStudy
@@ -132,7 +132,7 @@ WRONG = {
         {"data": "own", "own_data": "corpus", "mirror": "m"},
         "mirror is set, but data is own",
     ),
-    "rehearsal": ({"data": "own", "own_data": "corpus", "rehearsal": {}}, "rehearsal with data"),
+    "rehearsal": ({"data": "own", "own_data": "corpus", "rehearsal": {}}, "rehearsal is set, but data"),
     "no mirror": ({"mirror": "nowhere"}, "mirror: no such folder: nowhere"),
     "braces": (
         {"data": "own", "own_data": "my {corpus}"},
@@ -154,13 +154,13 @@ def test_conflicting_data_settings_are_rejected(name: str, folder: Path) -> None
 def test_a_missing_file_is_reported_before_the_run(folder: Path) -> None:
     with pytest.raises(
         UserError,
-        match=r"^corpus: no idiots/idioms_sentences.tsv, which idiots needs .*;"
+        match=r"^corpus: missing idiots/idioms_sentences.tsv, required by .*;"
         r" see data/sample/idiots/README.md$",
     ):
         run_report(studies=["idiots"])
     shutil.copytree(SAMPLE / "idiolink" / "test", folder / "idiolink" / "test")
     (folder / "idiolink" / "test" / "queries.json").unlink()
-    with pytest.raises(UserError, match=r"^corpus: no idiolink/test/queries.json, which idiolink"):
+    with pytest.raises(UserError, match=r"^corpus: missing idiolink/test/queries.json, required by"):
         run_report(studies=["idiolink"], idiolink=BM25)
     (folder / "idiolink" / "val").mkdir()
     write(folder / "idiolink" / "val" / "indexes.json", "[]")
@@ -455,7 +455,7 @@ def test_originals_and_variants_come_from_the_folder(folder: Path) -> None:
     assert study.tagged_elsewhere("english") == []
     assert study.raw_files() == ["results/raw/id10m/test_english.tsv"]
     for models in (["minilm-tagger"], ["smollm2-135m-instruct"]):
-        with pytest.raises(UserError, match=r"no id10m/.*train_english.tsv, which jam needs"):
+        with pytest.raises(UserError, match=r"missing id10m/.*train_english.tsv, required by"):
             jam("english", variants={"source": "none"}, models=models)
     (folder / "id10m-jam" / "variants").mkdir(parents=True)
     write(folder / "id10m-jam" / "english.json", "[]")
@@ -589,7 +589,7 @@ def test_page_and_provenance_state_the_data_source(folder: Path) -> None:
     assert (described["config"]["data"], described["config"]["own_data"]) == ("own", "corpus")
     name = "idiolink/test/queries.json"
     listed = {name: UpstreamFile(url="https://example.org/queries.json")}
-    (raw,) = described_raw_files([folder / name], "own", listed, {}, folder=str(folder))
+    (raw,) = describe_raw_files([folder / name], "own", listed, {}, folder=str(folder))
     assert (raw.url, raw.licence, raw.is_sample) == (None, None, False)
     provenance = Provenance(
         code=Code(commit=None, day=None, modified=None), data="own", config=described["config"],

@@ -129,7 +129,7 @@ def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun
     if not evidence or not conditions.weights:
         return None
     check_evidence([evidence.path])
-    files = [predictions, *_made_with(predictions)]
+    files = [predictions, *_sibling_rankings(predictions)]
     files += [path for path in evidence.made_from if path.startswith(PREDICTIONS)]
     files = list(dict.fromkeys(files))
     files += [evidence_of(path) for path in files]
@@ -168,7 +168,7 @@ def _is_made(path: str) -> bool:
     return path.startswith("results/") and not is_raw
 
 
-def _made_with(predictions: str) -> list[str]:
+def _sibling_rankings(predictions: str) -> list[str]:
     """Return the rankings that the same job made in other query modes.
 
     Snakemake detects changed settings only if it knows all outputs of a job.

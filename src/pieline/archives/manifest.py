@@ -136,7 +136,7 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
             yield f"{run.metrics}: its predictions belong to another run"
             return
         data = [name for name in run.files if not name.endswith(".evidence.json")]
-        belong = [name for name in data if _is_of(name, run.predictions)]
+        belong = [name for name in data if _belongs_to(name, run.predictions)]
         for name in run.files:
             if name not in (*belong, *map(evidence_of, belong)):
                 yield f"{run.metrics}: {name} does not belong to it"
@@ -150,7 +150,7 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
             yield f"{where}: {dataset.files[0]} or its manifest is not in the archive"
 
 
-def _is_of(name: str, predictions: str) -> bool:
+def _belongs_to(name: str, predictions: str) -> bool:
     """Return whether a file belongs to a run: predictions (in any query mode) or their tuning."""
     path, own = Path(evidence_of(name)), Path(evidence_of(predictions))
     if path == own:

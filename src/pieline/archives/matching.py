@@ -154,9 +154,9 @@ def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator
         if isinstance(here, dict) and isinstance(there, dict):
             yield from (f"{name} {difference}" for difference in _differences(here, there))
         else:
-            yield f"{name} {_shown(here)}, archive {_shown(there)}"
+            yield f"{name} {_shorten(here)}, archive {_shorten(there)}"
 
 
-def _shown(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -48,7 +48,7 @@ def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
     ]
 
 
-def one_each(
+def align_rows(
     rows: Iterable[tuple[int, R]], sentences: Mapping[str, str], *, where: str | Path
 ) -> Iterator[tuple[int, R]]:
     """Return one row per sentence, in the order of `sentences` (texts by id).

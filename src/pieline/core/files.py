@@ -216,7 +216,7 @@ def sha256_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def remembered_sha256(path: Path, memory: Path) -> str:
+def cached_sha256(path: Path, memory: Path) -> str:
     """Return the SHA-256 of a file, cached in the file `memory` if the file is large.
 
     The cache is keyed by path, size and ctime, which programs cannot set back.

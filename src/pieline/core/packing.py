@@ -78,9 +78,9 @@ def unpack(
                     name = member.name
                     if not (member.isreg() and is_plain(name) and allowed(name)):
                         raise refuse(f"contains {name!r}, which is not allowed")
-                    if folded(name) in names:
+                    if normalize_name(name) in names:
                         raise refuse(f"contains the file {name} twice")
-                    names[folded(name)] = name
+                    names[normalize_name(name)] = name
                     remaining -= member.size
                     if remaining < 0:
                         raise refuse(f"unpacks to more than {_size(most_bytes)}", if_larger)
@@ -116,7 +116,7 @@ def first_member(archive: str | Path, name: str) -> bytes:
 
 def is_plain(name: str) -> bool:
     """Return whether a name is a relative path of a visible file on any file system."""
-    parts = folded(name).split("/")
+    parts = normalize_name(name).split("/")
     return (
         not any(part.startswith(".") or not part for part in parts)
         and name.isprintable()
@@ -124,7 +124,7 @@ def is_plain(name: str) -> bool:
     )
 
 
-def folded(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Normalize a name so that names that collide on a case-insensitive file system are equal."""
     return unicodedata.normalize("NFC", name).casefold()
 

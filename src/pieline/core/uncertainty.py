@@ -53,7 +53,7 @@ def ratio_interval(
     if len(above) < 2 or not sum(below):
         return None
     drawn = draw_units([0] * len(above), resamples=resamples, seed=seed)
-    return percentile_interval(drawn_ratios(drawn, above, below))
+    return percentile_interval(resampled_ratios(drawn, above, below))
 
 
 def draw_units(strata: npt.ArrayLike, *, resamples: int, seed: int) -> Counts:
@@ -71,7 +71,7 @@ def draw_units(strata: npt.ArrayLike, *, resamples: int, seed: int) -> Counts:
     return drawn
 
 
-def drawn_ratios(drawn: Counts, above: npt.ArrayLike, below: npt.ArrayLike) -> Ratios:
+def resampled_ratios(drawn: Counts, above: npt.ArrayLike, below: npt.ArrayLike) -> Ratios:
     """Return sum(above) / sum(below) per resample; NaN if the denominator is 0."""
     numerators = drawn @ np.asarray(above, dtype=float)
     denominators = drawn @ np.asarray(below, dtype=float)

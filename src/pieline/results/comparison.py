@@ -32,7 +32,8 @@ class ComparedCell(Frozen):
     Attributes:
         table: Name of the CSV.
         keys: Columns that identify the cell, in order.
-        tolerance: Maximum difference, or sampling range, at which our number counts as reproduced.
+        tolerance: Maximum difference at which our number counts as reproduced, or its sampling
+            range.
         verdict: One of `VERDICTS`, `not comparable` or `not run`.
         reason: Why the cell is not comparable or has no number, or the only readings of the printed
             number under which ours is within sampling range.

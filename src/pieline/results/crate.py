@@ -53,7 +53,9 @@ def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> J
     crate = ROCrate(version="1.1")
 
     def add(identity: str, kind: str | list[str], **properties: Any) -> Any:
-        return crate.add(ContextEntity(crate, identity, {"@type": kind} | _known(properties)))
+        return crate.add(
+            ContextEntity(crate, identity, {"@type": kind} | _without_nulls(properties))
+        )
 
     def license_of(name: str | None) -> Any:
         if name is None:
@@ -64,7 +66,7 @@ def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> J
 
     def file(item: File) -> Any:
         path = Path(item.path)
-        properties = _known(
+        properties = _without_nulls(
             {
                 "name": path.name,
                 "contentSize": str(item.bytes),
@@ -86,7 +88,7 @@ def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> J
     )
     crate.datePublished = code.day or "1970-01-01"
     crate.license = license_of("Apache-2.0")
-    about = _known(
+    about = _without_nulls(
         {
             "name": "pieline",
             "version": version,
@@ -147,6 +149,6 @@ def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> J
     return metadata
 
 
-def _known(properties: Json) -> Json:
+def _without_nulls(properties: Json) -> Json:
     """Return the properties that have a value."""
     return {name: value for name, value in properties.items() if value is not None}

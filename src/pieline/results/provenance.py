@@ -100,20 +100,20 @@ class Provenance(Frozen):
     outputs: list[File]
 
 
-class Licences(Frozen):
+class Licenses(Frozen):
     """Licenses of a corpus."""
 
     released: str
     sample: str
 
 
-def load_licences(path: str | Path) -> dict[str, Licences]:
+def load_licenses(path: str | Path) -> dict[str, Licenses]:
     """Read data/licences.yaml.
 
     Raises:
         UserError: The file is invalid.
     """
-    return validated(dict[str, Licences], read_yaml(path), where=path, hint="correct it")
+    return validated(dict[str, Licenses], read_yaml(path), where=path, hint="correct it")
 
 
 def installed_packages(lock: str | Path) -> dict[str, str]:
@@ -126,7 +126,7 @@ def installed_packages(lock: str | Path) -> dict[str, str]:
     return {name: package.version for name, package in distributions.items() if package}
 
 
-def described_files(paths: Iterable[str | Path]) -> list[File]:
+def describe_files(paths: Iterable[str | Path]) -> list[File]:
     """Return path, digest and size of files, sorted by path.
 
     Raises:
@@ -140,17 +140,17 @@ def described_files(paths: Iterable[str | Path]) -> list[File]:
     return files
 
 
-def described_raw_files(
+def describe_raw_files(
     paths: Iterable[str | Path],
     data: DataSource,
     upstream: Mapping[str, UpstreamFile],
-    licences: Mapping[str, Licences],
+    licences: Mapping[str, Licenses],
     *,
     folder: str = "results/raw",
 ) -> list[RawFile]:
     """Return raw files with URL and license; `folder` is the part of their path before the name."""
     described = []
-    for file in described_files(paths):
+    for file in describe_files(paths):
         name = str(Path(file.path).relative_to(folder))
         known = upstream.get(name)
         is_sample = data == "sample"
@@ -188,6 +188,6 @@ def make_provenance(
         reported_with=installed_packages(lock),
         raw_files=list(raw_files),
         models=list(models),
-        recordings=described_files(recordings),
-        outputs=described_files(outputs),
+        recordings=describe_files(recordings),
+        outputs=describe_files(outputs),
     )

@@ -104,7 +104,7 @@ class Statement(Frozen):
             return holds, ", ".join(values)
         holds_in_row = _compare(table[0] - table[1], self._parts[1], _CLOSE + (self.within or 0))
         if self.in_rows:
-            return _counted(holds_in_row, self.in_rows)
+            return _judge_count(holds_in_row, self.in_rows)
         if len(table) == 1:
             left, right = table.iloc[0]
             return bool(holds_in_row.all()), f"{_number(left)} against {_number(right)}"
@@ -198,7 +198,7 @@ def _compare(difference: Any, relation: str, close: float = _CLOSE) -> Any:
     }[relation]
 
 
-def _counted(holds_in_row: pd.Series, in_rows: str) -> tuple[bool, str]:
+def _judge_count(holds_in_row: pd.Series, in_rows: str) -> tuple[bool, str]:
     ((measure, number, percent),) = _SHARE.findall(in_rows)
     expected = int(number) * (len(holds_in_row) / 100 if percent else 1)
     relation = {"exactly": "==", "at least": ">=", "at most": "<="}[measure]

@@ -195,7 +195,7 @@ def write_page(
         needs=_needs(counted, {model.published_as: model.label for model in reversed(models)}),
         papers=displays.papers(),
         claims=claims,
-        words=_searched(claims, models),
+        words=_search_terms(claims, models),
         labels=[model.label for model in models],
         table_names={view.shown.name for view in tables if view.shown},
         figures=[(study, shown) for study in displays.studies for shown in study.figures],
@@ -279,7 +279,7 @@ def _study_view(
     return StudyView(study, numbers, tables)
 
 
-def _searched(
+def _search_terms(
     claims: Iterable[JudgedClaim], models: Iterable[ModelDescription]
 ) -> dict[str, list[str]]:
     """Return search terms by claim: printed names and labels of the models that it uses."""

@@ -132,7 +132,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
     def prompt(self, setting: str) -> str:
         """The template of a setting."""
         own = self.settings.prompts.get(setting)
-        return self.run.named_file(own.file) if own else self.run.here(PROMPT)
+        return self.run.configured_file(own.file) if own else self.run.here(PROMPT)
 
     def parameters(self, setting: str) -> DetectionParameters:
         """Return the request parameters of a setting."""

@@ -475,7 +475,7 @@ class JamStudy(Study[JamSettings]):
     def prompt_files(self, setting: str) -> dict[str, str]:
         """The templates of a setting: `prompt`, and `example` if it has examples."""
         if own := self.settings.prompts.get(setting):
-            return {"prompt": self.run.named_file(own.file)}
+            return {"prompt": self.run.configured_file(own.file)}
         folder = self.run.here("prompts/jam")
         if self.settings.asking == "released":
             folder = self.settings.released_prompts or f"{folder}/released"
