@@ -89,7 +89,7 @@ rule idiots_bias:
         against=IDIOTS.settings.prompts_against,
         permutations=IDIOTS.settings.permutations,
         resamples=IDIOTS.settings.bootstrap_resamples,
-        conditions=lambda wildcards: IDIOTS.asked(idiots_paths.BIAS.format(**wildcards)),
+        conditions=lambda wildcards: IDIOTS.conditions_of(idiots_paths.BIAS.format(**wildcards)),
     script:
         "../scripts/idiots_bias.py"
 

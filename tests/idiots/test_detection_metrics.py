@@ -11,13 +11,8 @@ from sklearn.metrics import balanced_accuracy_score
 
 from pieline.core.errors import UserError
 from pieline.core.outcomes import OutcomeName
-<<<<<<< HEAD
-from pieline.core.uncertainty import Interval, draw_units, drawn_ratios, percentile_interval
-from pieline.studies.idiots.metrics.detection import NO, YES, Score
-=======
 from pieline.core.uncertainty import Interval, draw_units, percentile_interval, resampled_ratios
-from pieline.studies.idiots.metrics import NO, YES, Score
->>>>>>> 5fa0d52 (Name helpers of the core by what they return)
+from pieline.studies.idiots.metrics.detection import NO, YES, Score
 from pieline.studies.idiots.predictions import read_prediction
 from pieline.studies.idiots.records import DetectionPrediction
 

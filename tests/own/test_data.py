@@ -132,7 +132,7 @@ WRONG = {
         {"data": "own", "own_data": "corpus", "mirror": "m"},
         "mirror is set, but data is own",
     ),
-    "rehearsal": ({"data": "own", "own_data": "corpus", "rehearsal": {}}, "rehearsal is set, but data"),
+    "rehearsal": ({"data": "own", "own_data": "corpus", "rehearsal": {}}, "rehearsal is set"),
     "no mirror": ({"mirror": "nowhere"}, "mirror: no such folder: nowhere"),
     "braces": (
         {"data": "own", "own_data": "my {corpus}"},
@@ -160,7 +160,7 @@ def test_a_missing_file_is_reported_before_the_run(folder: Path) -> None:
         run_report(studies=["idiots"])
     shutil.copytree(SAMPLE / "idiolink" / "test", folder / "idiolink" / "test")
     (folder / "idiolink" / "test" / "queries.json").unlink()
-    with pytest.raises(UserError, match=r"^corpus: missing idiolink/test/queries.json, required by"):
+    with pytest.raises(UserError, match=r"^corpus: missing idiolink/test/queries.json, required"):
         run_report(studies=["idiolink"], idiolink=BM25)
     (folder / "idiolink" / "val").mkdir()
     write(folder / "idiolink" / "val" / "indexes.json", "[]")

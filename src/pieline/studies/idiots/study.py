@@ -304,8 +304,8 @@ class IdiotsStudy(Study[IdiotsSettings]):
         models = dict.fromkeys(run["model"] for run in self.runs())
         compared = [model for model in models if self.compared(model, paths.METRICS)]
         metrics = [paths.BIAS.format(model=model) for model in compared]
-        given = self.given(metrics, self.settings.models, "llm")
-        return given.model_copy(
+        inputs = self.display_inputs(metrics, self.settings.models, "llm")
+        return inputs.model_copy(
             update={"absent": (), "options": {"against": self.settings.prompts_against}}
         )
 
@@ -321,14 +321,14 @@ class IdiotsStudy(Study[IdiotsSettings]):
 
     def _bias_conditions(self, model: str) -> str:
         settings = self.settings
-        return self.of_data(
+        return self.mark_own_data(
             Conditions(
                 settings={
                     "against": settings.prompts_against,
                     "permutations": settings.permutations,
                     "bootstrap_resamples": settings.bootstrap_resamples,
                     "runs": {
-                        path: digest_of(self.asked(path))
+                        path: digest_of(self.conditions_of(path))
                         for path in self.compared(model, paths.METRICS)
                     },
                 }
