@@ -100,7 +100,7 @@ class Config(Settings):
 
 @cache
 def config_class() -> type[Config]:
-    """Return `Config` extended by one section per study."""
+    """Return `Config` with one section per study."""
     sections: dict[str, Any] = {
         name: (study.Settings, study.Settings()) for name, study in study_classes().items()
     }

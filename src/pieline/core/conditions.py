@@ -62,10 +62,7 @@ class Measured(Protocol):
 
 
 def data_is_explained(measured: Measured) -> bool:
-    """Return whether no reason about the data is needed.
-
-    This is the case for the paper's data, and for own data, which is listed as a deviation.
-    """
+    """Return whether the data needs no note: it is the paper's, or listed as a deviation."""
     return measured.dataset_is_released or measured.conditions.are_of_own_data
 
 
