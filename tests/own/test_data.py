@@ -164,7 +164,7 @@ def test_a_missing_file_is_reported_before_the_run(folder: Path) -> None:
         run_report(studies=["idiolink"], idiolink=BM25)
     (folder / "idiolink" / "val").mkdir()
     write(folder / "idiolink" / "val" / "indexes.json", "[]")
-    with pytest.raises(UserError, match=r"no idiolink/val/queries.json and no idiolink/test/quer"):
+    with pytest.raises(UserError, match=r"val/queries.json and idiolink/test/queries.json"):
         run_report(studies=["idiolink"], idiolink=BM25)
 
 

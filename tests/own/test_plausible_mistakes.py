@@ -419,12 +419,12 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "sentences of other data": (
         "jam",
         rows(lambda read: [row.update(sentence="Quite another one.") for row in read]),
-        r"mine\.csv:2: sentence 'Quite another one\.' is '.*' in the data \(test-",
+        r"mine\.csv:2: sentence 'Quite another one\.' of test-.* is '.*' in the data set",
     ),
     "a table named .txt": (
         "jam",
         lambda folder: (folder / "mine.csv").rename(folder / "mine.txt"),
-        r"name it \.csv, \.tsv or \.jsonl",
+        r"must end in \.csv, \.tsv or \.jsonl",
     ),
     "semicolons between cells": ("jam", rows(lambda read: None, ";"), r"mine\.csv"),
     "another encoding": (
