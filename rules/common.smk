@@ -31,7 +31,7 @@ from pieline.config import layered, load_config, load_studies, name_source
 from pieline.core.code import imports_of, modules_behind, source_of
 from pieline.core.errors import UserError, exit_with
 from pieline.core.evidence import evidence_of
-from pieline.core.files import check_writable, remembered_sha256
+from pieline.core.files import check_writable, cached_sha256
 from pieline.core.yamls import read_yaml
 from pieline.languages.registry import known as known_languages
 from pieline.llm.obstacles import obstacles
@@ -192,7 +192,7 @@ def modules_by(wildcard, name, named):
 @cache
 def digest(path):
     """Return a short digest of a file's content."""
-    return remembered_sha256(path, Path(".snakemake/pieline_digests.json"))[:16]
+    return cached_sha256(path, Path(".snakemake/pieline_digests.json"))[:16]
 
 
 # Jobs watch this process id and end when the process does, even if it is killed.

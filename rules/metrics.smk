@@ -31,7 +31,9 @@ rule idiolink_metrics:
         *modules("idiolink_metrics"),
         top_k=IDIOLINK.settings.top_k,
         resamples=IDIOLINK.settings.bootstrap_resamples,
-        conditions=lambda wildcards: IDIOLINK.asked(idiolink_paths.METRICS.format(**wildcards)),
+        conditions=lambda wildcards: IDIOLINK.conditions_of(
+            idiolink_paths.METRICS.format(**wildcards)
+        ),
     script:
         "../scripts/idiolink_metrics.py"
 
@@ -57,7 +59,7 @@ rule idiots_metrics:
         *modules("idiots_metrics"),
         contents=contents(IDIOTS.verdicts()),
         resamples=IDIOTS.settings.bootstrap_resamples,
-        conditions=lambda wildcards: IDIOTS.asked(idiots_paths.METRICS.format(**wildcards)),
+        conditions=lambda wildcards: IDIOTS.conditions_of(idiots_paths.METRICS.format(**wildcards)),
     script:
         "../scripts/idiots_metrics.py"
 
@@ -87,7 +89,7 @@ rule idiots_bias:
         against=IDIOTS.settings.prompts_against,
         permutations=IDIOTS.settings.permutations,
         resamples=IDIOTS.settings.bootstrap_resamples,
-        conditions=lambda wildcards: IDIOTS.asked(idiots_paths.BIAS.format(**wildcards)),
+        conditions=lambda wildcards: IDIOTS.conditions_of(idiots_paths.BIAS.format(**wildcards)),
     script:
         "../scripts/idiots_bias.py"
 
@@ -109,7 +111,7 @@ rule jam_statistics:
         "../envs/core.yaml"
     params:
         *modules("jam_statistics"),
-        conditions=lambda wildcards: JAM.asked(jam_paths.STATISTICS.format(**wildcards)),
+        conditions=lambda wildcards: JAM.conditions_of(jam_paths.STATISTICS.format(**wildcards)),
     script:
         "../scripts/jam_statistics.py"
 
@@ -137,7 +139,7 @@ rule jam_metrics:
     params:
         *modules("jam_metrics"),
         scoring=JAM.settings.scoring,
-        conditions=lambda wildcards: JAM.asked(jam_paths.METRICS.format(**wildcards)),
+        conditions=lambda wildcards: JAM.conditions_of(jam_paths.METRICS.format(**wildcards)),
         resamples=JAM.settings.bootstrap_resamples,
     script:
         "../scripts/jam_metrics.py"
@@ -183,7 +185,9 @@ rule idiolink_checks:
         folder=lambda wildcards: IDIOLINK.data_folder(wildcards.origin),
         splits=lambda wildcards: IDIOLINK.splits(wildcards.origin),
         sample=IDIOLINK.run.is_sample,
-        conditions=lambda wildcards: IDIOLINK.asked(idiolink_paths.CHECKS.format(**wildcards)),
+        conditions=lambda wildcards: IDIOLINK.conditions_of(
+            idiolink_paths.CHECKS.format(**wildcards)
+        ),
     script:
         "../scripts/idiolink_checks.py"
 
@@ -212,7 +216,7 @@ rule idiolink_construction_metrics:
         contents=contents(IDIOLINK.corrections()),
         validator=IDIOLINK.settings.construction.validator,
         sample=IDIOLINK.run.is_sample,
-        conditions=IDIOLINK.asked(idiolink_paths.CONSTRUCTION_METRICS),
+        conditions=IDIOLINK.conditions_of(idiolink_paths.CONSTRUCTION_METRICS),
     script:
         "../scripts/idiolink_construction_metrics.py"
 
@@ -243,7 +247,9 @@ rule idiolink_significance:
         permutations=IDIOLINK.settings.permutations,
         top_k=IDIOLINK.settings.top_k,
         resamples=IDIOLINK.settings.bootstrap_resamples,
-        conditions=lambda wildcards: IDIOLINK.asked(idiolink_paths.SIGNIFICANCE.format(**wildcards)),
+        conditions=lambda wildcards: IDIOLINK.conditions_of(
+            idiolink_paths.SIGNIFICANCE.format(**wildcards)
+        ),
     script:
         "../scripts/idiolink_significance.py"
 
@@ -270,7 +276,9 @@ rule idiolink_shortcuts:
         *modules("idiolink_shortcuts"),
         top_k=IDIOLINK.settings.top_k,
         resamples=IDIOLINK.settings.bootstrap_resamples,
-        conditions=lambda wildcards: IDIOLINK.asked(idiolink_paths.SHORTCUTS.format(**wildcards)),
+        conditions=lambda wildcards: IDIOLINK.conditions_of(
+            idiolink_paths.SHORTCUTS.format(**wildcards)
+        ),
     script:
         "../scripts/idiolink_shortcuts.py"
 
@@ -296,7 +304,9 @@ rule jam_neutral_metrics:
         "../envs/core.yaml"
     params:
         *modules("jam_neutral_metrics"),
-        conditions=lambda wildcards: JAM.asked(jam_paths.NEUTRAL_METRICS.format(**wildcards)),
+        conditions=lambda wildcards: JAM.conditions_of(
+            jam_paths.NEUTRAL_METRICS.format(**wildcards)
+        ),
         resamples=JAM.settings.bootstrap_resamples,
     script:
         "../scripts/jam_neutral_metrics.py"
@@ -319,7 +329,7 @@ rule jam_humans:
     params:
         *modules("jam_humans"),
         contents=contents(JAM.human_labels()),
-        conditions=JAM.asked(jam_paths.HUMANS),
+        conditions=JAM.conditions_of(jam_paths.HUMANS),
     script:
         "../scripts/jam_humans.py"
 
@@ -353,7 +363,7 @@ rule jam_attention:
         *modules("jam_attention"),
         contents=contents(lambda wildcards: JAM.run.weights_files(wildcards.model)),
         spec=lambda wildcards: JAM.weights_spec(wildcards.model),
-        conditions=lambda wildcards: JAM.asked(jam_paths.ATTENTION.format(**wildcards)),
+        conditions=lambda wildcards: JAM.conditions_of(jam_paths.ATTENTION.format(**wildcards)),
         pairs=JAM.pairs,
         resamples=JAM.settings.bootstrap_resamples,
     script:

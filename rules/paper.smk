@@ -5,7 +5,7 @@ rule table:
     """Write a table: LaTeX in the paper's layout, CSV with printed numbers, HTML for the page."""
     input:
         templates=multiext(here("templates/table"), ".tex.jinja", ".html.jinja"),
-        files=lambda wildcards: TABLES[wildcards.table].given.input_files(),
+        files=lambda wildcards: TABLES[wildcards.table].display_inputs.input_files(),
     output:
         tex="paper_tables/{table}.tex",
         csv=shown("paper_tables/{table}.csv"),
@@ -19,9 +19,9 @@ rule table:
         "../envs/report.yaml"
     params:
         *modules_by("table", "table", {name: table.maker for name, table in TABLES.items()}),
-        contents=contents(lambda wildcards: TABLES[wildcards.table].given.input_files()),
+        contents=contents(lambda wildcards: TABLES[wildcards.table].display_inputs.input_files()),
         maker=lambda wildcards: TABLES[wildcards.table].maker,
-        inputs=lambda wildcards: RUN_REPORT.given(TABLES[wildcards.table]),
+        inputs=lambda wildcards: RUN_REPORT.display_inputs_json(TABLES[wildcards.table]),
     script:
         "../scripts/table.py"
 
@@ -30,7 +30,7 @@ rule figure:
     """Draw a figure as PDF and PNG."""
     input:
         style=here("templates/pieline.mplstyle"),
-        files=lambda wildcards: FIGURES[wildcards.figure].given.input_files(),
+        files=lambda wildcards: FIGURES[wildcards.figure].display_inputs.input_files(),
     output:
         pdf="paper_tables/figures/{figure}.pdf",
         png=shown("paper_tables/figures/{figure}.png"),
@@ -42,9 +42,9 @@ rule figure:
         "../envs/report.yaml"
     params:
         *modules_by("figure", "figure", {name: figure.maker for name, figure in FIGURES.items()}),
-        contents=contents(lambda wildcards: FIGURES[wildcards.figure].given.input_files()),
+        contents=contents(lambda wildcards: FIGURES[wildcards.figure].display_inputs.input_files()),
         maker=lambda wildcards: FIGURES[wildcards.figure].maker,
-        inputs=lambda wildcards: RUN_REPORT.given(FIGURES[wildcards.figure]),
+        inputs=lambda wildcards: RUN_REPORT.display_inputs_json(FIGURES[wildcards.figure]),
     script:
         "../scripts/figure.py"
 
@@ -52,7 +52,7 @@ rule figure:
 rule items:
     """Write every prediction of a study's runs as a row, as Parquet and CSV."""
     input:
-        files=lambda wildcards: ITEMS[wildcards.study].given.input_files(),
+        files=lambda wildcards: ITEMS[wildcards.study].display_inputs.input_files(),
         predictions=lambda wildcards: ITEMS[wildcards.study].behind,
     output:
         parquet="results/items/{study}.parquet",
@@ -67,9 +67,9 @@ rule items:
         runtime=growing(20),
     params:
         *modules_by("study", "items", {name: items.record for name, items in ITEMS.items()}),
-        contents=contents(lambda wildcards: ITEMS[wildcards.study].given.input_files()),
+        contents=contents(lambda wildcards: ITEMS[wildcards.study].display_inputs.input_files()),
         record=lambda wildcards: ITEMS[wildcards.study].record,
-        inputs=lambda wildcards: RUN_REPORT.given(ITEMS[wildcards.study]),
+        inputs=lambda wildcards: RUN_REPORT.display_inputs_json(ITEMS[wildcards.study]),
     script:
         "../scripts/items.py"
 
@@ -144,7 +144,7 @@ rule export:
     params:
         *modules("export"),
         studies=lambda wildcards: {study.name: study.metrics() for study in STUDIES},
-        asked=lambda wildcards: RUN_REPORT.asked(RUN_REPORT.metrics()),
+        asked=lambda wildcards: RUN_REPORT.configured_digests(RUN_REPORT.metrics()),
         data=CONFIG.data,
         mark=RUN_REPORT.mark,
     script:
@@ -203,7 +203,7 @@ rule results_page:
     params:
         *modules("results_page", *RUN_REPORT.item_classes()),
         displays=lambda wildcards: RUN_REPORT.displays.canonical(),
-        asked=lambda wildcards: RUN_REPORT.asked(RUN_REPORT.metrics()),
+        asked=lambda wildcards: RUN_REPORT.configured_digests(RUN_REPORT.metrics()),
         models=RUN_REPORT.described_models(),
         absent=lambda wildcards: RUN_REPORT.absent(),
         depth=CONFIG.page.depth,

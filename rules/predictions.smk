@@ -301,7 +301,7 @@ use rule tag_idioms as tag_neutral with:
 rule take_jam_predictions:
     """Import external predictions, one per sentence."""
     input:
-        file=lambda wildcards: JAM.taken_run(**wildcards).file,
+        file=lambda wildcards: JAM.prediction_file(**wildcards).file,
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
     output:
         jam_paths.PREDICTIONS,
@@ -314,8 +314,8 @@ rule take_jam_predictions:
         "../envs/llm.yaml"
     params:
         *modules("take_jam_predictions"),
-        contents=contents(lambda wildcards: JAM.taken_run(**wildcards).file),
-        format=lambda wildcards: JAM.taken_run(**wildcards).format,
+        contents=contents(lambda wildcards: JAM.prediction_file(**wildcards).file),
+        format=lambda wildcards: JAM.prediction_file(**wildcards).format,
     script:
         "../scripts/take_jam_predictions.py"
 
@@ -323,7 +323,7 @@ rule take_jam_predictions:
 rule take_idiots_predictions:
     """Import external predictions, one per sentence."""
     input:
-        file=lambda wildcards: IDIOTS.taken_run(**wildcards).file,
+        file=lambda wildcards: IDIOTS.prediction_file(**wildcards).file,
         sentences=idiots_paths.SENTENCES,
     output:
         idiots_paths.PREDICTIONS,
@@ -336,8 +336,8 @@ rule take_idiots_predictions:
         "../envs/llm.yaml"
     params:
         *modules("take_idiots_predictions"),
-        contents=contents(lambda wildcards: IDIOTS.taken_run(**wildcards).file),
-        format=lambda wildcards: IDIOTS.taken_run(**wildcards).format,
+        contents=contents(lambda wildcards: IDIOTS.prediction_file(**wildcards).file),
+        format=lambda wildcards: IDIOTS.prediction_file(**wildcards).format,
     script:
         "../scripts/take_idiots_predictions.py"
 
@@ -345,7 +345,7 @@ rule take_idiots_predictions:
 rule take_idiolink_run:
     """Import an external TREC run, truncated to top_k documents per query."""
     input:
-        file=lambda wildcards: IDIOLINK.taken_run(
+        file=lambda wildcards: IDIOLINK.prediction_file(
             wildcards.model, wildcards.query_mode, wildcards.seed
         ).file,
         documents=idiolink_paths.dataset("{index}")["documents"],
@@ -363,11 +363,11 @@ rule take_idiolink_run:
     params:
         *modules("take_idiolink_run"),
         contents=contents(
-            lambda wildcards: IDIOLINK.taken_run(
+            lambda wildcards: IDIOLINK.prediction_file(
                 wildcards.model, wildcards.query_mode, wildcards.seed
             ).file
         ),
-        format=lambda wildcards: IDIOLINK.taken_run(
+        format=lambda wildcards: IDIOLINK.prediction_file(
             wildcards.model, wildcards.query_mode, wildcards.seed
         ).format,
         top_k=IDIOLINK.settings.top_k,
@@ -375,24 +375,24 @@ rule take_idiolink_run:
         "../scripts/take_idiolink_run.py"
 
 
-for taking in RUN_REPORT.takings():
+for extraction in RUN_REPORT.extractions():
 
     rule:
         # Its outputs have no wildcards, so it takes precedence over the rules that compute them.
         name:
-            taking.rule
+            extraction.rule
         input:
-            archive=ancient(taking.archive),
+            archive=ancient(extraction.archive),
         output:
-            list(taking.files),
+            list(extraction.files),
         log:
-            f"logs/archives/{taking.rule}.log",
+            f"logs/archives/{extraction.rule}.log",
         localrule: True
         conda:
             "../envs/core.yaml"
         params:
             *modules("take_archived"),
-            files=taking.files,
-            recordings=taking.recordings,
+            files=extraction.files,
+            recordings=extraction.recordings,
         script:
             "../scripts/take_archived.py"

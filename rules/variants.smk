@@ -72,7 +72,7 @@ if JAM.run.is_sample and not JAM.settings.variants.model:
         """Select the sample's neutral variant of each hard one that confused a model (appendix G)."""
         input:
             dataset=jam_paths.DATASET,
-            metrics=jam_paths.METRICS,
+            metrics=[jam_paths.METRICS],
             sample=here("data/sample/id10m/neutral/{language}.json"),
         output:
             variants=jam_paths.NEUTRAL_VARIANTS,

@@ -12,7 +12,7 @@ start_log(snakemake.log[0])
 planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
 stale = remade(read_plan(dry_run(snakemake.params.config, Path(snakemake.params.root))))
 noted = notices(planned.tasks, planned.models, planned.settings, stale)
-for line in [*noted, *planned.not_made(stale)]:
+for line in [*noted, *planned.missing_files(stale)]:
     print(line, file=sys.stderr)
 check(planned.tasks, planned.settings, stale)
 print("no missing keys, weights or recordings found")

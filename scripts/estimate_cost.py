@@ -117,7 +117,7 @@ for model in dict.fromkeys(
 ):
     if missing := lacks(planned.models[model], planned.settings):
         console.print(f"{model} cannot be asked: {', '.join(missing)}")
-for line in planned.not_made(stale):
+for line in planned.missing_files(stale):
     console.print(line)
 for line in record_now(task_estimates, planned.models):
     print(line, file=sys.stderr)

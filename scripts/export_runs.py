@@ -6,6 +6,6 @@ from pieline.core.jobs import start_log
 start_log(snakemake.log[0])
 export_runs(
     snakemake.output[0],
-    wanted=set(snakemake.input).__contains__,
+    is_selected=set(snakemake.input).__contains__,
     code=snakemake.params.code,
 )

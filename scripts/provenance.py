@@ -11,8 +11,8 @@ from pieline.results.crate import ro_crate
 from pieline.results.displays import Displays
 from pieline.results.provenance import (
     RunDescription,
-    described_raw_files,
-    load_licences,
+    describe_raw_files,
+    load_licenses,
     make_provenance,
 )
 
@@ -21,13 +21,13 @@ run = RunDescription.model_validate_json(snakemake.params.run)
 displays = Displays.model_validate_json(snakemake.params.displays)
 data = run.config["data"]
 upstream = load_upstream(snakemake.input.upstream)
-licences = load_licences(snakemake.input.licences)
+licences = load_licenses(snakemake.input.licences)
 provenance = make_provenance(
     code=run.code,
     data=data,
     config=run.config,
     lock=snakemake.input.lock,
-    raw_files=described_raw_files(snakemake.input.raw, data, upstream, licences),
+    raw_files=describe_raw_files(snakemake.input.raw, data, upstream, licences),
     models=run.models,
     predictions=snakemake.input.predictions,
     recordings=[path for path in map(Path, snakemake.params.recordings) if path.is_file()],

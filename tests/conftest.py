@@ -1,4 +1,4 @@
-"""Fixtures that several test folders share."""
+"""Fixtures shared by several test folders."""
 
 import gc
 import os
@@ -9,12 +9,12 @@ import pytest
 from filelock import FileLock
 from support import copy_project, copy_run, run_snakemake
 
-# Collecting imports a million objects that stay: looking through them for garbage takes seconds.
+# Collection creates a million permanent objects, and scanning them for garbage takes seconds.
 gc.disable()
 
-# The same examples in every run, so that a test fails for whoever broke it; without deadlines,
-# because workers share the cores and a language's dictionary loads within some example; a quarter
-# of the usual number, because `make explore` draws a thousand.
+# Examples are the same in every run, so that failures are reproducible. There are no deadlines,
+# because workers share the cores and the first example may load a dictionary. There are few
+# examples, because `make explore` runs a thousand.
 hypothesis.settings.register_profile(
     "repeatable", derandomize=True, database=None, deadline=None, max_examples=25
 )
@@ -24,33 +24,33 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatabl
 IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 
 if IS_WORKER:
-    # Workers share the cores, and torch's threads wait for each other busily.
+    # Workers share the cores, and torch's threads busy-wait for each other.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long work comes first."""
+    """Run slow tests first."""
     items.sort(key=_start)
     gc.freeze()
     gc.enable()
 
 
 def _start(item: pytest.Item) -> int:
-    """When a test's turn comes: by then what it waits for has been made, by others."""
+    """Return the position of a test: tests that wait for shared fixtures run later."""
     if item.path.stem == "test_default_run":
         return 0
     if item.path.parent.name == "slurm":
         return 1
     if not {"default_run", "finished"} & set(getattr(item, "fixturenames", ())):
         return 2
-    # Whoever takes up a long file last has the others wait.
+    # A long file that starts last would delay the end of the run.
     long = ("test_caching", "test_evidence", "test_rerunning", "test_idiots_workflow")
     return 3 if item.path.stem in long else 4
 
 
 @pytest.fixture(autouse=True)
 def _no_mirror_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests name their data themselves, whatever the user's environment says."""
+    """Ignore the user's mirror, since tests define their own data."""
     monkeypatch.delenv("PIELINE_MIRROR", raising=False)
 
 
@@ -62,24 +62,24 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def default_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project in which the whole default configuration has run; do not change it.
+    """A copy of the project after a complete run of the default configuration; do not change it.
 
-    One run serves all workers of pytest-xdist, whose own folders lie side by side.
+    All workers of pytest-xdist share one run in the parent of their temporary folders.
     """
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if IS_WORKER else own
-    folder, told = shared / "default" / "project", shared / "default" / "stderr.txt"
+    folder, log = shared / "default" / "project", shared / "default" / "stderr.txt"
     with FileLock(shared / "default.lock"):
-        if not told.exists():
+        if not log.exists():
             copy_project(folder)
             result = run_snakemake(folder, "--cores", "2", "all", as_users_do=True)
-            told.write_text(f"{result.returncode}\n{result.stderr}", encoding="utf-8")
-    code, _, errors = told.read_text(encoding="utf-8").partition("\n")
+            log.write_text(f"{result.returncode}\n{result.stderr}", encoding="utf-8")
+    code, _, errors = log.read_text(encoding="utf-8").partition("\n")
     assert code == "0", errors
     return folder
 
 
 @pytest.fixture
 def finished(default_run: Path, tmp_path: Path) -> Path:
-    """A copy of the finished default run, that a test may change."""
+    """A copy of the finished default run that a test may change."""
     return copy_run(default_run, tmp_path / "finished")

@@ -1,6 +1,6 @@
-"""Run the script of a rule as Snakemake does, without Snakemake's start.
+"""Run a rule's script as Snakemake does, without starting Snakemake.
 
-In a process of its own: `python tests/run_script.py NAME JSON`.
+In a new process: `python tests/run_script.py NAME JSON`.
 """
 
 import json
@@ -43,21 +43,20 @@ def run_script(
     rule: str = "",
     log: str = "",
 ) -> None:
-    """Run a script; `input` and `output` are files by name, or a list of them.
+    """Run a script with `input` and `output` files, given by name or as a list.
 
-    The evidence of what it writes lies beside its first output if none is named. Without a log,
-    errors reach the caller.
+    By default, evidence is written next to the first output. Without a log, errors are raised.
     """
 
-    def files(kind: type[T], given: Mapping[str, Any]) -> T:
-        """The files as Snakemake gives them to a script: in a row, and by name."""
-        found = kind()
-        for name, value in given.items():
+    def files(kind: type[T], paths: Mapping[str, Any]) -> T:
+        """Create the list of files that Snakemake passes to a script, by position and name."""
+        result = kind()
+        for name, value in paths.items():
             several = isinstance(value, list)
-            start = len(found)
-            found.extend(map(str, value) if several else [str(value)])
-            found._set_name(name, start, len(found) if several else None)
-        return found
+            start = len(result)
+            result.extend(map(str, value) if several else [str(value)])
+            result._set_name(name, start, len(result) if several else None)
+        return result
 
     inputs, outputs = map(_by_name, (input, output))
     if outputs and "evidence" not in outputs:
@@ -71,7 +70,7 @@ def run_script(
         rule=rule or name,
         log=[log],
     )
-    # Snakemake makes the folders of what a job writes.
+    # Snakemake creates the folders of output files.
     for path in job.output:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
     folders = [ROOT / "scripts", ROOT / "rehearsal/scripts"]
@@ -91,14 +90,14 @@ def start_script(
     trains: bool = False,
     **job: Any,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a script in a process of its own, to its end.
+    """Run a script in a new process and wait for it.
 
     Args:
-        name: of the script.
-        before: Python code that runs first.
-        environment: variables to add.
-        trains: whether to fork it from a process that has imported torch.
-        job: what `run_script` takes; there must be a log.
+        name: Script name.
+        before: Python code to run first.
+        environment: Environment variables to add.
+        trains: Whether to fork from a process that has already imported torch.
+        job: Arguments of `run_script`; must include a log.
     """
     code = f"{before}\nrunpy.run_path({__file__!r}, run_name='__main__')"
     folders = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
@@ -117,7 +116,7 @@ def start_script(
 
 @cache
 def _with_torch() -> Forks:
-    """A process that has imported what scripts that train need, which takes them seconds."""
+    """Start a process with the imports of training scripts, which take seconds."""
     return Forks(
         f"sys.path[:0] = [{str(ROOT / 'src')!r}, {str(ROOT / 'tests')!r}]\n"
         "import runpy, sentence_transformers, seqeval.metrics\n"

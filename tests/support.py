@@ -1,4 +1,4 @@
-"""What tests of several folders share."""
+"""Helpers shared by several test folders."""
 
 import atexit
 import hashlib
@@ -29,18 +29,18 @@ needs_mirror = pytest.mark.skipif(
 
 
 class Forks:
-    """Runs of a program, each in a process forked from one that has its imports.
+    """Runs Python code in processes forked from one that has already done the imports.
 
-    Those of Snakemake take longer than most of what tests run with it.
+    The imports of Snakemake take longer than most tests.
 
     Args:
-        imports: Python code to begin with.
+        imports: Python code to run once at the start.
     """
 
     SERVER = """
 import gc, json, os, sys
 exec(sys.argv[1])
-# Or each child would look through all of it, and so copy it.
+# Garbage collection in a child would touch, and thus copy, all objects.
 gc.freeze()
 for line in sys.stdin:
     folder, environment, code, arguments = json.loads(line)
@@ -68,29 +68,29 @@ for line in sys.stdin:
     def run(
         self, code: str, *arguments: str, environment: dict[str, str]
     ) -> subprocess.CompletedProcess[str]:
-        """Execute Python code, which finds the arguments in `sys.argv`."""
+        """Run Python code with arguments in `sys.argv`."""
         assert self._server.stdin
         assert self._server.stdout
         limit = threading.Timer(1200, self._server.kill)
         limit.start()
         with tempfile.TemporaryDirectory() as folder:
-            given = json.dumps([folder, environment, code, arguments])
-            print(given, file=self._server.stdin, flush=True)
-            told = int(self._server.stdout.readline())
+            request = json.dumps([folder, environment, code, arguments])
+            print(request, file=self._server.stdin, flush=True)
+            exit_code = int(self._server.stdout.readline())
             limit.cancel()
-            said = (Path(folder, name).read_text("utf-8") for name in ("stdout", "stderr"))
-            return subprocess.CompletedProcess(arguments, told, *said)
+            outputs = (Path(folder, name).read_text("utf-8") for name in ("stdout", "stderr"))
+            return subprocess.CompletedProcess(arguments, exit_code, *outputs)
 
 
 @cache
 def _snakemake() -> Forks:
-    # After the first, what Snakemake and the library import when they read the rules. Nothing that
-    # reads the environment as it is imported (tqdm, huggingface_hub), and nothing of the library.
+    # The second line contains imports that happen while rules are read. Modules that read the
+    # environment on import (tqdm, huggingface_hub) and the library itself must not be included.
     return Forks(
         "import snakemake.cli, snakemake.storage, smart_open, snakemake.executors.dryrun, nbformat;"
         "import grimp, httpx, filelock, zstandard, click, rapidfuzz, difflib, statistics;"
         "snakemake.cli.get_argument_parser();"
-        # A run is short: looking for garbage takes longer than what it would free is worth.
+        # Runs are too short to benefit from garbage collection.
         "gc.disable()"
     )
 
@@ -101,14 +101,13 @@ def run_snakemake(
     as_users_do: bool = False,
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run snakemake in a folder that holds the project.
+    """Run snakemake in a folder that contains the project.
 
     Args:
-        folder: the project, or a folder to run in.
-        arguments: of snakemake.
-        as_users_do: without the tests' own number of threads, which would hide what a job leaves to
-            the machine.
-        environment: variables to add.
+        folder: Working directory with the project.
+        arguments: Arguments of snakemake.
+        as_users_do: Unset OMP_NUM_THREADS, so that jobs choose their own number of threads.
+        environment: Environment variables to add.
     """
     library = str(folder / "src")
     variables = os.environ | {"PYTHONPATH": library} | (environment or {})
@@ -122,7 +121,7 @@ def run_snakemake(
 
 
 def copy_project(target: Path) -> Path:
-    """Copy what a run needs of the project: no outputs, nothing hidden; the library as compiled."""
+    """Copy the project without outputs and hidden files, but with the compiled library."""
 
     def not_copied(folder: str, names: list[str]) -> set[str]:
         hidden = {name for name in names if name.startswith(".")}
@@ -135,7 +134,7 @@ def copy_project(target: Path) -> Path:
 
 
 def copy_run(run: Path, target: Path) -> Path:
-    """Copy a project in which something has run; weights, which no test changes, are shared."""
+    """Copy a project with its outputs; weights are linked, since no test changes them."""
 
     def copy(source: str, place: str) -> None:
         (os.link if source.endswith(".safetensors") else shutil.copy2)(source, place)
@@ -144,7 +143,7 @@ def copy_run(run: Path, target: Path) -> Path:
 
 
 def output_digests(folder: Path) -> dict[str, str]:
-    """Digest of each table, figure and metric file by its path."""
+    """Return the digest of each table, figure and metric file by path."""
     files = [*(folder / "paper_tables").rglob("*"), *(folder / "results/metrics").rglob("*.json")]
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -154,7 +153,7 @@ def output_digests(folder: Path) -> dict[str, str]:
 
 
 def released_row(item: Original) -> dict[str, Any]:
-    """An original as `id10m_fixed/<language>.json` of the release has it."""
+    """Convert an original to the format of the released `id10m_fixed/<language>.json`."""
     return {
         "sentence": item.sentence,
         "PIE": list(item.pies),

@@ -1,4 +1,4 @@
-"""docs/adding.md and tutorial.md are carried out in a copy of the project, section by section."""
+"""The sections of docs/adding.md and tutorial.md, carried out in a copy of the project."""
 
 import os
 import re
@@ -33,11 +33,11 @@ PROMISED = {
     ),
     "A language": ("results/originals/jam/dutch.jsonl", '"test-0002"'),
 }
-"""What each section promises: a file, or what its commands print, and what stands in it."""
+"""What each section promises: a file or the commands' output, and text that it contains."""
 
 
 def carry_out(document: str, project: Path) -> str:
-    """Write the files of a text, apply its changes, run its commands; gives what they print."""
+    """Write the files of a text, apply its changes, run its commands, and return their output."""
     printed = ""
     for kind, how, name, text in BLOCK.findall(document):
         if how:
@@ -58,14 +58,14 @@ def carry_out(document: str, project: Path) -> str:
     return printed
 
 
-def run(command: list[str], folder: Path, given: str | None = None) -> str:
+def run(command: list[str], folder: Path, stdin: str | None = None) -> str:
     result = subprocess.run(
         command,
         cwd=folder,
-        input=given,
+        input=stdin,
         capture_output=True,
         text=True,
-        # Not the repository that the copy may lie in.
+        # Git must not use a repository that contains the copy.
         env=os.environ | {"GIT_DIR": str(folder / ".no-git"), "PYTHONPATH": str(folder / "src")},
         check=False,
         timeout=900,
@@ -78,20 +78,20 @@ def succeeded(result: subprocess.CompletedProcess[str]) -> str:
     return result.stdout
 
 
-def test_every_section_is_carried_out() -> None:
-    # The last one by tests/test_example_study.py.
+def test_every_section_works() -> None:
+    # tests/test_example_study.py covers the last section.
     assert SECTIONS.keys() == {*PROMISED, "A study"}
 
 
 @pytest.mark.parametrize("section", PROMISED)
-def test_a_section_keeps_its_promise(section: str, project: Path) -> None:
+def test_a_section_has_the_promised_output(section: str, project: Path) -> None:
     printed = carry_out(SECTIONS[section], project)
     name, promised = PROMISED[section]
     assert promised in ((project / name).read_text(encoding="utf-8") if name else printed)
 
 
-def test_the_tutorial_computes_the_readers_model_alone(project: Path) -> None:
-    """Its plan needs no network; what it then computes is what the default run computes."""
+def test_the_tutorial_computes_only_the_readers_model(project: Path) -> None:
+    """The plan works offline, and the other numbers equal those of the default run."""
     printed = carry_out((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8"), project)
     assert re.search(r"^embed +1$", printed, re.MULTILINE)
     assert not re.search(r"^(bm25_\w+|fine_tune) ", printed, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Files that a user can touch, broken at random: an error in one line, or a sound value."""
+"""User files with random faults: each gives a one-line error or a valid value."""
 
 import codecs
 import json
@@ -66,7 +66,7 @@ MAX_LINE = 2000
 
 
 def head(path: Path, records: int) -> str:
-    """The first records of a JSON array, or lines of any other file."""
+    """Return the first records of a JSON array, or the first lines of another file."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".json":
         return json.dumps(json.loads(text)[:records], ensure_ascii=False, indent=1)
@@ -84,7 +84,7 @@ QUERIES = read_texts(SAMPLE / "idiolink/train/queries.json", Query)[:3]
 
 
 def task(data: Mapping[str, str], **answers: str) -> dict[str, object]:
-    """A task of a Label Studio export, answered."""
+    """Return an annotated task of a Label Studio export."""
     kinds = {name: "text" if text.endswith(".") else "choices" for name, text in answers.items()}
     result = [
         {"from_name": name, "type": "any", "value": {kinds[name]: [text]}}
@@ -197,32 +197,32 @@ def unique(values: Iterable[object]) -> None:
 
 
 def records(read: Callable[..., Any], *keys: str, **options: Any) -> Callable[[Path], Any]:
-    """A reader of records that have keys (or an id) of their own."""
+    """Create a reader of records with unique keys (or ids)."""
 
     def reading(path: Path) -> list[Any]:
-        found = list(read(path, **options))
-        unique(tuple(getattr(item, key) for key in keys or ("id",)) for item in found)
-        return found
+        items = list(read(path, **options))
+        unique(tuple(getattr(item, key) for key in keys or ("id",)) for item in items)
+        return items
 
     return reading
 
 
 def printed(name: str, keys: list[str]) -> Callable[[Path], Any]:
-    """A reader of printed numbers, which nothing but the printed ones may come of."""
+    """Create a reader of printed numbers that accepts only the original ones."""
     wanted = read_published(PUBLISHED / f"{name}.csv", keys)
 
     def reading(path: Path) -> object:
         shutil.copy(PUBLISHED / "schema.yaml", path.parent)
-        found = read_published(path, keys)
-        assert found == wanted
-        return found
+        numbers = read_published(path, keys)
+        assert numbers == wanted
+        return numbers
 
     return reading
 
 
 def read_config(path: Path) -> object:
     raw = read_yaml(path)
-    if not isinstance(raw, Mapping):  # Snakemake says so
+    if not isinstance(raw, Mapping):  # reported by Snakemake
         raise UserError("not a mapping", where=path)
     config = load_config(raw, where=str(path))
     for seeds in (
@@ -260,14 +260,14 @@ def read_prompt(path: Path) -> object:
 
 
 def read_exclusions_whole(path: Path) -> object:
-    found = read_exclusions(path)
-    assert all(pie.strip() and reason.strip() for pie, reason in found.items())
-    return found
+    exclusions = read_exclusions(path)
+    assert all(pie.strip() and reason.strip() for pie, reason in exclusions.items())
+    return exclusions
 
 
 @dataclass(frozen=True)
 class File:
-    """A file that a user can touch: its name, a valid content, and what reads it."""
+    """A file that users can edit: its name, valid content, and its reader."""
 
     name: str
     text: str
@@ -390,7 +390,7 @@ SNIPPETS = [
 
 
 def mutated(file: File, draw: random.Random) -> bytes:
-    """The file's content with one to three faults."""
+    """Return the file's content with one to three faults."""
     data = file.text.encode()
     ending = file.name.rpartition(".")[2]
     for _ in range(draw.choice([1, 1, 2, 3])):
@@ -451,7 +451,7 @@ def values_changed(data: bytes, draw: random.Random, ending: str) -> bytes:
 
 
 def value_changed(value: Any, draw: random.Random) -> Any:
-    """A value with one part of it changed."""
+    """Return a value with one part of it changed."""
     if isinstance(value, dict) and value and draw.random() < 0.9:
         key = draw.choice(list(value))
         how = draw.choice(["in", "in", "in", "in", "in", "delete", "rename"])
@@ -475,7 +475,7 @@ IDS = {"id", "sentence_id", "item_id", "variant_id", "pie_id", "original_id"}
 
 
 def sound(value: Any, name: str = "") -> None:
-    """Every number is finite, every text can be written, every id is one word that can be seen."""
+    """Check that numbers are finite, texts can be encoded, and ids are single visible words."""
     if isinstance(value, float):
         assert math.isfinite(value), name
     elif isinstance(value, str):
@@ -499,7 +499,7 @@ def sound(value: Any, name: str = "") -> None:
 
 
 def outcome(file: File, data: bytes, folder: Path) -> str:
-    """What reading such a file comes to: `error` or `accepted`; anything else raises."""
+    """Return `error` or `accepted` for a file; any other exception is raised."""
     path = folder / file.name
     path.write_bytes(data)
     try:
@@ -522,18 +522,18 @@ def test_the_sample_is_accepted(file: File, tmp_path: Path) -> None:
     [file for file in FILES if file.name.endswith((".json", ".jsonl", ".yaml"))],
     ids=lambda file: file.name,
 )
-def test_deep_nesting_is_an_error_in_one_line(file: File, tmp_path: Path) -> None:
-    """Not left to chance, as the other faults are."""
-    # In one line each bracket might begin a key, for which PyYAML looks a second long.
+def test_deep_nesting_is_a_one_line_error(file: File, tmp_path: Path) -> None:
+    """Random mutations would hardly ever produce it."""
+    # On a single line, PyYAML would search for a key at each bracket, which takes a second.
     bracket = "[\n" if file.name.endswith(".yaml") else "["
     nested = bracket * 100_000 + "]" * 100_000
     assert outcome(file, (nested + file.text).encode(), tmp_path) == "error"
 
 
-# For `make explore`, which does not see the property inside.
+# Marked for `make explore`, which does not detect the inner property test.
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_a_broken_file_is_an_error_in_one_line_or_sound(
+def test_a_broken_file_is_a_one_line_error_or_valid(
     file: File, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("broken")
@@ -560,14 +560,18 @@ def changed_config(**sections: dict[str, Any]) -> dict[str, Any]:
         ("idiolink", {"bm25": {"k1": [math.inf]}}, "idiolink.bm25.k1.0: Input should be a finite"),
         ("idiolink", {"bm25": {"b": [math.nan]}}, "idiolink.bm25.b.0: Input should be "),
         ("idiolink", {"bm25": {"b": [2]}}, "idiolink.bm25.b.0: Input should be less than"),
-        ("idiolink", {"models": ["bm25", "bm25"]}, "idiolink: models names 'bm25' twice"),
+        ("idiolink", {"models": ["bm25", "bm25"]}, "idiolink: models lists 'bm25' twice"),
         ("llm", {"max_cost_usd": math.inf}, "llm.max_cost_usd: Input should be a finite number"),
-        ("jam", {"seeds": [1, 1]}, "jam: seeds names 1 twice"),
-        ("jam", {"seeds_by_model": {"gpt": [7, 7]}}, "jam: seeds_by_model names 7 twice"),
-        ("idiolink", {"leave_out": {"sbert": "{no} room"}}, "leave_out has braces: '{no} room'"),
-        ("jam", {"humans": ["a.csv", "b{1}.csv"]}, "humans has braces: 'b{1}.csv'"),
-        ("llm", {"recordings_folder": "{x}"}, "recordings_folder has braces: '{x}'"),
-        ("jam", {"fine_tuning": {"seeds": [5, 5, 7]}}, "jam.fine_tuning: seeds names 5 twice"),
+        ("jam", {"seeds": [1, 1]}, "jam: seeds lists 1 twice"),
+        ("jam", {"seeds_by_model": {"gpt": [7, 7]}}, "jam: seeds_by_model lists 7 twice"),
+        (
+            "idiolink",
+            {"leave_out": {"sbert": "{no} room"}},
+            "leave_out contains braces: '{no} room'",
+        ),
+        ("jam", {"humans": ["a.csv", "b{1}.csv"]}, "humans contains braces: 'b{1}.csv'"),
+        ("llm", {"recordings_folder": "{x}"}, "recordings_folder contains braces: '{x}'"),
+        ("jam", {"fine_tuning": {"seeds": [5, 5, 7]}}, "jam.fine_tuning: seeds lists 5 twice"),
         ("jam", {"seeds": [2**64]}, "jam.seeds.0: Input should be less than 4294967296"),
         ("idiots", {"seeds": [2**64]}, "idiots.seeds.0: Input should be less than"),
         (
@@ -587,16 +591,14 @@ def changed_config(**sections: dict[str, Any]) -> dict[str, Any]:
         ("idiots", {"prompts": {"x" * 81: {"file": "own.jinja"}}}, "at most 80 characters"),
     ],
 )
-def test_settings_that_nothing_can_be_run_with(
-    section: str, changes: dict[str, Any], problem: str
-) -> None:
+def test_invalid_settings_are_rejected(section: str, changes: dict[str, Any], problem: str) -> None:
     load_config(changed_config())
     with pytest.raises(UserError, match=re.escape(problem)):
         load_config(changed_config(**{section: changes}))
 
 
 def parts(kind: type[BaseModel]) -> set[type[BaseModel]]:
-    """A class of settings and every class that its fields hold."""
+    """Return a settings class and all classes of its fields."""
     known: set[type[BaseModel]] = set()
 
     def add(item: Any) -> None:
@@ -612,33 +614,33 @@ def parts(kind: type[BaseModel]) -> set[type[BaseModel]]:
 
 
 def test_every_part_of_the_configuration_checks_duplicates_and_unknown_keys() -> None:
-    found = {part for kind in (config_class(), *get_args(AnyEntry)) for part in parts(kind)}
-    assert {JamFineTuning, FewShot, PredictionFile, EncoderEntry} <= found
-    assert [part for part in found if not issubclass(part, Settings)] == []
-    assert {part.model_config["extra"] for part in found} == {"forbid"}
+    classes = {part for kind in (config_class(), *get_args(AnyEntry)) for part in parts(kind)}
+    assert {JamFineTuning, FewShot, PredictionFile, EncoderEntry} <= classes
+    assert [part for part in classes if not issubclass(part, Settings)] == []
+    assert {part.model_config["extra"] for part in classes} == {"forbid"}
 
 
 @pytest.mark.parametrize("change", ["label: 'O{w}n'", "file: 'a{x}.csv'"])
-def test_a_model_has_no_braces_where_snakemake_fills_them_in(change: str, tmp_path: Path) -> None:
+def test_a_model_has_no_braces_that_snakemake_would_expand(change: str, tmp_path: Path) -> None:
     path = tmp_path / "models.yaml"
     name = change.partition(":")[0]
-    given = {"label": "label: Own", "file": "file: a.csv"}[name]
-    path.write_text(MODELS.replace(given, change), encoding="utf-8")
-    with pytest.raises(UserError, match=rf"models\.yaml: own: .*{name} has braces"):
+    valid = {"label": "label: Own", "file": "file: a.csv"}[name]
+    path.write_text(MODELS.replace(valid, change), encoding="utf-8")
+    with pytest.raises(UserError, match=rf"models\.yaml: own: .*{name} contains braces"):
         load_registry(path)
 
 
-def test_a_run_without_a_study_is_refused() -> None:
-    with pytest.raises(UserError, match=r"config\.yaml: studies: no study; name some of .*idiots"):
+def test_a_run_without_a_study_is_rejected() -> None:
+    with pytest.raises(UserError, match=r"config\.yaml: studies: empty list; choose from .*idiots"):
         load_config({"studies": []})
 
 
-def test_a_list_of_a_model_names_nothing_twice(tmp_path: Path) -> None:
+def test_lists_in_model_entries_have_no_duplicates(tmp_path: Path) -> None:
     path = tmp_path / "models.yaml"
     encoder = {"kind": "encoder", "label": "E", "licence": "MIT", "source": "hub"}
     encoder |= {"checkpoint": "a/b", "languages": ["english", "english"], "max_length": 9}
     path.write_text(yaml.safe_dump({"encoder": encoder}), encoding="utf-8")
-    with pytest.raises(UserError, match="encoder: languages names 'english' twice"):
+    with pytest.raises(UserError, match="encoder: languages lists 'english' twice"):
         load_registry(path)
 
 
@@ -660,7 +662,7 @@ def test_a_list_of_a_model_names_nothing_twice(tmp_path: Path) -> None:
         ("idiolink", {"bm25": {"k": [1]}}, "unknown key 'idiolink.bm25.k'; did you mean 'k1'?"),
     ],
 )
-def test_a_mistyped_key_is_named_with_the_nearest(
+def test_a_misspelled_key_gets_a_suggestion(
     section: str, changes: dict[str, Any], problem: str
 ) -> None:
     with pytest.raises(UserError, match=re.escape(problem)):
@@ -678,7 +680,7 @@ def test_an_error_names_the_file_that_has_the_setting() -> None:
         ("config.yaml: jam.models", "unknown model 'c'", "mine.yaml"),
         ("config.yaml", "jam.models.0: Input should be a string", "mine.yaml"),
         ("config.yaml", "unknown key 'jam.seed'", "mine.yaml"),
-        ("config.yaml: studies", "no study", "config.yaml"),
+        ("config.yaml: studies", "empty list", "config.yaml"),
         ("config.yaml: llm.mode", "wrong", "config.yaml"),
         ("models.yaml: a", "wrong", "models.yaml"),
     ):
@@ -690,14 +692,14 @@ def test_an_error_names_the_file_that_has_the_setting() -> None:
 @pytest.mark.parametrize(
     "name", ["x$(touch PWNED)y", '""', "../x", '"a\\nb"', "x" * 81, "5", "[a]", "Big", ".x"]
 )
-def test_a_model_has_a_name_that_fits_paths_and_command_lines(name: str, tmp_path: Path) -> None:
+def test_model_names_fit_paths_and_command_lines(name: str, tmp_path: Path) -> None:
     path = tmp_path / "models.yaml"
     path.write_text(f"? {name}\n: {{kind: bm25, label: BM25, licence: none}}\n", encoding="utf-8")
     with pytest.raises(UserError, match=re.escape(str(path))):
         load_registry(path)
 
 
-def test_an_entry_without_fields_is_one_error_with_all_of_them(tmp_path: Path) -> None:
+def test_an_empty_entry_is_one_error_with_all_fields(tmp_path: Path) -> None:
     path = tmp_path / "models.yaml"
     path.write_text("mine: {kind: encoder, label: Mine}\n", encoding="utf-8")
     with pytest.raises(UserError) as caught:
@@ -708,15 +710,17 @@ def test_an_entry_without_fields_is_one_error_with_all_of_them(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity"])
-def test_a_number_that_is_infinite_is_no_json(number: str, tmp_path: Path) -> None:
+def test_infinite_numbers_are_invalid_json(number: str, tmp_path: Path) -> None:
     path = tmp_path / "english.json"
     path.write_text(f'[\n{{"sentence": {number}}}]', encoding="utf-8")
-    with pytest.raises(UserError, match=rf"{path}: not JSON: {number} is no number"):
+    with pytest.raises(UserError, match=rf"{path}: not JSON: {number} is not a number"):
         read_released_originals(path)
 
 
 @pytest.mark.parametrize("key", ["sk-proj-0123456789abcdef", "AIzaSy0123456789abcdef", "0A1B2C3D"])
-def test_a_key_in_place_of_its_variable_is_refused_and_not_shown(key: str, tmp_path: Path) -> None:
+def test_an_api_key_instead_of_its_variable_is_rejected_and_not_shown(
+    key: str, tmp_path: Path
+) -> None:
     path = tmp_path / "models.yaml"
     path.write_text(MODELS.replace("OPENAI_API_KEY", key), encoding="utf-8")
     with pytest.raises(UserError, match="should be the name of an environment variable") as caught:
@@ -724,7 +728,7 @@ def test_a_key_in_place_of_its_variable_is_refused_and_not_shown(key: str, tmp_p
     assert key not in str(caught.value)
 
 
-def test_a_byte_order_mark_is_no_part_of_a_token(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_not_part_of_a_token(tmp_path: Path) -> None:
     path = tmp_path / "test.tsv"
     path.write_bytes(codecs.BOM_UTF8 + (SAMPLE / "id10m/test_english.tsv").read_bytes())
     assert read_id10m(path, split="test") == RAW
@@ -737,7 +741,7 @@ def test_an_id_is_one_word(name: str) -> None:
         Query.model_validate(fields)
 
 
-def test_what_does_not_fit_names_the_raw_file_as_well() -> None:
+def test_mismatched_decisions_are_reported_with_the_raw_file() -> None:
     cut, decided = RAW[:-1], {"language": "english", "raw": "raw.tsv", "where": "decisions.tsv"}
     with pytest.raises(UserError, match=r"decisions.tsv: .*take it and raw.tsv of one version"):
         apply_decisions(cut, DECISIONS, **decided)
@@ -752,7 +756,7 @@ def test_what_does_not_fit_names_the_raw_file_as_well() -> None:
         apply_decisions(other, DECISIONS, **decided)
 
 
-def test_exclusions_that_do_not_fit_name_their_file(tmp_path: Path) -> None:
+def test_mismatched_exclusions_are_reported_with_their_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.tsv"
     path.write_text("pie\treason\nno such pie\tnone\n", encoding="utf-8")
     options = {"semantics": "paper", "thresholds": {}, "pies": None, "domains": []}
@@ -764,19 +768,17 @@ def test_exclusions_that_do_not_fit_name_their_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["/dev/full", "/", "/nowhere/x"])
-def test_what_the_system_refuses_is_told_in_one_line(
-    place: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_os_error_is_one_line(place: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         run_command(lambda: print(Path(place).write_text("x" * 100_000)))
     assert ended.value.code == 2
-    told = capsys.readouterr().err
-    assert told.startswith("error: ")
-    assert told.count("\n") == 1
+    stderr = capsys.readouterr().err
+    assert stderr.startswith("error: ")
+    assert stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("writing", [atomic_path, atomic_folder])
-def test_a_full_disk_is_told_whatever_a_library_says(
+def test_a_full_disk_is_reported_for_any_library_error(
     writing: Callable[[Path], AbstractContextManager[Path]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -793,6 +795,6 @@ def test_a_full_disk_is_told_whatever_a_library_says(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_is_named() -> None:
+def test_an_unwritable_folder_is_reported() -> None:
     with pytest.raises(UserError, match="/nowhere: No such file or directory"):
         check_writable("/nowhere")

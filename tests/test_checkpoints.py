@@ -1,4 +1,4 @@
-"""Checkpoints that are not what they seem, for every kind of model that we load."""
+"""Damaged checkpoints, for every kind of model that we load."""
 
 import json
 import shutil
@@ -62,7 +62,7 @@ LOADERS = {
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A sound checkpoint for each loader."""
+    """A valid checkpoint for each loader."""
     folder = tmp_path_factory.mktemp("checkpoints")
     bert = save_checkpoint(Anatomy("bert", "mean", hidden=32), folder / "bert")
     llama = save_checkpoint(Anatomy("llama", None, hidden=32), folder / "llama-base")
@@ -84,7 +84,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def folder(kind: str, originals: dict[str, Path], tmp_path: Path) -> Path:
-    """A copy of a sound checkpoint."""
+    """A copy of a valid checkpoint."""
     return Path(shutil.copytree(originals[kind], tmp_path / "checkpoint"))
 
 
@@ -132,7 +132,7 @@ def remove_tokenizer(folder: Path) -> None:
 
 
 def shrink_tokenizer(folder: Path) -> None:
-    """Give the model embeddings for four times the tokens that its tokenizer knows."""
+    """Give the model embeddings for four times as many tokens as its tokenizer has."""
 
     def grow(weights: dict[str, torch.Tensor]) -> None:
         for name, weight in weights.items():
@@ -157,12 +157,12 @@ DAMAGE = {
 }
 
 
-def test_a_sound_checkpoint_is_loaded(kind: str, folder: Path) -> None:
+def test_a_valid_checkpoint_is_loaded(kind: str, folder: Path) -> None:
     LOADERS[kind](folder)
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_checkpoint_is_refused(kind: str, folder: Path, damage: str) -> None:
+def test_a_damaged_checkpoint_is_rejected(kind: str, folder: Path, damage: str) -> None:
     inflict, problem = DAMAGE[damage]
     inflict(folder)
     with pytest.raises(UserError, match=problem) as caught:
@@ -170,7 +170,7 @@ def test_a_damaged_checkpoint_is_refused(kind: str, folder: Path, damage: str) -
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_a_tagger_needs_its_head_after_training_only(originals: dict[str, Path]) -> None:
+def test_a_tagger_needs_its_head_only_after_training(originals: dict[str, Path]) -> None:
     new_tagger(originals["embedder"])
     with pytest.raises(UserError, match=r"2 of the model's weights are missing.*classifier"):
         trained_tagger(originals["embedder"])
@@ -200,8 +200,8 @@ CONFIG_FAULTS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("fault", CONFIG_FAULTS)
-def test_a_faulty_configuration_is_one_line(kind: str, folder: Path, fault: str) -> None:
-    # The precision is the entry's, and llama pads with nothing.
+def test_an_invalid_configuration_is_one_line(kind: str, folder: Path, fault: str) -> None:
+    # The precision is set in the entry, and llama has no padding token.
     harmless = {"dtype is unknown", "padding beyond the vocabulary"}
     configure(folder, **CONFIG_FAULTS[fault])
     try:

@@ -1,4 +1,4 @@
-"""Columns of tables: what becomes of a number of ours and a printed one in a cell and in a row."""
+"""Columns of tables: how our number and the printed one appear in cells and rows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,17 +37,17 @@ def compared(number: Number | None) -> Comparison:
     return number.comparison
 
 
-def test_a_number_stands_beside_the_printed_one_of_its_column() -> None:
+def test_a_number_is_paired_with_the_printed_one_of_its_column() -> None:
     printed = {"score_pct": 12.35, "score": 99.0}
-    found = cell(SCORE, Source(MODEL, [12.345], ("a.json",), printed)).number
-    assert found
-    assert (found.key, found.metrics) == ({"model": "m", "metric": "score"}, ("a.json",))
-    number = compared(found)
+    number = cell(SCORE, Source(MODEL, [12.345], ("a.json",), printed)).number
+    assert number
+    assert (number.key, number.metrics) == ({"model": "m", "metric": "score"}, ("a.json",))
+    number = compared(number)
     assert (number.ours, number.printed, number.reproduced) == (12.345, 12.35, "yes")
     assert (number.reason, number.decimals) == ("", None)
 
 
-def test_decimals_tolerance_and_details_are_the_columns() -> None:
+def test_decimals_tolerance_and_details_come_from_the_column() -> None:
     column = replace(
         SCORE,
         decimals=0,
@@ -57,7 +57,7 @@ def test_decimals_tolerance_and_details_are_the_columns() -> None:
     )
     printed = {"score_pct": 10.0}
     near, far = (cell(column, Source(MODEL, [ours], (), printed)) for ours in (12.4, 12.6))
-    assert [compared(found.number).reproduced for found in (near, far)] == ["yes", "no"]
+    assert [compared(made.number).reproduced for made in (near, far)] == ["yes", "no"]
     assert near.text == "about 12.4"
     assert near.number
     assert near.number.key == {"model": "m", "metric": "score", "low": "12.4"}
@@ -77,24 +77,24 @@ def test_decimals_tolerance_and_details_are_the_columns() -> None:
         (Source(MODEL, [1.0, None], seeds=PrintedSeeds(3)), "too few documents"),
     ],
 )
-def test_reasons_begin_with_why_there_is_no_number(
+def test_the_reason_for_a_missing_number_comes_first(
     source: Source[float | None], reason: str
 ) -> None:
-    found = compared(cell(SCORE, source).number)
-    assert found.reason == f"{reason}; the paper prints no such number"
-    assert (found.ours is None) == (reason != "sample data")
-    assert found.reproduced is None
+    comparison = compared(cell(SCORE, source).number)
+    assert comparison.reason == f"{reason}; the paper prints no such number"
+    assert (comparison.ours is None) == (reason != "sample data")
+    assert comparison.reproduced is None
 
 
-def test_a_number_that_is_no_mean_has_the_ranges_of_its_source() -> None:
+def test_a_number_that_is_not_a_mean_has_the_ranges_of_its_source() -> None:
     ranges = {"as drawn": (1.0, 3.0)}
-    found = cell(SCORE, Source(MODEL, [2.5], (), {"score_pct": 2.0}, ranges=ranges))
-    number = compared(found.number)
+    made = cell(SCORE, Source(MODEL, [2.5], (), {"score_pct": 2.0}, ranges=ranges))
+    number = compared(made.number)
     assert (number.ranges, number.reproduced) == (ranges, "within sampling range")
-    assert found.deviation is None
+    assert made.deviation is None
 
 
-def test_over_seeds_is_unknown_if_one_value_is() -> None:
+def test_a_mean_over_seeds_is_unknown_if_one_value_is() -> None:
     assert over_seeds([1.0, 2.0], float) == Spread(mean=1.5, deviation=0.5**0.5, seeds=2)
     assert over_seeds([1.0], float) == Spread(mean=1.0, deviation=None, seeds=1)
     assert over_seeds([1.0, None], lambda value: value) is None
@@ -106,47 +106,47 @@ class TestSeeds:
         return cell(SCORE, Source(MODEL, records, (), printed, seeds=seeds))
 
     def test_mean_and_deviation_are_two_numbers(self) -> None:
-        found = self.cell([10, 11, 12], PrintedSeeds(3), score_pct=11.5, score_pct_std=0.9)
-        mean, deviation = compared(found.number), compared(found.deviation)
+        made = self.cell([10, 11, 12], PrintedSeeds(3), score_pct=11.5, score_pct_std=0.9)
+        mean, deviation = compared(made.number), compared(made.deviation)
         assert (mean.ours, mean.printed, mean.reproduced) == (11, 11.5, "within sampling range")
         assert (deviation.ours, deviation.printed) == (1, 0.9)
         assert deviation.reproduced == "within sampling range"
-        assert [number.key["metric"] for number in found.numbers()] == ["score", "score_pct_std"]
+        assert [number.key["metric"] for number in made.numbers()] == ["score", "score_pct_std"]
         assert set(mean.ranges) == {"printed with ddof 1"}
         both = self.cell([10, 11, 12], PrintedSeeds(3, (1, 0)), score_pct=11, score_pct_std=0.9)
         assert len(compared(both.number).ranges) == len(compared(both.deviation).ranges) == 2
 
-    def test_without_seeds_of_the_paper_there_is_no_deviation(self) -> None:
-        found = self.cell([10, 12], None, score_pct=11, score_pct_std=1)
-        assert (found.deviation, compared(found.number).ranges) == (None, {})
+    def test_no_deviation_without_seeds_of_the_paper(self) -> None:
+        made = self.cell([10, 12], None, score_pct=11, score_pct_std=1)
+        assert (made.deviation, compared(made.number).ranges) == (None, {})
 
     def test_one_seed_has_no_deviation(self) -> None:
         assert self.cell([10], PrintedSeeds(3), score_pct=10).deviation is None
-        found = self.cell([10], PrintedSeeds(3), score_pct=10, score_pct_std=1)
-        deviation = compared(found.deviation)
+        made = self.cell([10], PrintedSeeds(3), score_pct=10, score_pct_std=1)
+        deviation = compared(made.deviation)
         assert (deviation.ours, deviation.reason) == (None, "one seed has no deviation")
-        assert compared(found.number).reason == ""
+        assert compared(made.number).reason == ""
         source = Source(
             MODEL, [10.0], printed={"score_pct_std": 1}, obstacles=["sample"], seeds=PrintedSeeds(3)
         )
         reason = compared(cell(SCORE, source).deviation).reason
         assert reason == "one seed has no deviation; sample"
 
-    def test_other_rows_tell_what_a_single_printed_seed_does_not(self) -> None:
+    def test_other_rows_provide_the_deviation_of_a_single_printed_seed(self) -> None:
         alone = self.cell([10.5], PrintedSeeds(3), score_pct=10)
         assert compared(alone.number).reproduced == "no"
         pools = {"score_pct": [Spread(mean=1, deviation=1, seeds=3)]}
-        # A value of one seed and another of one lie 6.08 apart at most, of three 4.97.
+        # Two single seeds differ by at most 6.08, a single seed and a mean of three by 4.97.
         pooled = self.cell([15.5], PrintedSeeds(3, pool=pools.__getitem__), score_pct=10)
         assert compared(pooled.number).reproduced == "within sampling range"
 
     def test_a_deviation_that_is_not_printed_has_no_range(self) -> None:
-        found = compared(self.cell([10, 12], PrintedSeeds(3), score_pct=11).deviation)
-        assert found.ours == pytest.approx(2**0.5)
-        assert (found.printed, found.ranges) == (None, {})
+        deviation = compared(self.cell([10, 12], PrintedSeeds(3), score_pct=11).deviation)
+        assert deviation.ours == pytest.approx(2**0.5)
+        assert (deviation.printed, deviation.ranges) == (None, {})
 
 
-def test_a_row_shows_the_columns_with_a_header_and_its_csv_has_all() -> None:
+def test_a_row_shows_columns_with_a_header_and_its_csv_has_all_columns() -> None:
     hidden = replace(SCORE, name="other", header="")
     ran, missing = Source(MODEL, [1.0]), Source[float | None](MODEL, not_run="no key")
     made = row(("m",), [(SCORE, ran), (hidden, ran), (SCORE, None)])
@@ -159,12 +159,12 @@ def test_a_row_shows_the_columns_with_a_header_and_its_csv_has_all() -> None:
     assert [(head.text, head.latex) for head in heads] == [("Model", None), ("Score", "$S$")]
 
 
-def test_a_number_of_the_text_is_called_by_its_id() -> None:
+def test_a_number_of_the_text_is_named_by_its_id() -> None:
     text = {("idiots.score_pct",): {"value": 7.0}, ("idiots.other",): {"value": 8.0}}
-    found = text_cell(SCORE, Source(MODEL, [7.0]), "idiots", text).number
-    assert found
-    assert found.key == {"model": "m", "id": "idiots.score_pct", "metric": "value"}
-    assert compared(found).reproduced == "yes"
+    number = text_cell(SCORE, Source(MODEL, [7.0]), "idiots", text).number
+    assert number
+    assert number.key == {"model": "m", "id": "idiots.score_pct", "metric": "value"}
+    assert compared(number).reproduced == "yes"
     unprinted = text_cell(SCORE, Source({}, [7.0]), "jam", text)
     assert compared(unprinted.number).printed is None
 
@@ -179,7 +179,7 @@ def test_a_number_of_the_text_is_called_by_its_id() -> None:
         ("", 1, [False] * 4),
     ],
 )
-def test_the_best_numbers_are_marked_as_they_are_shown(
+def test_the_best_numbers_are_marked_after_rounding(
     kind: str, different: int, expected: list[bool]
 ) -> None:
     column = Column[float | None]("a", "A", lambda score: score, best=kind)  # type: ignore[arg-type]
@@ -208,11 +208,11 @@ def test_records_of_one_run_share_a_source(tmp_path: Path) -> None:
         files.append(str(tmp_path / f"{model}{seed}.json"))
         made = Scored(model=model, seed=seed, score=seed, computed_from={})
         write_json(files[-1], made.model_dump(mode="json"))
-    found = sources(
+    by_run = sources(
         DisplayInputs(metrics=tuple(files)), Scored, ["model"], lambda *runs: [f"{len(runs)} runs"]
     )
-    assert list(found) == [("a",), ("b",)]
-    of_a = found["a",]
+    assert list(by_run) == [("a",), ("b",)]
+    of_a = by_run["a",]
     assert (of_a.key, of_a.files) == ({"model": "a"}, (files[0], files[2]))
     assert ([item.seed for item in of_a.records], of_a.obstacles) == ([1, 2], ["2 runs"])
     reversed_order = sources(
@@ -226,7 +226,7 @@ def test_records_of_one_run_share_a_source(tmp_path: Path) -> None:
     assert ([item.seed for item in of_a.records], of_a.files) == ([2, 1], (files[2], files[0]))
 
 
-def test_a_table_of_models_has_own_models_and_those_of_the_paper(tmp_path: Path) -> None:
+def test_a_table_of_models_has_own_models_and_the_papers_models(tmp_path: Path) -> None:
     class Accuracy(MetricRecord):
         model: str
         accuracy: float
@@ -243,7 +243,7 @@ def test_a_table_of_models_has_own_models_and_those_of_the_paper(tmp_path: Path)
         conditions = Conditions(deviations=deviations)
         record = Accuracy(model=name, accuracy=0.5, conditions=conditions, computed_from={})
         write_json(tmp_path / f"{name}.json", record.model_dump())
-    given = DisplayInputs(
+    inputs = DisplayInputs(
         metrics=tuple(str(tmp_path / f"{name}.json") for name in "ac"),
         models=(described["a"], described["c"], described["e"]),
         absent=(described["b"], described["d"]),
@@ -255,7 +255,7 @@ def test_a_table_of_models_has_own_models_and_those_of_the_paper(tmp_path: Path)
         files={"published": str(tmp_path / "published.csv")},
     )
     column = Column[Accuracy]("accuracy", "Accuracy", lambda item: item.accuracy)
-    content = model_table(given, Accuracy, [column], caption="Accuracy.")
+    content = model_table(inputs, Accuracy, [column], caption="Accuracy.")
     assert [row.labels for row in content.groups[0].rows] == [("A",), ("C",), ("E",), ("B",)]
     a, c, e, b = (compared(number) for number in content.numbers())
     assert (a.ours, a.printed, a.reproduced) == (0.5, 0.5, "yes")

@@ -1,4 +1,4 @@
-"""What the documents name is there: files, modules, rules, settings, options, the rule graph."""
+"""Names in the documents exist: files, modules, rules, settings, options and the rule graph."""
 
 import importlib
 import json
@@ -28,7 +28,7 @@ DOCUMENTS = [
         *ROOT.glob("rehearsal/*.md"),
         *ROOT.glob("data/sample/*/*.md"),
     ]
-    # They are carried out by a test of their own, and name what their reader adds.
+    # These have their own test, and use names that the reader adds.
     if path.name not in ("adding.md", "tutorial.md")
 ]
 FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir()}
@@ -53,23 +53,23 @@ CODE = [
 CODE_ENDINGS = {".py", ".smk", ".yaml", ".json", ".csv", ".tsv", ".txt", ".sh"}
 
 
-def said(path: Path) -> list[str]:
-    """What a document says as code: in backticks and in indented blocks, a blank between words."""
+def code_in(path: Path) -> list[str]:
+    """Return the code in a document (backticks and indented blocks), separated by spaces."""
     text = re.sub(r"(?ms)^```.*?^```$", "", path.read_text(encoding="utf-8"))
     blocks = re.findall(r"(?m)^(?: {4}|\t)(.+)$", text.replace("\\\n", " "))
     return [" ".join(span.split()) for span in [*re.findall(r"`([^`]+)`", text), *blocks]]
 
 
 def words(path: Path) -> list[str]:
-    return [word.strip("(),.:;'\"") for code in said(path) for word in code.split()]
+    return [word.strip("(),.:;'\"") for code in code_in(path) for word in code.split()]
 
 
 def alternatives(word: str) -> list[str]:
-    """`a/{b,c}.{d,e}` written out, with placeholders as wildcards."""
-    found = re.search(r"\{([^{}]*)\}", word)
-    if found:
+    """Expand `a/{b,c}.{d,e}`, with placeholders as wildcards."""
+    match = re.search(r"\{([^{}]*)\}", word)
+    if match:
         chosen = [
-            word[: found.start()] + part + word[found.end() :] for part in found[1].split(",")
+            word[: match.start()] + part + word[match.end() :] for part in match[1].split(",")
         ]
         return [name for part in chosen for name in alternatives(part)]
     return [re.sub(r"<[^<>]+>|…", "*", word)]
@@ -84,21 +84,21 @@ def all_code() -> str:
 
 @pytest.fixture(scope="module")
 def known_words() -> set[str]:
-    """Every name that stands somewhere in the code or the data."""
+    """All names that occur in code or data."""
     return set(re.findall(r"[A-Za-z_]\w*", all_code()))
 
 
 @pytest.fixture(scope="module")
 def rules() -> set[str]:
-    found = set(
+    names = set(
         re.findall(
             r"(?m)^ *rule (\w+):",
             "".join(map(_text, [*ROOT.glob("rules/*.smk"), *ROOT.glob("rehearsal/*.smk")])),
         )
     )
     for path in ROOT.glob("src/pieline/studies/*/study.py"):
-        found |= set(re.findall(r'name="(\w+)"', _text(path)))
-    return found | {"all"}
+        names |= set(re.findall(r'name="(\w+)"', _text(path)))
+    return names | {"all"}
 
 
 def _text(path: Path) -> str:
@@ -107,17 +107,17 @@ def _text(path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def displays() -> set[str]:
-    """Names of what the default configuration and config/beyond.yaml show in paper_tables/."""
+    """Names of the tables and figures of the default configuration and config/beyond.yaml."""
     raw = layered(read_yaml(ROOT / "config.yaml"), ROOT / "config" / "sample.yaml")
     raw["idiolink"] |= read_yaml(ROOT / "config/beyond.yaml")["idiolink"]
     studies = load_studies(load_config(raw), load_registry(ROOT / "models.yaml"), ROOT)
-    found = {
+    names = {
         display.name
         for study in studies.values()
         for display in [*study.tables(), *study.figures()]
     }
     return (
-        found
+        names
         | {Path(part).stem for part in PARTS}
         | {"paper", "html", "figures", "report", "rehearsal"}
     )
@@ -156,12 +156,12 @@ class TestNames:
                     kind = _section(kind, part, name)
 
     def test_identifiers(self, document: Path, known_words: set[str]) -> None:
-        for code in said(document):
+        for code in code_in(document):
             if re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)+", code):
                 assert code in known_words, code
 
     def test_commands(self, document: Path, rules: set[str]) -> None:
-        for command in (code for code in said(document) if " " in code):
+        for command in (code for code in code_in(document) if " " in code):
             program, *rest = command.removeprefix("$ ").partition("#")[0].split()
             if program == "snakemake":
                 targets = {word for word in rest if re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)+", word)}
@@ -174,24 +174,26 @@ class TestNames:
 
 
 def _resolves(name: str) -> bool:
-    """Whether a dotted name is a module, or something that stands in one."""
+    """Return whether a dotted name is a module or an object in one."""
     parts = name.split(".")
     for depth in range(len(parts), 0, -1):
         try:
-            found: Any = importlib.import_module(".".join(parts[:depth]))
+            value: Any = importlib.import_module(".".join(parts[:depth]))
         except ModuleNotFoundError:
             continue
         for part in parts[depth:]:
-            found = getattr(found, part, None)
-        return found is not None
+            value = getattr(value, part, None)
+        return value is not None
     return False
 
 
 def _section(kind: Any, part: str, name: str) -> Any:
     assert part in getattr(kind, "model_fields", {}), name
-    found = kind.model_fields[part].annotation
-    # A section that may be left out.
-    return next((each for each in get_args(found) if hasattr(each, "model_fields")), found)
+    annotation = kind.model_fields[part].annotation
+    # an optional section
+    return next(
+        (each for each in get_args(annotation) if hasattr(each, "model_fields")), annotation
+    )
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="without pdflatex the graph is smaller")
@@ -199,7 +201,7 @@ def _section(kind: Any, part: str, name: str) -> Any:
     ("document", "target"),
     [("docs/rulegraph.md", "all"), ("docs/design.md", "paper_tables/idiolink_zero_shot.tex")],
 )
-def test_the_rule_graph_is_that_of_the_rules(document: str, target: str, project: Path) -> None:
+def test_the_rule_graph_is_current(document: str, target: str, project: Path) -> None:
     drawn = run_snakemake(project, "--rulegraph", "mermaid-js", target)
     assert drawn.returncode == 0, drawn.stderr
     ours = subprocess.run(
@@ -212,8 +214,8 @@ def test_the_rule_graph_is_that_of_the_rules(document: str, target: str, project
     assert f"```mermaid\n{ours}```" in _text(ROOT / document)
 
 
-def test_what_a_release_states_agrees() -> None:
-    """Titles, authors and addresses of the papers; version and license of the artifact."""
+def test_release_metadata_is_consistent() -> None:
+    """Titles, authors and URLs of the papers; version and license of the artifact."""
     cited, archived = read_yaml(ROOT / "CITATION.cff"), json.loads(_text(ROOT / ".zenodo.json"))
     project = tomllib.loads(_text(ROOT / "pyproject.toml"))["project"]
     for name in ("title", "version", "license", "keywords"):
@@ -228,7 +230,7 @@ def test_what_a_release_states_agrees() -> None:
         assert f"by {', '.join(authors[:-1])} and {authors[-1]}" in first_screen
 
 
-def test_the_table_of_claims_is_that_of_the_ledger(tmp_path: Path) -> None:
+def test_the_table_of_claims_is_current(tmp_path: Path) -> None:
     document = tmp_path / "reviewers.md"
     kept = _text(ROOT / "docs/reviewers.md")
     shutil.copyfile(ROOT / "docs/reviewers.md", document)
@@ -241,11 +243,11 @@ def _benchmark(name: str) -> Any:
 
 
 def _three_seeds(mode: str, *, spread: bool) -> str:
-    """R-Precision and nDCG@10 of the released choices over their seeds, in per cent."""
+    """Return R-Precision and nDCG@10 (in percent) of the released choices for all seeds."""
     runs = _benchmark("idiolink/finetuning_choices")["released"].values()
     numbers = zip(*(run["test"][mode] for run in runs), strict=True)
     shown = [
-        f"{mean(found):.2f}" + (f" ± {stdev(found):.2f}" if spread else "") for found in numbers
+        f"{mean(values):.2f}" + (f" ± {stdev(values):.2f}" if spread else "") for values in numbers
     ]
     return (" / " if spread else "/").join(shown)
 
@@ -260,14 +262,14 @@ def _one_choice(choice: str, seed: str) -> str:
 
 
 def _stated() -> dict[str, list[str]]:
-    """What documents state, as it follows from the files that hold the numbers."""
+    """Return the statements that documents must contain, computed from the data files."""
     ledger = load_claims(ROOT / "published" / "claims.yaml")
     claims = [claim for claim in ledger if not claim.restates]
     modes = _benchmark("idiolink/zero_shot_modes")
     seconds, faster = modes["seconds"], modes["times_faster"]
     files, magpie = _benchmark("llm/large_files"), _benchmark("construction/magpie_filter")
     took = {row["what"]: row for row in files["rows"]}
-    null, _, found, _ = _benchmark("idiolink/shortcuts_level")
+    null, _, observed, _ = _benchmark("idiolink/shortcuts_level")
     calls = _benchmark("construction/calls_and_cost")["all"]
     of_sentences = _three_seeds("sentence", spread=False)
     of_spans = _three_seeds("span", spread=False)
@@ -290,7 +292,7 @@ def _stated() -> dict[str, list[str]]:
         ],
         "docs/beyond.md": [
             f"{null['interval_leaves_out_0_pct']} % of {null['studies']:,} simulations",
-            f"{found['mean_correlation']} in {found['interval_leaves_out_0_pct']} %",
+            f"{observed['mean_correlation']} in {observed['interval_leaves_out_0_pct']} %",
         ],
         "docs/cluster.md": [f"query modes in {seconds['library']:.0f} s"],
         "docs/language_models.md": [
@@ -311,5 +313,5 @@ def _stated() -> dict[str, list[str]]:
     ("document", "stated"),
     [(document, stated) for document, all_stated in _stated().items() for stated in all_stated],
 )
-def test_a_stated_number_is_that_of_its_file(document: str, stated: str) -> None:
+def test_stated_numbers_match_their_files(document: str, stated: str) -> None:
     assert stated in " ".join(_text(ROOT / document).split())

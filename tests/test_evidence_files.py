@@ -1,4 +1,4 @@
-"""What files were made from: evidence beside them, and digests of large files."""
+"""Evidence files, and cached digests of large files."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from pieline.core import files
 from pieline.core.errors import UserError
 from pieline.core.evidence import check_evidence, evidence_of, packages_behind, write_evidence
-from pieline.core.files import read_json, remembered_sha256, sha256
+from pieline.core.files import cached_sha256, read_json, sha256
 
 
 @pytest.fixture
@@ -25,15 +25,15 @@ def made(tmp_path: Path) -> tuple[Path, Path, str]:
     return source, output, place
 
 
-def test_evidence_lies_beside_a_file() -> None:
+def test_evidence_paths() -> None:
     assert evidence_of("a/seed-0.run.gz") == evidence_of("a/seed-0.jsonl")
     assert evidence_of("a/{model}/seed-{seed}.jsonl") == "a/{model}/seed-{seed}.evidence.json"
 
 
-def test_files_as_they_were_made_pass(made: tuple[Path, Path, str]) -> None:
+def test_unchanged_files_pass(made: tuple[Path, Path, str]) -> None:
     source, output, place = made
     check_evidence([place])
-    # Of a folder all files count, and what is no longer needed may be gone.
+    # All files in a folder are included, and temporary files may have been deleted.
     weights = source.parent / "weights" / "part" / "model"
     assert read_json(place)["made_from"] == {str(one): sha256(one) for one in (source, weights)}
     source.unlink()
@@ -45,10 +45,10 @@ def test_files_as_they_were_made_pass(made: tuple[Path, Path, str]) -> None:
     [
         (1, "edited", "output.jsonl: was changed after it was written"),
         (1, None, "output.jsonl: is missing"),
-        (0, "edited", "source.txt: is not the file that .*output.jsonl was made from"),
+        (0, "edited", "source.txt: differs from the file that .*output.jsonl was made from"),
     ],
 )
-def test_files_that_changed_are_named_with_the_command(
+def test_changed_files_are_reported_with_the_command(
     made: tuple[Path, Path, str], which: int, content: str | None, problem: str
 ) -> None:
     path = (made[0], made[1])[which]
@@ -61,7 +61,7 @@ def test_files_that_changed_are_named_with_the_command(
         check_evidence([made[2]])
 
 
-def test_evidence_that_was_copied_with_its_file_is_refused(made: tuple[Path, Path, str]) -> None:
+def test_copied_evidence_is_rejected(made: tuple[Path, Path, str]) -> None:
     _, output, place = made
     copy = output.with_name("copy.jsonl")
     copy.write_bytes(output.read_bytes())
@@ -70,19 +70,19 @@ def test_evidence_that_was_copied_with_its_file_is_refused(made: tuple[Path, Pat
         check_evidence([evidence_of(str(copy))])
 
 
-def test_packages_are_those_of_all_that_a_file_was_made_from(tmp_path: Path) -> None:
+def test_packages_of_all_inputs_are_collected(tmp_path: Path) -> None:
     paths = [str(tmp_path / f"{name}.jsonl") for name in "abc"]
     for before, path in zip([None, *paths], paths, strict=False):
         Path(path).write_text(path)
         write_evidence(evidence_of(path), files=[path], made_from=[before] if before else [])
     import numpy as np
 
-    found = packages_behind(paths[2:])
-    assert found.keys() == set(paths)
-    assert {versions["numpy"] for versions in found.values()} == {np.__version__}
+    packages = packages_behind(paths[2:])
+    assert packages.keys() == set(paths)
+    assert {versions["numpy"] for versions in packages.values()} == {np.__version__}
 
 
-def test_a_large_file_is_read_once_until_it_changes(
+def test_a_large_file_is_hashed_once_until_it_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, memory, read = tmp_path / "weights", tmp_path / "memory.json", []
@@ -94,12 +94,12 @@ def test_a_large_file_is_read_once_until_it_changes(
 
     monkeypatch.setattr(files, "_LARGE", 4)
     monkeypatch.setattr(files, "sha256", digest)
-    first = remembered_sha256(path, memory)
-    assert remembered_sha256(path, memory) == first == sha256(path)
+    first = cached_sha256(path, memory)
+    assert cached_sha256(path, memory) == first == sha256(path)
     assert read == [path]
-    # Another content of the same length, with the time stamp that the first one had.
+    # Different content with the same length and time stamp.
     state = path.stat()
     path.write_bytes(b"other")
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
-    assert remembered_sha256(path, memory) == sha256(path) != first
+    assert cached_sha256(path, memory) == sha256(path) != first
     assert read == [path, path]

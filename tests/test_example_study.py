@@ -1,4 +1,4 @@
-"""The study of examples/: copied and run as docs/adding.md says, with scripted answers."""
+"""The example study, copied and run as docs/adding.md describes, with scripted answers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ REGISTRY = load_registry(ROOT / "models.yaml")
 
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project in which the study has run; one of three answers breaks off."""
+    """A project in which the study has run; one of three answers is truncated."""
     project = copy_project(tmp_path_factory.mktemp("example") / "project")
     entry = REGISTRY[MODEL]
     assert isinstance(entry, LLMEntry)
@@ -59,22 +59,22 @@ def test_the_example_has_at_most_150_lines() -> None:
     assert len((FOLDER / "README.md").read_text("utf-8").splitlines()) <= 30
 
 
-def test_the_section_names_each_file_and_lists_none() -> None:
+def test_the_section_mentions_each_file_but_lists_none() -> None:
     section = SECTIONS["A study"]
     files = {path.name for path in FOLDER.iterdir() if path.is_file()}
     assert not [name for name in files - {"README.md", "__init__.py"} if f"`{name}`" not in section]
     assert "```python" not in section
-    for told in (
+    for mention in (
         "`items()`",
         "`figures()`",
         "`inputs.files`",
         "SHA-256",
         "python -m pieline.schemas",
     ):
-        assert told in section
+        assert mention in section
 
 
-def test_the_table_has_our_numbers_beside_the_printed_ones(example: Path) -> None:
+def test_the_table_has_our_and_the_printed_numbers(example: Path) -> None:
     table = pd.read_csv(example / "paper_tables/completion_accuracy.csv", dtype=str)
     ours, not_run = table.fillna("").to_dict("records")
     assert (ours["model"], ours["metric"]) == (MODEL, "accuracy")
@@ -86,14 +86,14 @@ def test_the_table_has_our_numbers_beside_the_printed_ones(example: Path) -> Non
     assert "GPT-4o mini" in (example / "paper_tables/completion_accuracy.tex").read_text("utf-8")
 
 
-def test_the_metric_file_states_what_it_was_computed_from(example: Path) -> None:
+def test_the_metric_file_states_its_inputs(example: Path) -> None:
     metrics = read_json(example / f"results/metrics/completion/{MODEL}.json")
     predictions = f"results/predictions/completion/{MODEL}.jsonl"
     assert metrics["computed_from"] == {predictions: sha256(example / predictions)}
     assert metrics["conditions"]["settings"]["max_tokens"] == 80
 
 
-def test_editors_know_its_settings(example: Path) -> None:
+def test_the_settings_are_in_the_schema(example: Path) -> None:
     schema = read_json(example / "schemas/config.schema.json")
     assert "completion" in schema["properties"]
     assert "CompletionSettings" in schema["$defs"]
@@ -105,7 +105,7 @@ def test_the_figure_is_drawn(example: Path) -> None:
     assert (figures / "completion_bars.png").stat().st_size > 1000
 
 
-def test_the_items_give_the_number_of_the_table(example: Path) -> None:
+def test_the_items_reproduce_the_number_of_the_table(example: Path) -> None:
     items = pd.read_parquet(example / "results/items/completion.parquet")
     assert list(items["word"]) == ["ice", "beans", "weather"]
     assert list(items["answer"].fillna("")) == ["Ice.", "", "under the weather"]
@@ -139,7 +139,7 @@ def small(folder: Path, **settings: object) -> SmallStudy:
 
 
 @pytest.mark.parametrize("changed", ["rows.jsonl", "prompt.jinja", "max_tokens", None])
-def test_other_data_another_prompt_or_setting_deviate(tmp_path: Path, changed: str | None) -> None:
+def test_other_data_prompts_or_settings_are_deviations(tmp_path: Path, changed: str | None) -> None:
     if changed and "." in changed:
         small(tmp_path)
         (tmp_path / changed).write_text((tmp_path / changed).read_text("utf-8") + "\n", "utf-8")
@@ -152,7 +152,7 @@ def test_other_data_another_prompt_or_setting_deviate(tmp_path: Path, changed: s
     assert f'"deviations":[{reason and chr(34) + reason + chr(34)}]' in conditions
 
 
-def test_a_model_that_cannot_be_asked_is_left_out_with_the_reason(
+def test_a_model_that_cannot_be_queried_is_left_out_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -173,7 +173,7 @@ class FirstWordStudy(SmallStudy):
     Task = FirstWordTask
 
 
-def test_a_prompt_that_shows_no_field_is_refused(tmp_path: Path) -> None:
+def test_a_prompt_without_a_field_is_rejected(tmp_path: Path) -> None:
     small(tmp_path)
     (asking,) = FirstWordStudy(
         TextSettings(), Run(REGISTRY, LLMSettings(), root=tmp_path)
@@ -185,7 +185,7 @@ def test_a_prompt_that_shows_no_field_is_refused(tmp_path: Path) -> None:
         task.questions(task.entry())
 
 
-def test_a_study_may_read_answers_in_its_own_way(tmp_path: Path) -> None:
+def test_a_study_can_customize_answer_parsing(tmp_path: Path) -> None:
     small(tmp_path)
     study = FirstWordStudy(TextSettings(), Run(REGISTRY, LLMSettings(), root=tmp_path))
     (asking,) = study.llm_tasks()

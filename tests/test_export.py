@@ -1,4 +1,4 @@
-"""The export: every score of a run in one row, with its interval and the printed number."""
+"""The export: one row per score of a run, with its interval and the printed number."""
 
 from pathlib import Path
 from typing import Any
@@ -64,12 +64,12 @@ def export(folder: Path, *cells: ComparedCell) -> pd.DataFrame:
     return pd.read_csv(folder / "e.csv", keep_default_na=False)
 
 
-def test_a_row_says_whose_score_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_identifies_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     table = export(tmp_path)
     first = (tmp_path / "e.csv").read_bytes()
     assert list(table) == list(EXPORT_COLUMNS)
-    # The file of no model has no row.
+    # Files without a model have no rows.
     assert list(table["part"]) == ["by_usage.literal", "overall"]
     assert table.iloc[1].to_dict() == {
         "study": "mine", "model": "me", "setting": "span", "language": "", "composition": "full",
@@ -95,7 +95,7 @@ def test_a_row_says_whose_score_it_is(tmp_path: Path, monkeypatch: pytest.Monkey
         (cell("ndcg_at_10", "51.24", "1", keys={"pie": "p", "metric": "ndcg_at_10"}), ""),
     ],
 )
-def test_only_a_comparable_number_of_the_same_score_is_printed(
+def test_only_a_comparable_printed_number_is_exported(
     shown: ComparedCell, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

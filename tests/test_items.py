@@ -1,4 +1,4 @@
-"""Items: from the rows alone come the numbers of the metric files, and docs/items.md is right."""
+"""Items: the rows reproduce the numbers of the metric files, as docs/items.md states."""
 
 import contextlib
 import random
@@ -58,7 +58,7 @@ UNREADABLE = {"outcome": "unparseable", "idioms": None}
 
 
 def jam_sentence(language: str, original: int, variant: int) -> JamSentence:
-    """An original or a variant; every other PIE is literal."""
+    """Create an original or a variant; every other PIE is literal."""
     pie = PIES[original % len(PIES)]
     tokens = [*["Again "] * variant, "They ", *(f"{word} " for word in pie.split()), "here."]
     figurative = original % 2 == 0
@@ -78,7 +78,7 @@ def jam_sentence(language: str, original: int, variant: int) -> JamSentence:
 
 
 def make_jam() -> DisplayInputs:
-    """Two languages, models and seeds; an answer may name the PIE, another, nothing, or be lost."""
+    """Create two languages, models and seeds, with correct, wrong, empty and missing answers."""
     chance, metrics = random.Random(0), []
     for language, count in (("english", 20), ("german", 11)):
         sentences = [
@@ -92,10 +92,19 @@ def make_jam() -> DisplayInputs:
             for seed in (1, 2):
                 answers = []
                 for item in sentences:
-                    said = [item.pies, item.pies, (), (), ("red herring", "lame duck"), None]
-                    idioms = said[chance.randrange(len(said))]
-                    told = {"outcome": "ok", "idioms": idioms} if idioms is not None else UNREADABLE
-                    answers.append(IdiomPrediction.model_validate({"id": item.id, **told}))
+                    idioms_named = [
+                        item.pies,
+                        item.pies,
+                        (),
+                        (),
+                        ("red herring", "lame duck"),
+                        None,
+                    ]
+                    idioms = idioms_named[chance.randrange(len(idioms_named))]
+                    answer = (
+                        {"outcome": "ok", "idioms": idioms} if idioms is not None else UNREADABLE
+                    )
+                    answers.append(IdiomPrediction.model_validate({"id": item.id, **answer}))
                 run = f"jam/{language}/{model}/zero_shot/seed-{seed}.json"
                 save_jsonl(f"results/predictions/{run}l", answers)
                 metrics.append(f"results/metrics/{run}")
@@ -111,11 +120,11 @@ def make_jam() -> DisplayInputs:
                     computed_from=digests([f"results/predictions/{run}l", dataset]),
                 )
                 write_json(metrics[-1], scores.model_dump())
-    return given(metrics)
+    return display_inputs(metrics)
 
 
 def make_idiots() -> DisplayInputs:
-    """Two models; of the first, people judged some of the answers that found an idiom."""
+    """Create two models; some idioms that the first one found are judged."""
     chance, metrics = random.Random(1), []
     sentences = [
         IdiotsSentence(
@@ -135,14 +144,14 @@ def make_idiots() -> DisplayInputs:
     for model in MODELS:
         answers = []
         for number, item in enumerate(sentences):
-            said: dict[str, Any] = {"outcome": "ok", "has_idiom": chance.random() < 0.6}
-            if said["has_idiom"]:
-                said["idiom"] = chance.choice([item.pie, "a red herring"])
+            answer: dict[str, Any] = {"outcome": "ok", "has_idiom": chance.random() < 0.6}
+            if answer["has_idiom"]:
+                answer["idiom"] = chance.choice([item.pie, "a red herring"])
             if number % 7 == 0:
-                said = {"outcome": "refused"}
+                answer = {"outcome": "refused"}
             key = f"{number:063}a"
             answers.append(
-                DetectionPrediction.model_validate({**said, "id": item.id, "answer_key": key})
+                DetectionPrediction.model_validate({**answer, "id": item.id, "answer_key": key})
             )
         run = DetectionRun(model, "zero_shot", 0)
         if model == "one":
@@ -171,11 +180,11 @@ def make_idiots() -> DisplayInputs:
             computed_from=digests(files),
         )
         write_json(metrics[-1], scores.model_dump())
-    return given(metrics).with_files(verdicts=verdicts)
+    return display_inputs(metrics).with_files(verdicts=verdicts)
 
 
 def make_idiolink() -> DisplayInputs:
-    """Two models in two modes rank the sample at random; one of them fine-tuned."""
+    """Rank the sample randomly for two models (one of them fine-tuned) in two modes."""
     chance, metrics = random.Random(2), []
     folder = ROOT / "data/sample/idiolink/test"
     documents = read_texts(folder / "indexes.json", Document)
@@ -207,10 +216,10 @@ def make_idiolink() -> DisplayInputs:
             )
             write_json(metrics[-1], scores.model_dump())
             save_query_scores(query_scores_file(metrics[-1]), scores, by_query, queries)
-    return given(metrics)
+    return display_inputs(metrics)
 
 
-def given(metrics: list[str]) -> DisplayInputs:
+def display_inputs(metrics: list[str]) -> DisplayInputs:
     described = [ModelDescription(name=name, kind="llm", label=name.title()) for name in MODELS]
     return DisplayInputs(metrics=tuple(metrics), models=tuple(described), notes=("Made up.",))
 
@@ -238,14 +247,14 @@ def write(study: str, of_study: DisplayInputs, folder: Path) -> None:
 
 
 def by_metric_file(run: Path, study: str) -> list[tuple[dict[str, Any], pd.DataFrame]]:
-    """Each metric file, with its items."""
+    """Return each metric file with its items."""
     items = pd.read_parquet(run / f"results/items/{study}.parquet")
-    found = [(read_json(run / str(path)), rows) for path, rows in items.groupby("metrics")]
-    assert len(found) == len(list((run / f"results/metrics/{study}").rglob("seed-?.json")))
-    return found
+    groups = [(read_json(run / str(path)), rows) for path, rows in items.groupby("metrics")]
+    assert len(groups) == len(list((run / f"results/metrics/{study}").rglob("seed-?.json")))
+    return groups
 
 
-def test_items_of_jam_have_the_drift_of_the_metric_files(run: Path) -> None:
+def test_items_of_jam_reproduce_the_drift_in_metric_files(run: Path) -> None:
     for metric, items in by_metric_file(run, "jam"):
         for name, rows in (
             ("overall", items),
@@ -264,7 +273,7 @@ def test_items_of_jam_have_the_drift_of_the_metric_files(run: Path) -> None:
         assert set(items["named"].dropna()) > {"", "red herring; lame duck"}
 
 
-def test_items_of_idiots_have_both_levels_of_the_metric_files(run: Path) -> None:
+def test_items_of_idiots_reproduce_both_levels_in_metric_files(run: Path) -> None:
     for metric, items in by_metric_file(run, "idiots"):
         assert items["correct"].mean() == pytest.approx(metric["accuracy"]["value"])
         recall, specificity = (items[items["gold"] == gold] for gold in ("idiom", "no idiom"))
@@ -277,15 +286,15 @@ def test_items_of_idiots_have_both_levels_of_the_metric_files(run: Path) -> None
         assert (items["judged_by"] == "person").sum() == metric["verdicts"]["human"]
 
 
-def test_items_of_idiolink_have_the_means_of_the_metric_files(run: Path) -> None:
+def test_items_of_idiolink_reproduce_the_means_in_metric_files(run: Path) -> None:
     for metric, items in by_metric_file(run, "idiolink"):
         for name in ("r_precision", "ndcg_at_10"):
             for usage, rows in items.groupby("usage"):
                 assert rows[name].mean() == pytest.approx(metric["by_usage"][usage][name])
             assert items[name].mean() == pytest.approx(metric["overall"][name])
-        found = items["first_relevant"]
-        assert ((items["ndcg_at_10"] > 0) == (found <= 10)).all()
-        assert found.isna().any() or found.max() > 10
+        ranks = items["first_relevant"]
+        assert ((items["ndcg_at_10"] > 0) == (ranks <= 10)).all()
+        assert ranks.isna().any() or ranks.max() > 10
         assert set(items["label"]) == {metric["model"].partition("+")[0].title()}
 
 
@@ -293,21 +302,23 @@ def test_the_page_shows_the_decisions_of_the_items(run: Path) -> None:
     for study in ("jam", "idiots"):
         for metric, items in by_metric_file(run, study):
             with contextlib.chdir(run):
-                found = KINDS[study].evidence(load_metric_file(items["metrics"].iat[0]), Pool(), 0)
-            assert found
-            answers = [answer for row in found["rows"] for answer in row.get("sentences", [row])]
+                evidence = KINDS[study].evidence(
+                    load_metric_file(items["metrics"].iat[0]), Pool(), 0
+                )
+            assert evidence
+            answers = [answer for row in evidence["rows"] for answer in row.get("sentences", [row])]
             shown = {answer["sentence"]: answer["right"] for answer in answers}
             assert shown == dict(zip(items["id"], items["correct"], strict=True))
             assert 0 < sum(shown.values()) < len(shown) == len(answers)
             if study == "jam":
-                assert [row["original"] for row in found["rows"]] == list(
+                assert [row["original"] for row in evidence["rows"]] == list(
                     items["original_id"].unique()
                 )
-                assert len(found["rows"]) == len(metric["judged"])
+                assert len(evidence["rows"]) == len(metric["judged"])
 
 
 @pytest.mark.parametrize("study", KINDS)
-def test_csv_has_the_rows_of_parquet_and_both_repeat_their_bytes(
+def test_csv_equals_parquet_and_both_are_reproducible(
     study: str, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parquet = run / f"results/items/{study}.parquet"
@@ -330,11 +341,11 @@ def test_csv_has_the_rows_of_parquet_and_both_repeat_their_bytes(
 
 
 def known(value: Any) -> Any:
-    """A value, with nothing for both an empty text and null, which pandas reads as the same."""
+    """Map empty texts and nulls to one value, since pandas reads both the same."""
     return None if value == "" or pd.isna(value) else value
 
 
-def test_no_runs_are_an_empty_table_with_all_columns(tmp_path: Path) -> None:
+def test_no_runs_give_an_empty_table_with_all_columns(tmp_path: Path) -> None:
     write("jam", DisplayInputs(), tmp_path)
     for table in (pd.read_parquet(tmp_path / "jam.parquet"), pd.read_csv(tmp_path / "jam.csv.gz")):
         assert list(table) == JamItem.columns()
@@ -349,13 +360,13 @@ def test_default_configuration_declares_the_items_of_every_run() -> None:
         declared = study.items()
         assert declared
         assert import_object(declared.record) is KINDS[name]
-        assert declared.given.notes == (SAMPLE_NOTE,)
+        assert declared.display_inputs.notes == (SAMPLE_NOTE,)
         assert declared.files["parquet"] in study.targets()
         scored = {path for path in study.metrics() if "/seed-" in path}
         scored -= {path for path in scored if re.search("baseline|significance|neutral", path)}
         assert scored
-        assert set(declared.given.metrics) == scored
-        labels = declared.given.labels()
+        assert set(declared.display_inputs.metrics) == scored
+        labels = declared.display_inputs.labels()
         assert all(any(f"/{model}" in path for model in labels) for path in scored)
     both = [
         f"results/items/{name}.{end}" for name in config.studies for end in ("parquet", "csv.gz")
@@ -370,13 +381,13 @@ def test_the_document_describes_every_column(study: str) -> None:
         for name in (study, "All studies")
     ]
     kind = KINDS[study]
-    assert [(name, said) for part in rows for name, said in part] == [
-        (name, type_said(kind.model_fields[name].annotation)) for name in kind.columns()
+    assert [(name, text) for part in rows for name, text in part] == [
+        (name, type_name(kind.model_fields[name].annotation)) for name in kind.columns()
     ]
 
 
-def type_said(annotation: Any) -> str:
-    """What the document calls a type."""
+def type_name(annotation: Any) -> str:
+    """Return the document's name of a type."""
     parts = get_args(annotation) if NoneType in get_args(annotation) else (annotation,)
     is_literal = get_origin(parts[0]) is Literal
     names = {bool: "boolean", int: "integer", float: "number", str: "text"}
@@ -385,27 +396,27 @@ def type_said(annotation: Any) -> str:
 
 
 def answer(block: str, run: Path) -> pd.DataFrame:
-    """What a block answers: the last name that it assigns."""
+    """Run a code block and return the last name that it assigns."""
     names: dict[str, Any] = {}
     with contextlib.chdir(run):
         exec(f"import pandas as pd\n{block}", names)
-    found = names[re.findall(r"(?m)^(\w+) = ", block)[-1]]
-    assert isinstance(found, pd.DataFrame)
-    return found.reset_index(drop=True)
+    value = names[re.findall(r"(?m)^(\w+) = ", block)[-1]]
+    assert isinstance(value, pd.DataFrame)
+    return value.reset_index(drop=True)
 
 
 def check_answers(question: str, run: Path, expected: list[tuple[Any, ...]]) -> None:
-    """Both libraries answer a question of the document so."""
+    """Check that both libraries give the document's answer to a question."""
     assert expected
     pandas, duckdb = re.findall(r"(?ms)^```python\n(.*?)^```$", QUESTIONS[question])
-    found = answer(pandas, run)
-    assert list(found.itertuples(index=False, name=None)) == expected
+    result = answer(pandas, run)
+    assert list(result.itertuples(index=False, name=None)) == expected
     pytest.importorskip("duckdb", reason="without DuckDB only the answer of pandas is checked")
     other = answer(f"import duckdb\n{duckdb}", run)
-    pd.testing.assert_frame_equal(found, other, check_dtype=False, check_column_type=False)
+    pd.testing.assert_frame_equal(result, other, check_dtype=False, check_column_type=False)
 
 
-def test_the_pies_that_flip_every_model_are_those_of_the_metric_files(run: Path) -> None:
+def test_pies_that_flip_every_model_match_the_metric_files(run: Path) -> None:
     flipped = defaultdict(set)
     for metric, _ in by_metric_file(run, "jam"):
         for case in metric["judged"]:
@@ -429,18 +440,22 @@ def test_literal_against_figurative_is_the_negative_drift_of_all_seeds(run: Path
     check_answers("Literal a", run, expected)
 
 
-def test_queries_that_only_span_embedding_finds_are_those_of_the_runs(run: Path) -> None:
+def test_queries_found_only_by_span_embedding_match_the_runs(run: Path) -> None:
     folder = ROOT / "data/sample/idiolink/test"
     documents = read_texts(folder / "indexes.json", Document)
     qrels = meaning_qrels(read_texts(folder / "queries.json", Query), documents)
     expected = []
     for model in ("one", "two+span+infonce"):
         place = run / f"results/predictions/idiolink/test/{model}"
-        found = {}
+        first_ranks = {}
         for mode in ("span", "sentence"):
             ranked = read_run(place / mode / "seed-0.run.gz")
-            found[mode] = {name for name in ranked if {*qrels[name]} & {*list(ranked[name])[:10]}}
-        expected += [(model, name) for name in sorted(found["span"] - found["sentence"])]
+            first_ranks[mode] = {
+                name for name in ranked if {*qrels[name]} & {*list(ranked[name])[:10]}
+            }
+        expected += [
+            (model, name) for name in sorted(first_ranks["span"] - first_ranks["sentence"])
+        ]
     check_answers("Which que", run, expected)
 
 

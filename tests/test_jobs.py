@@ -1,4 +1,4 @@
-"""What the scripts of rules share: their log, and user errors in one line."""
+"""The setup of rule scripts: log files and one-line user errors."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ WAITS = "import time; print('waiting', file=sys.stderr); time.sleep(600)"
 
 
 def start_job(folder: Path, code: str, **environment: str) -> "subprocess.Popen[str]":
-    """Start Python code as a job that keeps its log in `folder/log`."""
+    """Start Python code as a job that logs to `folder/log`."""
     begin = (
         "import os, subprocess, sys\nfrom pieline.core.jobs import start_log\nstart_log('log')\n"
     )
@@ -31,7 +31,7 @@ def start_job(folder: Path, code: str, **environment: str) -> "subprocess.Popen[
 
 
 def run_job(folder: Path, code: str) -> tuple[int, str]:
-    """The exit code of a job and its log, which is also what it wrote to stderr."""
+    """Return the exit code of a job and its log, which equals its stderr."""
     job = start_job(folder, code)
     _, stderr = job.communicate(timeout=60)
     log = (folder / "log").read_text(encoding="utf-8")
@@ -39,7 +39,7 @@ def run_job(folder: Path, code: str) -> tuple[int, str]:
     return job.returncode, log
 
 
-def test_the_log_holds_what_the_job_and_its_children_print_on_stderr(tmp_path: Path) -> None:
+def test_the_log_contains_stderr_of_the_job_and_its_children(tmp_path: Path) -> None:
     code = """
 print("on stdout")
 print("first", file=sys.stderr)
@@ -50,7 +50,7 @@ print("last, ünd no end", end="", file=sys.stderr)
     assert run_job(tmp_path, code) == (0, "first\nof a child\na line\nlast, ünd no end")
 
 
-def test_the_log_is_complete_whatever_its_length(tmp_path: Path) -> None:
+def test_a_long_log_is_complete(tmp_path: Path) -> None:
     code, log = run_job(tmp_path, "for _ in range(20_000): sys.stderr.write('x' * 99 + '\\n')")
     assert (code, len(log)) == (0, 2_000_000)
 
@@ -67,7 +67,7 @@ def test_the_log_is_complete_whatever_its_length(tmp_path: Path) -> None:
         ("raise KeyboardInterrupt", "interrupted\n"),
     ],
 )
-def test_an_error_that_a_user_can_fix_is_one_line(tmp_path: Path, code: str, line: str) -> None:
+def test_a_user_error_is_one_line(tmp_path: Path, code: str, line: str) -> None:
     status, log = run_job(tmp_path, code)
     assert status != 0
     assert log.startswith(line)
@@ -82,12 +82,12 @@ def test_any_other_error_keeps_its_traceback(tmp_path: Path, error: str) -> None
     assert log.splitlines()[-1].startswith(error.partition("(")[0])
 
 
-def test_an_exit_code_is_that_of_the_job(tmp_path: Path) -> None:
+def test_the_exit_code_of_a_job_is_kept(tmp_path: Path) -> None:
     assert run_job(tmp_path, "sys.exit(3)") == (3, "")
     assert run_job(tmp_path, "sys.exit('one line')") == (1, "one line\n")
 
 
-def test_what_is_left_to_the_end_of_a_job_is_in_its_log(tmp_path: Path) -> None:
+def test_output_at_exit_is_logged(tmp_path: Path) -> None:
     code = """
 import atexit, threading, time
 atexit.register(print, "at its end", file=sys.stderr)
@@ -97,8 +97,8 @@ threading.Thread(target=say).start()
     assert run_job(tmp_path, code) == (0, "in a thread\nat its end\n")
 
 
-def test_an_interrupted_job_still_logs_why_it_ended(tmp_path: Path) -> None:
-    """Ctrl-C reaches all processes of a terminal, also the one that writes the log."""
+def test_an_interrupted_job_logs_why_it_ended(tmp_path: Path) -> None:
+    """Ctrl-C reaches all processes of a terminal, including the one that writes the log."""
     job = start_job(tmp_path, WAITS)
     assert job.stderr
     assert job.stderr.readline() == "waiting\n"
@@ -114,8 +114,8 @@ def children(pid: int) -> list[int]:
     return [int(word) for word in text.split()]
 
 
-def test_a_process_that_outlives_a_job_does_not_hold_it_up(tmp_path: Path) -> None:
-    """Such as a server that a child has started and that keeps stderr open."""
+def test_a_process_that_outlives_a_job_does_not_block_it(tmp_path: Path) -> None:
+    """An example is a server that a child process has started and that keeps stderr open."""
     code = """
 print("began", file=sys.stderr)
 subprocess.run(["sh", "-c", "sleep 60 & echo $!"], check=True)
@@ -146,7 +146,7 @@ def test_a_killed_job_leaves_no_process(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text() == "waiting\n"
 
 
-def test_a_log_that_cannot_be_written_is_told_and_the_job_runs(tmp_path: Path) -> None:
+def test_a_job_runs_even_if_its_log_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     job = start_job(tmp_path, "print('done', file=sys.stderr)")
     _, stderr = job.communicate(timeout=30)
@@ -155,7 +155,7 @@ def test_a_log_that_cannot_be_written_is_told_and_the_job_runs(tmp_path: Path) -
     assert stderr.endswith("done\n")
 
 
-def test_an_input_that_may_be_empty() -> None:
+def test_optional_input() -> None:
     assert optional(["one.csv"]) == "one.csv"
     assert optional([]) is None
 

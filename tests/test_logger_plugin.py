@@ -1,4 +1,4 @@
-"""The logger plugin: a line per rule in a pipe, bars on a terminal, reasons and failures."""
+"""The logger plugin: one line per rule in a pipe, bars on a terminal, reasons and failures."""
 
 import logging
 import os
@@ -19,12 +19,12 @@ def handler(**settings: bool) -> LogHandler:
 
 
 def record(event: str | None, text: str = "", **fields: object) -> logging.LogRecord:
-    """A record as Snakemake makes it."""
+    """Create a log record as Snakemake does."""
     return logging.makeLogRecord({"msg": text, "levelno": logging.INFO, "event": event, **fields})
 
 
 def run_of(display: LogHandler, *ends: logging.LogRecord, reason: str = "") -> None:
-    """Two rules of two jobs and one, of which those ends come."""
+    """Start two rules with two jobs and one job; the caller finishes them."""
     display.handle(record("run_info", stats={"search": 2, "table": 1, "total": 3}))
     for number, rule in enumerate(["search", "search", "table"]):
         display.handle(record("job_info", jobid=number, rule_name=rule, reason=reason))
@@ -37,11 +37,11 @@ def finished(*jobs: int) -> list[logging.LogRecord]:
 
 
 def failed(*logs: str, **fields: object) -> logging.LogRecord:
-    given = {"rule_name": "table", "rule_msg": None, "aux": {}, "log": list(logs), **fields}
-    return record("job_error", **given)
+    properties = {"rule_name": "table", "rule_msg": None, "aux": {}, "log": list(logs), **fields}
+    return record("job_error", **properties)
 
 
-def test_a_rule_is_told_when_its_last_job_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_rule_is_reported_when_its_last_job_is_done(capsys: pytest.CaptureFixture[str]) -> None:
     display = handler()
     display.handle(record(None, "Select jobs to execute..."))
     display.handle(record("shellcmd", "python search.py"))
@@ -50,13 +50,13 @@ def test_a_rule_is_told_when_its_last_job_is_done(capsys: pytest.CaptureFixture[
     display.close()
     first, search, table, last = capsys.readouterr().err.splitlines()
     assert first == "3 jobs of 2 rules"
-    # No time left: jobs take from a second to minutes, so their number tells nothing of it.
+    # No remaining time is shown, since run times of jobs differ too much for an estimate.
     assert search[8:] == "  2 of 3 jobs: search 2 of 2"
     assert table[8:] == "  3 of 3 jobs: table 1 of 1"
     assert last == "Complete log(s): /here/run.log"
 
 
-def test_a_failure_names_rule_error_and_log(
+def test_a_failure_is_reported_with_rule_error_and_log(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = tmp_path / "table.log"
@@ -74,7 +74,7 @@ def test_a_failure_names_rule_error_and_log(
     ]
 
 
-def test_a_job_that_was_killed_silently_says_how_it_ended(
+def test_a_silently_killed_job_is_reported_with_its_signal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     error = record("error", "CalledProcessError\nCommand 'x' died with <Signals.SIGKILL: 9>.")
@@ -82,7 +82,7 @@ def test_a_job_that_was_killed_silently_says_how_it_ended(
     assert "\ntable failed: died with <Signals.SIGKILL: 9>.\n" in capsys.readouterr().err
 
 
-def test_a_failure_that_scrolled_away_is_told_again_at_the_end(
+def test_failures_are_repeated_at_the_end(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     display = handler()
@@ -96,7 +96,7 @@ def test_a_failure_that_scrolled_away_is_told_again_at_the_end(
     ]
 
 
-def test_the_log_of_a_failed_job_is_shown_where_that_was_asked_for(
+def test_the_log_of_a_failed_job_is_shown_on_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = tmp_path / "table.log"
@@ -124,7 +124,7 @@ OLD, NEW = "src/a.py " + 16 * "0", "src/a.py " + 16 * "1"
         ("Forced execution", "Forced execution"),
     ],
 )  # fmt: skip
-def test_says_once_why_a_rule_runs_again(
+def test_the_reason_for_a_rerun_is_printed_once(
     reason: str, shown: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_of(handler(), reason=reason)
@@ -134,7 +134,7 @@ def test_says_once_why_a_rule_runs_again(
 
 
 @pytest.mark.parametrize("settings", [{"dryrun": True}, {"verbose": True}])
-def test_dry_and_verbose_runs_look_as_snakemake_writes_them(
+def test_dry_and_verbose_runs_use_the_output_of_snakemake(
     settings: dict[str, bool], capsys: pytest.CaptureFixture[str]
 ) -> None:
     display = handler(stdout=True, **settings)
@@ -143,7 +143,7 @@ def test_dry_and_verbose_runs_look_as_snakemake_writes_them(
     assert capsys.readouterr() == ("\nas usual: rule search\n", "")
 
 
-def test_on_a_terminal_there_are_bars_below_what_jobs_print() -> None:
+def test_on_a_terminal_bars_are_below_the_output_of_jobs() -> None:
     code = """
 import os, test_logger_plugin
 display = test_logger_plugin.handler()
@@ -174,5 +174,5 @@ os.write(2, b"back\\n")
 def _read(terminal: int) -> str:
     try:
         return os.read(terminal, 1 << 16).decode(errors="replace")
-    except OSError:  # all of it was read, and the child has ended
+    except OSError:  # everything was read, and the child process has ended
         return ""

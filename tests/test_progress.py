@@ -1,4 +1,4 @@
-"""Progress is a bar on a terminal and lines in a pipe, such as that of a job's log."""
+"""Progress is a bar on a terminal and lines in a pipe, such as a job's log."""
 
 import os
 import re
@@ -38,7 +38,7 @@ def run(code: str, stderr: int, folder: Path | None = None) -> "subprocess.Compl
 
 @pytest.fixture
 def terminal() -> tuple[int, int]:
-    """Both ends of a terminal: what is drawn is read from the first."""
+    """Both ends of a terminal; output can be read from the first."""
     master, slave = os.openpty()
     termios.tcsetwinsize(slave, (24, 100))
     os.set_blocking(master, False)
@@ -87,7 +87,7 @@ def test_the_log_of_a_job_and_its_terminal_get_lines(
     assert os.read(master, 1 << 16).decode().replace("\r\n", "\n") == log
 
 
-def test_what_is_quick_or_not_shown_tells_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_quick_or_hidden_progress_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     from pieline.core.progress import Progress
 
     assert list(Progress(range(3), desc="quick", unit="queries")) == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""Downloads: what arrives is whole and right, or nothing arrives; and every file can be read."""
+"""Downloads are complete and verified or leave no file, and every raw file can be read."""
 
 import hashlib
 import shlex
@@ -60,13 +60,13 @@ def server() -> Iterator[str]:
         thread.join()
 
 
-def test_whole_download_arrives(server: str, tmp_path: Path) -> None:
+def test_a_complete_download_is_kept(server: str, tmp_path: Path) -> None:
     upstream = UpstreamFile(url=f"{server}/whole", sha256=DIGEST)
     download(upstream, tmp_path / "file", name="file")
     assert (tmp_path / "file").read_bytes() == CONTENT
 
 
-def test_the_first_download_decides_where_no_digest_is_known(
+def test_the_first_download_records_an_unknown_digest(
     server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     digests, output = tmp_path / "digests", tmp_path / "file"
@@ -74,29 +74,29 @@ def test_the_first_download_decides_where_no_digest_is_known(
     for how in ("recorded as that of", "the same as at", "the same as at"):
         download(UpstreamFile(url=f"{server}/whole"), output, name="x/y.tsv", digests=digests)
         assert kept.read_text() == f"{DIGEST}\n"
-        told = f"no digest is known; SHA-256 is {DIGEST}, {how} the first download in {kept}\n"
-        assert capsys.readouterr().err.endswith(f"x/y.tsv: {told}")
+        message = f"no digest is known; SHA-256 is {DIGEST}, {how} the first download in {kept}\n"
+        assert capsys.readouterr().err.endswith(f"x/y.tsv: {message}")
     output.unlink()
     with pytest.raises(UserError, match=f"expected {DIGEST}; .* since the first download; delete"):
         download(UpstreamFile(url=f"{server}/other"), output, name="x/y.tsv", digests=digests)
     assert not output.exists()
-    # A digest that is known is not recorded.
+    # A known digest is not recorded.
     known = UpstreamFile(url=f"{server}/whole", sha256=DIGEST)
     download(known, output, name="known", digests=digests)
     assert [path.name for path in digests.rglob("*.sha256")] == ["y.tsv.sha256"]
     assert "no digest" not in capsys.readouterr().err
 
 
-def test_a_file_of_a_mirror_without_a_digest_is_told_each_time(
+def test_a_mirror_file_without_a_digest_is_reported_each_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = tmp_path / "mirror.tsv"
     source.write_bytes(CONTENT)
-    for known, told in ({}, 1), ({}, 1), ({"sha256": DIGEST}, 0), ({"git_blob": BLOB}, 0):
+    for known, count in ({}, 1), ({}, 1), ({"sha256": DIGEST}, 0), ({"git_blob": BLOB}, 0):
         upstream = UpstreamFile(url=None, **known)
         copy_file(source, tmp_path / "file", upstream=upstream, hint="", name="x/y.tsv")
-        said = f"x/y.tsv: no digest is known; SHA-256 is {DIGEST}, copied from {source}\n"
-        assert capsys.readouterr().err == said * told
+        message = f"x/y.tsv: no digest is known; SHA-256 is {DIGEST}, copied from {source}\n"
+        assert capsys.readouterr().err == message * count
 
 
 def test_a_git_object_name_checks_a_download(
@@ -115,14 +115,14 @@ def test_a_git_object_name_checks_a_download(
 
 
 @pytest.mark.parametrize("content", [b"", b"\0", CONTENT, b"x" * (1 << 18) + b"\r\n"])
-def test_a_git_object_name_is_the_one_that_git_computes(tmp_path: Path, content: bytes) -> None:
+def test_git_object_names_equal_those_of_git(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
     command = ["git", "hash-object", "--no-filters", path]
     assert git_blob(path) == subprocess.check_output(command, text=True).strip()
 
 
-def test_a_file_is_released_if_all_that_is_known_of_it_fits(tmp_path: Path) -> None:
+def test_a_file_is_released_if_all_known_digests_match(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(CONTENT)
     other = {"sha256": "0" * 64, "git_blob": "0" * 40}
@@ -171,7 +171,7 @@ def test_every_public_file_without_a_digest_is_known() -> None:
     [
         ("/cut", "cannot download|download ended"),
         ("/other", f"SHA-256 is [0-9a-f]{{64}}, expected {DIGEST}; the file changed upstream"),
-        ("/absent", "HTTP status 404; check the network, or put the file into a folder as name"),
+        ("/absent", "HTTP status 404; check the network, or save the file as name"),
     ],
 )
 def test_bad_download_leaves_nothing(server: str, tmp_path: Path, path: str, message: str) -> None:
@@ -182,7 +182,7 @@ def test_bad_download_leaves_nothing(server: str, tmp_path: Path, path: str, mes
 
 
 def verify_command(project: Path, *arguments: str) -> list[str]:
-    """How `make verify` calls snakemake, without its target."""
+    """Return the snakemake command of `make verify` without its target."""
     command = ["make", "--dry-run", "--assume-old=.venv/.ready", "verify", *arguments]
     shown = subprocess.check_output(command, cwd=project, text=True).replace("\\\n", " ")
     [line] = [line for line in shown.splitlines() if line.startswith(".venv/bin/snakemake ")]
@@ -213,11 +213,11 @@ def test_no_network(tmp_path: Path) -> None:
 
 
 def test_file_without_public_url(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no public URL is known; name a mirror"):
+    with pytest.raises(UserError, match="no public URL is known; set mirror"):
         download(UpstreamFile(url=None, sha256=DIGEST), tmp_path / "file", name="x/y")
 
 
-def test_upstream_list_names_a_wrong_entry(tmp_path: Path) -> None:
+def test_an_invalid_entry_in_the_upstream_list_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "upstream.yaml"
     path.write_text("a/b:\n  url: ftp://example.org\n  sha256: null\n")
     with pytest.raises(UserError, match=r"upstream\.yaml: a/b: url"):
@@ -237,7 +237,7 @@ READERS: dict[str, Callable[[Path], list[Any]]] = {
         read_texts(path.with_name("indexes.json"), Document),
     ),
 }
-"""The reader that is meant for each file of the mirror."""
+"""The reader of each file in the mirror."""
 
 
 @needs_mirror

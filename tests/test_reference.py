@@ -15,7 +15,7 @@ REFERENCE = load_reference(ROOT / "published/model_entries.json")
 
 
 def test_the_reference_is_models_yaml() -> None:
-    """Else write it anew: python -m pieline.models.reference."""
+    """If this fails, run `python -m pieline.models.reference`."""
     printed = {entry.published_as for entry in REGISTRY.values() if entry.published_as}
     assert REFERENCE.keys() == printed
     assert not any(entry_deviations(entry, REFERENCE) for entry in REGISTRY.values())
@@ -36,11 +36,11 @@ def test_the_reference_is_models_yaml() -> None:
 def test_a_changed_entry_states_what_differs(
     model: str, change: dict[str, Any], reason: str
 ) -> None:
-    (found,) = entry_deviations(REGISTRY[model].model_copy(update=change), REFERENCE)
-    assert found.startswith(reason)
+    (deviation,) = entry_deviations(REGISTRY[model].model_copy(update=change), REFERENCE)
+    assert deviation.startswith(reason)
 
 
-def test_what_changes_no_number_is_no_deviation() -> None:
+def test_irrelevant_changes_are_no_deviations() -> None:
     assert not entry_deviations(REGISTRY["sbert"].model_copy(update={"batch_size": 1}), REFERENCE)
     assert not entry_deviations(
         REGISTRY["sbert"].model_copy(update={"published_as": None, "pooling": "cls"}), REFERENCE
@@ -56,13 +56,13 @@ def test_what_changes_no_number_is_no_deviation() -> None:
         ("idiots", "gpt-4o-mini", {"setting": "zero_shot"}),
     ],
 )
-def test_the_conditions_of_every_study_state_it(
+def test_the_conditions_of_every_study_list_changed_entries(
     study: str, model: str, wildcards: dict[str, str]
 ) -> None:
     def deviations(registry: dict[str, Any]) -> list[str]:
         studies = load_studies(load_config({}), registry, ROOT)
-        found: list[str] = json.loads(studies[study].conditions(model, **wildcards))["deviations"]
-        return found
+        reasons: list[str] = json.loads(studies[study].conditions(model, **wildcards))["deviations"]
+        return reasons
 
     field = "litellm_id" if hasattr(REGISTRY[model], "litellm_id") else "checkpoint"
     usual = getattr(REGISTRY[model], field)
@@ -71,10 +71,10 @@ def test_the_conditions_of_every_study_state_it(
     assert added == f"{field.replace('_', ' ')} other/model, the paper's model {usual}"
 
 
-def test_permutations_decide_only_the_tests_between_modes() -> None:
+def test_permutations_affect_only_the_tests_between_modes() -> None:
     def asked(path: str, **settings: int) -> str:
         config = load_config({"idiolink": settings})
-        return load_studies(config, REGISTRY, ROOT)["idiolink"].asked(path)
+        return load_studies(config, REGISTRY, ROOT)["idiolink"].conditions_of(path)
 
     scores = "results/metrics/idiolink/test/sbert/span/seed-0.json"
     tests = "results/metrics/idiolink/test/sbert/significance/seed-0.json"

@@ -1,4 +1,4 @@
-"""What is left to run: a dry run and the formulas, against cases by hand."""
+"""Resource estimates: parsing of a dry run, and formulas against manually computed cases."""
 
 import json
 from pathlib import Path
@@ -53,7 +53,7 @@ def registry() -> Registry:
 
 @pytest.fixture
 def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Ten documents and two queries of 36 bytes (ten tokens) each, and two words of 36 together."""
+    """Ten documents and two queries of 36 bytes (ten tokens) each, and two words in 36 bytes."""
     monkeypatch.setattr(sizing, "FLOPS", {"float32": 1e12, "bfloat16": 1e13, "float16": 1e13})
     monkeypatch.setattr(sizing, "MEMORY_BYTES_PER_S", 1e12)
     monkeypatch.setattr(sizing, "EFFICIENCY", 0.5)
@@ -87,7 +87,7 @@ def test_embedding_and_training(registry: Registry, texts: dict[str, str]) -> No
         PlannedJob("fine_tune_tagger", "bert", 1, [texts["train"]], []),
     ]
     bert, bge, e5, none = resources(plan, registry, [], EPOCHS)
-    # Queries are read in four modes.
+    # Queries are encoded in four modes.
     assert e5.gpu_hours == pytest.approx(2 * 109e6 * (100 + 4 * 20) / 0.5e12 / 3600)
     assert (e5.jobs, e5.disk) == (2, 4 * (10 + 4 * 2) * 768)
     assert bge.gpu_hours == pytest.approx(6 * 568e6 * 10 * 180 / 0.5e12 / 3600)
@@ -96,14 +96,14 @@ def test_embedding_and_training(registry: Registry, texts: dict[str, str]) -> No
     assert none == ModelResources("", 1)
 
 
-def test_texts_that_are_not_made_leave_hours_and_disk_unknown(
+def test_missing_texts_leave_hours_and_disk_unknown(
     registry: Registry, texts: dict[str, str]
 ) -> None:
     unknown = ModelResources("bge-m3", 1, None, 4 * 568_000_000, None)
     missing = f"{texts['documents']}.jsonl"
     plan = [PlannedJob("embed", "bge-m3", 1, [missing], [])]
     assert resources(plan, registry, [], EPOCHS)[0] == unknown
-    # Those of another configuration are no measure.
+    # Texts of another configuration do not count.
     plan = [
         PlannedJob("idiolink_dataset", "", 0, [], [texts["documents"]]),
         PlannedJob("embed", "bge-m3", 1, [texts["documents"]], []),
@@ -111,7 +111,7 @@ def test_texts_that_are_not_made_leave_hours_and_disk_unknown(
     assert resources(plan, registry, [], EPOCHS)[0] == unknown
 
 
-def test_a_served_model_reads_its_weights_for_each_token(
+def test_a_served_model_reads_its_weights_per_token(
     registry: Registry, texts: dict[str, str]
 ) -> None:
     entry = registry["llama-2-7b-chat"]
@@ -125,22 +125,22 @@ def test_a_served_model_reads_its_weights_for_each_token(
     served, _ = resources(plan, registry, [asked], EPOCHS)
     more = asked._replace(unknown=("sentences.jsonl",))
     assert resources(plan, registry, [more], EPOCHS)[0].gpu_hours is None
-    # 14 GB read for each token of the sixteen answers under way.
+    # 14 GB are read per token of sixteen concurrent answers.
     expected = 2 * 7e9 * 1000 / 0.5e13 + 14e9 * 4800 / 0.5e12 / 16
     assert served.jobs == 2
     assert served.gpu_hours == pytest.approx(expected / 3600)
 
 
-def test_a_model_is_loaded_first(registry: Registry) -> None:
+def test_loading_time_is_included(registry: Registry) -> None:
     assert sizing.gpu_seconds(registry["bert"], 2, 0) == 2 * (60 + 4 * 110e6 / 1e9)
 
 
-def test_vectors_are_as_long_as_those_of_models_of_that_size(registry: Registry) -> None:
+def test_vector_length_is_estimated_from_model_size(registry: Registry) -> None:
     names = ["sbert", "e5-base-v2", "bge-m3", "qwen3-embedding-4b", "e5-mistral"]
-    found = [sizing.vector_length(registry[name]) for name in names]
-    assert found == [384, 768, 1024, 2560, 4096]
+    lengths = [sizing.vector_length(registry[name]) for name in names]
+    assert lengths == [384, 768, 1024, 2560, 4096]
 
 
 def test_a_failing_dry_run_is_an_error_with_its_output(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"the dry run fails: .*Snakefile"):
+    with pytest.raises(UserError, match=r"dry run failed: .*Snakefile"):
         dry_run("{}", tmp_path)

@@ -1,4 +1,4 @@
-"""schemas/ says what the library says, and the shipped files obey it."""
+"""schemas/ is up to date, and the shipped files conform to it."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def test_schema_files_are_current(name: str) -> None:
         ("examples/chat_models.yaml", "models.schema.json"),
     ],
 )
-def test_shipped_files_obey_their_schema(data: str, schema: str) -> None:
+def test_shipped_files_conform_to_their_schema(data: str, schema: str) -> None:
     def read(path: Path) -> object:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
 

@@ -1,4 +1,4 @@
-"""The library's structure: imports never point up, and packages form no circle."""
+"""The structure of the library: imports never point up, and packages have no cycles."""
 
 import ast
 from collections import Counter
@@ -30,7 +30,7 @@ LAYERS = [
     "resources",
     "audit",
 ]
-"""From the bottom; programs (cli, schemas) stand above all of them."""
+"""From bottom to top; programs (cli, schemas) are above all layers."""
 STAGES = ["raw", "originals", "variants", "datasets", "training", "predictions", "metrics"]
 GPU_SCRIPTS = [
     "embed", "rank_by_embedding", "fine_tune", "fine_tune_tagger",
@@ -39,22 +39,22 @@ GPU_SCRIPTS = [
 
 
 GRAPH = grimp.build_graph("pieline", cache_dir=None)
-"""The whole library, with what only a type checker imports."""
+"""Import graph of the library, including imports under `TYPE_CHECKING`."""
 
 
 def modules() -> set[str]:
-    """Every module of the library by its dotted name below `pieline`."""
+    """Return all modules of the library by their dotted name below `pieline`."""
     return {name.partition(".")[2] for name in GRAPH.modules}
 
 
 def imports(module: str) -> set[str]:
-    """The modules of the library that a module imports, also inside functions."""
-    found = GRAPH.find_modules_directly_imported_by(f"pieline.{module}" if module else "pieline")
-    return {name.partition(".")[2] for name in found}
+    """Return the library modules that a module imports, also inside functions."""
+    imported = GRAPH.find_modules_directly_imported_by(f"pieline.{module}" if module else "pieline")
+    return {name.partition(".")[2] for name in imported}
 
 
 def package(module: str) -> str:
-    """The package that a module stands in; of a study the study, elsewhere the layer."""
+    """Return the package of a module: its study, or else its layer."""
     parts = module.split(".")
     return ".".join(parts[:2]) if parts[0] == "studies" and len(parts) > 1 else parts[0]
 
@@ -72,7 +72,7 @@ def test_no_import_points_up() -> None:
     assert up == []
 
 
-def test_the_library_does_not_know_the_rehearsal() -> None:
+def test_the_library_does_not_import_the_rehearsal() -> None:
     graph = grimp.build_graph("pieline", "rehearsal", cache_dir=None)
     assert graph.find_modules_directly_imported_by("rehearsal.ranks")
     assert {
@@ -83,7 +83,7 @@ def test_the_library_does_not_know_the_rehearsal() -> None:
     } == set()
 
 
-def test_studies_and_results_do_not_know_each_other() -> None:
+def test_studies_and_results_are_independent() -> None:
     for name in modules():
         own = package(name)
         for other in imports(name):
@@ -95,45 +95,45 @@ def test_studies_and_results_do_not_know_each_other() -> None:
                 assert not other.startswith("studies."), f"{name} imports {other}"
 
 
-def test_packages_form_no_circle() -> None:
+def test_packages_have_no_import_cycle() -> None:
     arrows: dict[str, set[str]] = {}
     for name in modules():
         for other in imports(name):
             if package(name) != package(other):
                 arrows.setdefault(package(name), set()).add(package(other))
-    # `studies` itself finds its packages by name, so only their own imports are arrows.
+    # `studies` imports its packages dynamically, so only their own imports are edges.
     assert circle_in(arrows) is None
 
 
-def test_a_circle_would_be_found() -> None:
+def test_an_import_cycle_is_detected() -> None:
     assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == ["a", "b", "c", "a"]
     assert circle_in({"a": {"b", "c"}, "b": {"c"}}) is None
 
 
 def circle_in(arrows: dict[str, set[str]]) -> list[str] | None:
-    """The first circle of a graph, as the nodes on it."""
+    """Return the nodes on the first cycle of a graph."""
 
     def walk(path: list[str]) -> list[str] | None:
         for other in sorted(arrows.get(path[-1], ())):
             if other in path:
                 return [*path[path.index(other) :], other]
-            found = walk([*path, other])
-            if found:
-                return found
+            cycle = walk([*path, other])
+            if cycle:
+                return cycle
         return None
 
-    return next((found for start in sorted(arrows) if (found := walk([start]))), None)
+    return next((cycle for start in sorted(arrows) if (cycle := walk([start]))), None)
 
 
 @pytest.mark.parametrize("study", ["jam", "idiots", "idiolink"])
-def test_a_study_s_modules_are_named_as_the_rooms(study: str) -> None:
-    """And no stage imports from a later one."""
+def test_modules_of_a_study_are_named_after_the_stages(study: str) -> None:
+    """Also check that no stage imports from a later one."""
     folder = LIBRARY / "studies" / study
     own = {path.stem for path in folder.iterdir() if not path.name.startswith("_")}
     besides = {"study", "settings", "paths", "records", "bio", "verdicts", "items"}
     assert own - besides <= {*STAGES, "tables", "figures"}
     order = {stage: place for place, stage in enumerate([*STAGES, "tables", "figures"])}
-    # Training stops by its metric, so it may look ahead to metrics that need no other stage.
+    # Early stopping needs a metric, so training may import metrics that need no other stage.
     allowed = {("training", "metrics"), ("training", "predictions"), ("datasets", "metrics")}
     backward = [
         f"{name} imports {other}"
@@ -151,10 +151,10 @@ def test_a_study_s_modules_are_named_as_the_rooms(study: str) -> None:
 
 @pytest.mark.parametrize("script", GPU_SCRIPTS)
 def test_a_gpu_job_reaches_neither_languages_nor_language_models(script: str) -> None:
-    found = modules_behind(imports_of(ROOT / "scripts" / f"{script}.py"))
-    layers = {name.split(".")[1] for name in found if name != "pieline"}
+    reached = modules_behind(imports_of(ROOT / "scripts" / f"{script}.py"))
+    layers = {name.split(".")[1] for name in reached if name != "pieline"}
     assert layers & {"languages", "llm", "study", "config"} == set()
-    assert "pieline.models.registry" not in found
+    assert "pieline.models.registry" not in reached
 
 
 def test_no_two_modules_of_a_layer_share_a_name() -> None:
@@ -163,7 +163,7 @@ def test_no_two_modules_of_a_layer_share_a_name() -> None:
     assert sorted(last) == sorted(set(last))
 
 
-def test_metric_files_say_what_they_were_computed_from_in_one_way() -> None:
+def test_all_metric_files_state_their_inputs_in_the_same_way() -> None:
     declaring = {
         node.name
         for module in GRAPH.modules
@@ -187,7 +187,7 @@ def test_no_two_classes_share_a_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["idiots", "idiolink", "jam"])
-def test_the_name_of_each_table_and_figure_is_written_out(name: str) -> None:
+def test_names_of_tables_and_figures_are_spelled_out(name: str) -> None:
     raw = layered(read_yaml(ROOT / "config.yaml"), ROOT / "config" / "sample.yaml")
     study = load_studies(load_config(raw), load_registry(ROOT / "models.yaml"), ROOT)[name]
     declared = (ROOT / f"src/pieline/studies/{name}/study.py").read_text(encoding="utf-8")

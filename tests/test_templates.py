@@ -1,4 +1,4 @@
-"""What templates make of values that come from data."""
+"""Rendering of values from data in templates."""
 
 import os
 from pathlib import Path
@@ -21,7 +21,7 @@ def test_values_are_escaped(tmp_path: Path) -> None:
     assert output.read_text() == r"{R\&D 5 \% \{a\}\_b}"
 
 
-def test_a_template_that_has_changed_is_read_anew(tmp_path: Path) -> None:
+def test_a_changed_template_is_reloaded(tmp_path: Path) -> None:
     template, output = tmp_path / "template", tmp_path / "output"
     for time, text in enumerate(("one", "another")):
         template.write_text(text)

@@ -1,4 +1,4 @@
-"""Released data without a digest: the printed counts verify them, and tables state it."""
+"""Released data without a digest is verified by the printed counts, and tables state this."""
 
 import re
 import shutil
@@ -57,7 +57,7 @@ def test_the_counts_are_the_printed_ones() -> None:
 
 
 def originals_in(language: str) -> list[Original]:
-    """As many originals as the paper has, with text of our own."""
+    """Create as many originals as the paper has, with text of our own."""
     number, _ = jam.PRINTED_COUNTS[language]
     return [
         original(
@@ -72,7 +72,7 @@ def originals_in(language: str) -> list[Original]:
 
 
 def variants_of(originals: list[Original]) -> Rows:
-    """Three variants of each, as the release has them."""
+    """Create three variants per original, as in the release."""
     contexts = ("The lake was frozen.", "It was cold.", "A ship came up the river.")
     return [
         {
@@ -88,7 +88,7 @@ def variants_of(originals: list[Original]) -> Rows:
 
 
 def edited(rows: Rows, old: str, new: str, at: int = 7) -> Rows:
-    """The rows with one variant's text changed, with tokens and tags of its own."""
+    """Return the rows with the text of one variant changed, including its tokens and tags."""
     text = rows[at]["variant_sentence"].replace(old, new)
     assert text != rows[at]["variant_sentence"]
     tokens = re.findall(r"\w+\s*|[^\w\s]\s*", text)
@@ -97,7 +97,7 @@ def edited(rows: Rows, old: str, new: str, at: int = 7) -> Rows:
 
 
 def moved(rows: Rows) -> Rows:
-    """One variant given to the next original: two of one, four of the other."""
+    """Assign one variant to the next original, which then has four instead of three."""
     other = rows[3]
     text = f"It snowed. {other['sentence']}"
     kept = {name: other[name] for name in ("sentence", "PIE", "is_figurative")}
@@ -139,7 +139,7 @@ def dataset(
     originals_are_released: bool = True,
     **known: str,
 ) -> dict[str, Any]:
-    """The manifest of a dataset of these variants, made by the workflow's scripts."""
+    """Create the manifest of a data set of these variants with the workflow's scripts."""
     originals, name = originals_in(language), VARIANTS.format(language)
     save_jsonl(folder / "originals.jsonl", originals)
     write_json(folder / "report.json", {"originals_are_released": originals_are_released})
@@ -166,8 +166,8 @@ def dataset(
         params=chosen.model_dump(include={"review", "min_valid", "kept", "seed"})
         | {"checks": checks},
     )  # fmt: skip
-    found: dict[str, Any] = read_json(folder / "manifest.json")
-    return found
+    manifest: dict[str, Any] = read_json(folder / "manifest.json")
+    return manifest
 
 
 @pytest.mark.parametrize("language", jam.PRINTED_COUNTS)
@@ -181,12 +181,12 @@ def test_variants_as_the_paper_counts_them_are_verified(
 
 
 @pytest.mark.parametrize("kind", MISSES)
-def test_variants_that_differ_are_not_comparable_and_the_table_states_why(
+def test_different_variants_are_not_comparable_and_the_table_states_why(
     tmp_path: Path, kind: str
 ) -> None:
     change, problem = MISSES[kind]
-    found = dataset(change(variants_of(originals_in("english"))), tmp_path)
-    assert (found["verified"], found["problem"]) == (None, problem)
+    manifest = dataset(change(variants_of(originals_in("english"))), tmp_path)
+    assert (manifest["verified"], manifest["problem"]) == (None, problem)
     assert not load_manifest(tmp_path / "manifest.json").is_released
     rows = table_2(tmp_path)
     assert rows["test_variants"]["comparable"] == "no"
@@ -198,26 +198,26 @@ def test_other_originals_or_languages_verify_nothing(tmp_path: Path) -> None:
     assert jam.count_problem(originals[1:], []) == "177 originals, the paper 178"
     italian = [item.model_copy(update={"language": "italian"}) for item in originals]
     assert jam.count_problem(italian, []) == "the paper has no variants in Italian"
-    found = dataset(variants_of(originals), tmp_path, originals_are_released=False)
-    assert (found["verified"], found["problem"]) == (None, "")
+    manifest = dataset(variants_of(originals), tmp_path, originals_are_released=False)
+    assert (manifest["verified"], manifest["problem"]) == (None, "")
     assert not load_manifest(tmp_path / "manifest.json").is_released
 
 
 @pytest.mark.parametrize("digest", ["right", "wrong"])
-def test_a_digest_decides_where_one_is_known(tmp_path: Path, digest: str) -> None:
+def test_a_known_digest_takes_precedence(tmp_path: Path, digest: str) -> None:
     rows = variants_of(originals_in("english"))[:-1]
     write_json(tmp_path / "raw.json", rows)
     if digest == "right":
         known, verified = sha256(tmp_path / "raw.json"), "digest"
     else:
         rows, known, verified = variants_of(originals_in("english")), "0" * 64, None
-    found = dataset(rows, tmp_path, sha256=known)
-    assert found["verified"] == verified
-    assert bool(re.fullmatch("SHA-256 is .*, expected 0*", found["problem"])) is not verified
+    manifest = dataset(rows, tmp_path, sha256=known)
+    assert manifest["verified"] == verified
+    assert bool(re.fullmatch("SHA-256 is .*, expected 0*", manifest["problem"])) is not verified
 
 
 def table_2(folder: Path) -> dict[str, dict[str, str]]:
-    """Numbers of ID10M-JAM in Table 2, made from a dataset's manifest."""
+    """Create the ID10M-JAM numbers of Table 2 from a data set's manifest."""
     originals = originals_in("english")
     report = {
         "originals_are_released": True, "raw_sentences": 200, "raw_with_idiom": 159,
@@ -229,24 +229,24 @@ def table_2(folder: Path) -> dict[str, dict[str, str]]:
     )
     write_json(folder / "statistics.json", made.model_dump())
     files = {"published": str(ROOT / "published/jam_table2.csv"), "text_numbers": TEXT}
-    given = DisplayInputs(metrics=(str(folder / "statistics.json"),), files=files)
-    content = jam_tables.statistics(given)
+    inputs = DisplayInputs(metrics=(str(folder / "statistics.json"),), files=files)
+    content = jam_tables.statistics(inputs)
     assert (BY_COUNTS in content.notes) is (manifest.verified == "counts")
-    found = rows_of(content, folder)
-    return {row["number"]: row for row in found if row["dataset"] == "ID10M-JAM"}
+    rows = rows_of(content, folder)
+    return {row["number"]: row for row in rows if row["dataset"] == "ID10M-JAM"}
 
 
 def test_tables_state_that_counts_verified_the_data(tmp_path: Path) -> None:
     dataset(variants_of(originals_in("english")), tmp_path)
     rows = table_2(tmp_path)
-    # The count that verified the data proves nothing about them.
+    # The count that verified the data is no independent evidence.
     variants = rows["test_variants"]
     assert (variants["comparable"], variants["reason"]) == ("no", SELF_VERIFIED)
     assert rows["unique_pies"]["comparable"] == "yes"
 
 
 @pytest.mark.parametrize("kind", ["as they are", "one variant less"])
-def test_every_run_knows_how_its_data_were_verified(tmp_path: Path, kind: str) -> None:
+def test_every_run_states_how_its_data_was_verified(tmp_path: Path, kind: str) -> None:
     change = HITS[kind] if kind in HITS else MISSES[kind][0]
     dataset(change(variants_of(originals_in("english"))), tmp_path)
     place = tmp_path / "always-pie/baseline/seed-0.json"
@@ -270,7 +270,7 @@ def test_every_run_knows_how_its_data_were_verified(tmp_path: Path, kind: str) -
 
 
 def suite(idiomatic: int = 164, distractors: int = 86, idioms: int = 93) -> str:
-    """A table of sentences of our own, in the released format."""
+    """Create a table of our own sentences in the released format."""
     lines = ["idiom_id\tidiom\tsentence_id\tsentence_has_idiom\ten\tes"]
     for at in range(idiomatic + distractors):
         name, end = f"idi{at % idioms:03d}", "id" if at < idiomatic else "di"
@@ -306,9 +306,9 @@ def test_sentences_as_the_paper_counts_them_are_verified(
         },
         output=data, params={"name": SUITE, "origin": "unverified"},
     )  # fmt: skip
-    found = read_json(tmp_path / "manifest.json")
+    manifest = read_json(tmp_path / "manifest.json")
     expected = ("released", "counts") if not problem else ("unverified", None)
-    assert (found["origin"], found["verified"], found["problem"]) == (*expected, problem)
+    assert (manifest["origin"], manifest["verified"], manifest["problem"]) == (*expected, problem)
     files = {"manifest": str(tmp_path / "manifest.json"), "text_numbers": TEXT}
     content = idiots_tables.dataset(DisplayInputs(files=files))
     assert content.notes == (() if problem else (BY_COUNTS,))

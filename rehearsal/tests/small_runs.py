@@ -15,7 +15,7 @@ from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.llm.task import Task
 from pieline.models.llm import name_on_the_wire
-from pieline.planned import Planned, planned_tasks
+from pieline.planned import PlannedTasks, planned_tasks
 from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.raw import read_sentences
 from pieline.studies.jam.records import JamSentence, as_sentence
@@ -72,7 +72,7 @@ def write_datasets(folder: Path) -> None:
 
 def book_of(
     folder: Path, grid: Mapping[str, object] = GRID, root: Path = ROOT
-) -> tuple[Answers, Planned]:
+) -> tuple[Answers, PlannedTasks]:
     """Return the answers to a configuration's questions, and its tasks."""
     config, models = json.dumps(grid), root / "models.yaml"
     return Answers(config, models, root, folder), planned_tasks(config, models, root)

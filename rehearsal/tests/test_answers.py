@@ -114,7 +114,7 @@ def inputs(metrics: list[JamMetrics], tmp_path_factory: pytest.TempPathFactory) 
         path = folder / item.language / item.model / item.setting / f"seed-{item.seed}.json"
         write_json(path, item.model_dump())
         paths.append(str(path))
-    models = Run(MODELS, LLMSettings()).described(GRID["jam"]["models"])
+    models = Run(MODELS, LLMSettings()).describe_models(GRID["jam"]["models"])
     return DisplayInputs(
         metrics=tuple(paths),
         files={"text_numbers": str(PUBLISHED / "text_numbers.csv")},

@@ -81,7 +81,7 @@ def detection_cells(folder: Path, root: Path = ROOT) -> list[ComparedCell]:
     inputs = DisplayInputs(
         metrics=("metrics.json",),
         files={"published": str(ROOT / "published/idiots_table1.csv")},
-        models=run.described([MODEL]),
+        models=run.describe_models([MODEL]),
     )
     content = import_object("pieline.studies.idiots.tables:detection")(inputs)
     outputs = {name: folder / f"idiots_detection.{name}" for name in ("tex", "csv", "html")}

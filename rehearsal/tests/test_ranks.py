@@ -118,7 +118,7 @@ def measured(
     study: IdiolinkStudy, dataset: IdiolinkDataset, name: str, folder: Path, *, top_k: int = TOP_K
 ) -> list[dict[str, str]]:
     """Return the CSV lines of a table whose metric files are all from constructed runs."""
-    inputs = next(table.given for table in study.tables() if table.name == name)
+    inputs = next(table.display_inputs for table in study.tables() if table.name == name)
     # Both losses have the same numbers, so one suffices.
     files = [each for each in inputs.metrics if "+released/" not in each]
     made = [measure(study, dataset, each, top_k=top_k, folder=folder) for each in files]
@@ -147,7 +147,7 @@ def test_the_released_ablation_is_reproduced(
     study: IdiolinkStudy, dataset: IdiolinkDataset, tmp_path: Path
 ) -> None:
     name = "idiolink_ablation"
-    inputs = next(table.given for table in study.tables() if table.name == name)
+    inputs = next(table.display_inputs for table in study.tables() if table.name == name)
     files = [each for each in inputs.metrics if f"/{BM25}/" in each]
     made = [measure(study, dataset, each, top_k=TOP_K, folder=tmp_path) for each in files]
     models = tuple(model for model in inputs.models if model.name == BM25)

@@ -1,3 +1,3 @@
-"""pieline: three papers on potentially idiomatic expressions, from raw corpora to every table."""
+"""pieline: reproduce three papers on potentially idiomatic expressions from the raw corpora."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""The command `pieline`: archives of runs, recorded answers, and one question to a chat model."""
+"""Manage run archives and recorded answers, and query a chat model."""
 
 import argparse
 import json
@@ -19,20 +19,20 @@ Command = Callable[[argparse.Namespace], None]
 
 
 def command(arguments: Sequence[str] | None = None) -> None:
-    """Run `pieline` with these arguments (default: those of the process).
+    """Run `pieline` with these arguments (default: the arguments of the process).
 
-    A user's mistake ends it with one line on stderr and status 2.
+    A user error exits with status 2 and one line on stderr.
     """
     options = parser().parse_args(arguments)
     try:
         run_command(lambda: options.run(options))
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader (`| head`) has seen enough
+    except BrokenPipeError:  # the reader (such as `| head`) closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of `pieline` and its subcommands."""
+    """Build the argument parser of `pieline` and its subcommands."""
     top = argparse.ArgumentParser(prog="pieline", description=__doc__)
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_recordings(commands)
@@ -42,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    about = "Archives of finished runs, for machines that lack the GPU or the key: export, verify."
+    about = "Share finished runs with machines without a GPU or API key: export, verify, recompute."
     runs = commands.add_parser("runs", help=about, description=about)
     actions = runs.add_subparsers(title="actions", required=True, metavar="ACTION")
 
@@ -53,29 +53,29 @@ def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     exporting.add_argument("archive", type=Path, help="the file to write")
     for name in ("study", "model", "setting", "seed"):
         exporting.add_argument(
-            f"--{name}", action="append", help=f"only runs of this {name}; may be repeated"
+            f"--{name}", action="append", help=f"only runs of this {name}; can be repeated"
         )
     exporting.add_argument(
-        "--hardware", default="", help="what computed the runs (default: this machine)"
+        "--hardware", default="", help="hardware that computed the runs (default: this machine)"
     )
-    verifying = actions.add_parser("verify", help="Check an archive without taking anything.")
+    verifying = actions.add_parser("verify", help="Check an archive without extracting it.")
     verifying.set_defaults(run=_verify_runs)
     verifying.add_argument("archive", type=Path, help="the file to check")
     again = actions.add_parser(
         "recompute",
-        help="Compute some rows of an archive again, on the data sets in this folder.",
+        help="Recompute a sample of an archive on the data sets in this folder.",
     )
     again.set_defaults(run=_recompute)
     again.add_argument("archive", type=Path, help="the file to check")
     again.add_argument(
-        "--sample", type=int, default=20, help="queries of each ranking (default: %(default)s)"
+        "--sample", type=int, default=20, help="queries per ranking (default: %(default)s)"
     )
     again.add_argument(
         "--configfile",
         type=Path,
         action="append",
         default=[],
-        help="as given to snakemake, for what language models were asked",
+        help="configuration of the run, needed for language models; can be repeated",
     )
 
 
@@ -83,7 +83,7 @@ def _export_runs(options: argparse.Namespace) -> None:
     from pieline.archives.export import export_runs
     from pieline.results.run_report import code_state
 
-    def wanted(metrics: str) -> bool:
+    def is_selected(metrics: str) -> bool:
         study, *_, model, setting, seed = Path(metrics).with_suffix("").parts[2:]
         values = {
             "study": study,
@@ -95,7 +95,9 @@ def _export_runs(options: argparse.Namespace) -> None:
         return all(not names or values[name] in names for name, names in chosen.items())
 
     code = code_state(Path(__file__).parents[2]).commit
-    manifest = export_runs(options.archive, wanted=wanted, code=code, hardware=options.hardware)
+    manifest = export_runs(
+        options.archive, is_selected=is_selected, code=code, hardware=options.hardware
+    )
     size = options.archive.stat().st_size / 1e6
     print(f"{options.archive}: {pluralize(len(manifest.runs), 'run')}, {size:.1f} MB")
 
@@ -107,7 +109,9 @@ def _verify_runs(options: argparse.Namespace) -> None:
     if problems := defects(options.archive):
         print("\n".join(problems), file=sys.stderr)
         raise UserError(
-            pluralize(len(problems), "defect"), where=options.archive, hint="do not use it"
+            pluralize(len(problems), "defect"),
+            where=options.archive,
+            hint="do not use this archive",
         )
     runs = read_archive(options.archive).runs
     print(f"{options.archive}: {pluralize(len(runs), 'run')} verified")
@@ -120,32 +124,32 @@ def _recompute(options: argparse.Namespace) -> None:
     from pieline.models.registry import load_registry
 
     if options.sample < 1:
-        raise UserError(f"{options.sample} queries", where="--sample", hint="name at least 1")
+        raise UserError(f"{options.sample} is too small", where="--sample", hint="use at least 1")
     os.environ.setdefault("TQDM_DISABLE", "1")
     root = Path(os.path.relpath(Path(__file__).parents[2]))
     settings = _settings(root, options.configfile) | {"archives": []}
     config = load_config(layered(settings, root / "config" / "sample.yaml"))
-    every = load_studies(config, load_registry(root / "models.yaml"), root)
-    studies = [every[name] for name in config.studies]
-    differing = 0
+    all_studies = load_studies(config, load_registry(root / "models.yaml"), root)
+    studies = [all_studies[name] for name in config.studies]
+    differences = 0
     with verified(options.archive) as (archive, folder):
         for run in archive.manifest.runs:
             same, line = recompute(run, folder, studies, sample=options.sample)
-            differing += not same
+            differences += not same
             print(f"{run.metrics.removeprefix('results/metrics/')}: {line}", flush=True)
         for path, same in compare_meanings(archive).items():
-            differing += not same
-            print(f"{path.removeprefix('results/')}: {'the same here' if same else 'DIFFERENT'}")
-    if differing:
+            differences += not same
+            print(f"{path.removeprefix('results/')}: {'identical' if same else 'DIFFERENT'}")
+    if differences:
         raise UserError(
-            f"{pluralize(differing, 'line')} cannot be reproduced here",
+            pluralize(differences, "difference"),
             where=options.archive,
             hint="see the lines above",
         )
 
 
 def _settings(root: Path, files: Sequence[Path]) -> dict[str, Any]:
-    """Merge the project's config.yaml and further configuration files; later ones win."""
+    """Merge config.yaml and further configuration files; later files take precedence."""
     from pieline.core.yamls import merge, read_yaml
 
     settings: dict[str, Any] = {}
@@ -156,17 +160,17 @@ def _settings(root: Path, files: Sequence[Path]) -> dict[str, Any]:
 
 def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     about = (
-        "Ask a chat model one question; show the request's body, the answer, its tokens and cost."
-        " The answer is recorded in recordings/ask, so the same question is not paid for twice."
+        "Ask a chat model one question; show the request body, the answer, its tokens and cost."
+        " The answer is recorded in recordings/ask, so you never pay twice for the same question."
     )
     ask = commands.add_parser("ask", help="Ask a chat model one question.", description=about)
-    ask.add_argument("question", help="sent as the only turn, of the user")
+    ask.add_argument("question", help="text of the only user message")
     ask.add_argument("--model", required=True, metavar="NAME", help="name in models.yaml")
     ask.add_argument(
         "--parameters",
         default="{}",
         metavar="JSON",
-        help='what a run would ask for, such as \'{"temperature": 0, "max_tokens": 100}\'',
+        help='request parameters, such as \'{"temperature": 0, "max_tokens": 100}\'',
     )
     ask.add_argument(
         "--configfile",
@@ -174,13 +178,13 @@ def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         action="append",
         default=[],
         metavar="FILE",
-        help="on top of config.yaml, whose section llm counts (max_cost_usd); can be repeated",
+        help="takes precedence over config.yaml (only section llm is used); can be repeated",
     )
     ask.set_defaults(run=_ask)
 
 
 def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    about = "Recorded answers of language models: list, verify, merge, ship; and what was spent."
+    about = "Manage recorded answers of language models, and show what they cost."
     recordings = commands.add_parser("recordings", help=about, description=about)
     actions = recordings.add_subparsers(title="actions", required=True, metavar="ACTION")
 
@@ -189,8 +193,8 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         added.set_defaults(run=run)
         return added
 
-    def folder(of: argparse.ArgumentParser) -> None:
-        of.add_argument(
+    def folder(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
             "folder",
             nargs="?",
             type=Path,
@@ -199,11 +203,11 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         )
 
     folder(action("list", _list, "List each file: models, answers, tokens."))
-    folder(action("verify", _verify, "Check that every answer stands under its own question."))
-    merging = action("merge", _merge, "Add the answers that a file lacks; its own stay.")
+    folder(action("verify", _verify, "Check that each answer is stored under its own question."))
+    merging = action("merge", _merge, "Add missing answers to a file; existing answers are kept.")
     merging.add_argument("target", type=Path, help="the file to add to")
-    merging.add_argument("sources", type=Path, nargs="+", help="the files to take answers from")
-    exporting = action("export", _export, "Write a folder of recordings to one .tar.zst file.")
+    merging.add_argument("sources", type=Path, nargs="+", help="the files to copy answers from")
+    exporting = action("export", _export, "Pack a folder of recordings into one .tar.zst file.")
     exporting.add_argument("archive", type=Path, help="the file to write")
     folder(exporting)
     importing = action("import", _import, "Merge an exported file into a folder of recordings.")
@@ -214,16 +218,18 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         type=float,
         default=8,
         metavar="GIB",
-        help="most that the file may unpack to (default: %(default)s GiB); it is unpacked in the"
-        " folder for temporary files (TMPDIR)",
+        help="maximum unpacked size (default: %(default)s GiB); the file is unpacked in the folder"
+        " for temporary files (TMPDIR)",
     )
-    spending = action("spending", _spending, "Show what was spent, and what killed runs may have.")
+    spending = action(
+        "spending", _spending, "Show the cost of requests, including those of killed runs."
+    )
     folder(spending)
     spending.add_argument(
         "--release",
         action="store_true",
-        help="forget requests of killed runs, when the provider's bill shows that they cost nothing"
-        " (no run may be under way)",
+        help="release the budget reserved by killed runs, if the provider's bill shows no cost"
+        " (no run may be active)",
     )
 
 
@@ -241,7 +247,9 @@ def _ask(options: argparse.Namespace) -> None:
     models = {name: entry for name, entry in registry.items() if isinstance(entry, LLMEntry)}
     if options.model not in models:
         raise UserError(
-            f"no chat model {options.model!r}", where="--model", hint=nearest(options.model, models)
+            f"unknown chat model {options.model!r}",
+            where="--model",
+            hint=nearest(options.model, models),
         )
     entry = models[options.model]
     config = _settings(Path(), options.configfile)
@@ -252,7 +260,7 @@ def _ask(options: argparse.Namespace) -> None:
         dict[Parameter, object],
         options.parameters,
         where="--parameters",
-        hint="pass JSON with names as in accepts",
+        hint="pass a JSON object with names from accepts",
         is_json=True,
     )
     wanted = {str(name): value for name, value in parameters.items()}
@@ -263,17 +271,17 @@ def _ask(options: argparse.Namespace) -> None:
     if answer.sent:
         body = json.dumps(body_of(question, answer.sent), ensure_ascii=False, indent=2)
         print(f"sent to {answer.sent.path}:\n{body}")
-    print(_answered(answer, entry))
+    print(_format_answer(answer, entry))
     print(f"{'already ' if is_recorded else ''}recorded in {recordings}")
 
 
-def _answered(answer: "Answer", entry: "LLMEntry") -> str:
-    """Describe an answer, its tokens and cost."""
+def _format_answer(answer: "Answer", entry: "LLMEntry") -> str:
+    """Format an answer with its token counts and cost."""
     from pieline.llm.costs import usd_of
 
-    said = {"thoughts": answer.reasoning, "refusal": answer.refusal, "answer": answer.text}
-    said["calls"] = ", ".join(f"{call.name} {call.arguments}" for call in answer.tool_calls or ())
-    lines = [f"{name}: {text}" for name, text in said.items() if text or name == "answer"]
+    parts = {"thoughts": answer.reasoning, "refusal": answer.refusal, "answer": answer.text}
+    parts["calls"] = ", ".join(f"{call.name} {call.arguments}" for call in answer.tool_calls or ())
+    lines = [f"{name}: {text}" for name, text in parts.items() if text or name == "answer"]
     counts = {
         "in": answer.input_tokens,
         "read from the cache": answer.cached_tokens,
@@ -299,11 +307,12 @@ def _list(options: argparse.Namespace) -> None:
     from pieline.llm.archive import recording_files, summarise
 
     for path in recording_files(options.folder):
-        found = summarise(path)
-        hand_written = f" ({found.hand_written} hand-written)" if found.hand_written else ""
+        summary = summarise(path)
+        models = ", ".join(summary.models)
+        hand_written = f" ({summary.hand_written} hand-written)" if summary.hand_written else ""
         print(
-            f"{path}: {pluralize(found.answers, 'answer')}{hand_written},"
-            f" {found.input_tokens} tokens in, {found.output_tokens} out; {', '.join(found.models)}"
+            f"{path}: {pluralize(summary.answers, 'answer')}{hand_written},"
+            f" {summary.input_tokens} tokens in, {summary.output_tokens} out; {models}"
         )
 
 
@@ -315,7 +324,7 @@ def _verify(options: argparse.Namespace) -> None:
     if problems:
         print("\n".join(problems), file=sys.stderr)
         raise UserError(
-            pluralize(len(problems), "faulty line"),
+            pluralize(len(problems), "invalid line"),
             where=options.folder,
             hint="restore or delete them",
         )
@@ -325,7 +334,7 @@ def _verify(options: argparse.Namespace) -> None:
 def _merge(options: argparse.Namespace) -> None:
     from pieline.llm.archive import merge
 
-    _tell(merge(options.target, options.sources))
+    _print_merged(merge(options.target, options.sources))
 
 
 def _export(options: argparse.Namespace) -> None:
@@ -340,14 +349,13 @@ def _import(options: argparse.Namespace) -> None:
     from pieline.llm.archive import import_archive
 
     most_bytes = int(options.max_size * GIB)
-    _tell(import_archive(options.archive, options.folder, most_bytes=most_bytes))
+    _print_merged(import_archive(options.archive, options.folder, most_bytes=most_bytes))
 
 
-def _tell(done: "Mapping[str, Merged]") -> None:
-    for name, merged in done.items():
-        others = len(merged.conflicts)
-        have = "has" if others == 1 else "have"
-        kept = f"; {others} {have} another answer already, which stays" if others else ""
+def _print_merged(by_file: "Mapping[str, Merged]") -> None:
+    for name, merged in by_file.items():
+        conflicts = len(merged.conflicts)
+        kept = f"; {pluralize(conflicts, 'different answer')} kept" if conflicts else ""
         print(f"{name}: {pluralize(merged.added, 'answer')} added{kept}")
 
 
@@ -363,13 +371,13 @@ def _spending(options: argparse.Namespace) -> None:
     for model, usd in spending.settled.items():
         print(f"{model}: ${usd:.4f} for {pluralize(spending.requests[model], 'request')}")
     for model, usd in spending.perhaps.items():
-        unanswered = f"{spending.unanswered[model]} of them without an answer"
+        unanswered = pluralize(spending.unanswered[model], "unanswered request")
         print(f"{model}: at most ${usd:.4f} possibly billed for {unanswered}")
     if spending.reserved:
-        open_ones = pluralize(len(spending.reserved), "request")
-        print(f"at most ${spending.held:.4f} for {open_ones} without an end")
-    apart = ", apart from what is possibly billed" if spending.perhaps else ""
-    print(f"total: ${spending.usd:.4f}{apart}")
+        unfinished = pluralize(len(spending.reserved), "unfinished request")
+        print(f"at most ${spending.held:.4f} for {unfinished}")
+    excluded = ", not including possibly billed requests" if spending.perhaps else ""
+    print(f"total: ${spending.usd:.4f}{excluded}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What to run: config.yaml, with one section for each study."""
+"""Load and validate config.yaml, which has one section per study."""
 
 import importlib
 import pkgutil
@@ -24,84 +24,83 @@ from pieline.study import Run, Study
 
 @cache
 def study_classes() -> dict[str, type[Study[Any]]]:
-    """The class of each study by its name, in alphabetical order.
+    """Return the study classes by name, in alphabetical order.
 
-    A study is a package of `pieline.studies` whose module `study` has one class derived from
-    `Study`; nothing else lists the studies.
+    A study is a package in `pieline.studies` whose module `study` defines one subclass of `Study`.
     """
-    found = {}
+    classes = {}
     for package in sorted(pkgutil.iter_modules(studies.__path__), key=lambda item: item.name):
         if not package.ispkg:
             continue
         module = importlib.import_module(f"{studies.__name__}.{package.name}.study")
         for item in vars(module).values():
-            own = isinstance(item, type) and item.__module__ == module.__name__
-            if own and issubclass(item, Study):
-                found[item.name] = item
-    return found
+            is_own = isinstance(item, type) and item.__module__ == module.__name__
+            if is_own and issubclass(item, Study):
+                classes[item.name] = item
+    return classes
 
 
 class PageSettings(Settings):
-    """How much of the predictions the results page holds."""
+    """Settings of the results page."""
 
     depth: PositiveInt = Field(default=10, description="Documents shown for a query.")
     beside: str | None = Field(
         default=None,
-        description="Working directory of another run, which the page links to with its result"
-        " once that run has been made.",
+        description="Working directory of another run. Once it exists, the page links to it and"
+        " shows its result.",
     )
 
 
 class RehearsalSettings(Settings):
-    """How the grid is rehearsed: with stand-ins for data, weights and providers."""
+    """Settings of the rehearsal, which replaces data, weights and providers with stand-ins."""
 
     size: Literal["full", "small"] = Field(
-        default="full", description="As many sentences as the papers have, or a tenth."
+        default="full", description="As many sentences as in the papers, or a tenth."
     )
-    seed: Seed = Field(default=1, description="Draws sentences and faults.")
+    seed: Seed = Field(default=1, description="Random seed for sentences and faults.")
     faults: bool = Field(
         default=False,
-        description="Whether providers refuse, fail, hang and break off as real ones do.",
+        description="Whether providers sometimes refuse, fail, hang or disconnect.",
     )
-    latency_s: float = Field(default=0.0, ge=0, description="Seconds that each answer takes.")
+    latency_s: float = Field(default=0.0, ge=0, description="Seconds before each answer.")
 
 
 class Config(Settings):
-    """The whole of config.yaml, but for the studies' sections (see `config_class`)."""
+    """All settings of config.yaml except the studies' sections (see `config_class`)."""
 
     studies: list[str] = Field(default=["idiolink"], description="Names of the studies to run.")
     data: Literal["sample", "released", "own"] = Field(
-        default="sample", description="Our sample corpora, the real public files, or your own."
+        default="sample", description="Our sample, the released files, or your own."
     )
     own_data: str | None = Field(
         default=None,
-        description="With data 'own': folder of files in the public ones' formats, under the names"
-        " of data/upstream.yaml (docs/adding.md).",
+        description="For data 'own': folder with files in the formats and with the names of the"
+        " public files in data/upstream.yaml (docs/adding.md).",
     )
     mirror: str | None = Field(
         default=None,
-        description="Folder that holds the real files; naming one sets data to 'released'.",
+        description="Folder with the released files; if set, data is 'released'.",
     )
     archives: list[str | RemoteArchive] = Field(
         default=[],
-        description="Archives of runs (`pieline runs export`): what they have of this"
-        " configuration's runs is taken from them. Files, or URLs with their SHA-256.",
+        description="Archives of runs (`pieline runs export`), as files or URLs with their SHA-256."
+        " Runs of this configuration are taken from them where possible.",
     )
     llm: LLMSettings = LLMSettings()
     page: PageSettings = PageSettings()
     rehearsal: RehearsalSettings | None = Field(
-        default=None, description="Run on stand-ins (config/rehearsal.yaml); null: for real."
+        default=None, description="Run on stand-ins (config/rehearsal.yaml); null for a real run."
     )
 
     def section(self, study: str) -> Settings:
-        """The settings of a study."""
-        found: Settings = getattr(self, study)
-        return found
+        """Return the settings of a study."""
+        settings: Settings = getattr(self, study)
+        return settings
 
 
 @cache
 def config_class() -> type[Config]:
-    """`Config` with a section for each study."""
+    """Return `Config` with one section per study."""
     sections: dict[str, Any] = {
         name: (study.Settings, study.Settings()) for name, study in study_classes().items()
     }
@@ -109,13 +108,13 @@ def config_class() -> type[Config]:
 
 
 def layered(raw: Mapping[str, Any], sample: str | Path) -> dict[str, Any]:
-    """The configuration, on top of the sample's small settings if it runs on the sample data.
+    """Merge the configuration over config/sample.yaml if it uses the sample data.
 
-    The defaults of all settings are the papers' values, which the sample is too small for.
+    The defaults of all settings are the papers' values, which are too large for the sample.
 
     Args:
-        raw: what Snakemake merged from files and command line.
-        sample: config/sample.yaml.
+        raw: Settings that Snakemake merged from files and the command line.
+        sample: Path of config/sample.yaml.
     """
     if raw.get("data", "sample") != "sample" or raw.get("mirror"):
         return dict(raw)
@@ -126,11 +125,11 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
     """Validate a configuration.
 
     Args:
-        raw: the merged mapping.
-        where: the file to name in an error.
+        raw: The merged settings.
+        where: File to name in error messages.
 
     Raises:
-        UserError: an unknown key or study (with the nearest known one) or a wrong value.
+        UserError: A key or study is unknown (hints at the closest known one), or a value is wrong.
     """
     try:
         config = config_class().model_validate(dict(raw))
@@ -144,8 +143,8 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
             explain(error), where=where, hint="see schemas/config.schema.json"
         ) from None
     if not config.studies:
-        hint = f"name some of {', '.join(study_classes())}"
-        raise UserError("no study", where=f"{where}: studies", hint=hint)
+        hint = f"choose from {', '.join(study_classes())}"
+        raise UserError("empty list", where=f"{where}: studies", hint=hint)
     for name in config.studies:
         if name not in study_classes():
             hint = nearest(name, list(study_classes()))
@@ -155,14 +154,14 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
 
 
 def name_source(error: UserError, sources: dict[str, Mapping[str, Any]]) -> UserError:
-    """Replace "config.yaml" in an error by the source that has the wrong setting.
+    """Replace "config.yaml" in an error by the file that contains the invalid setting.
 
     Args:
-        error: by `load_config` or `load_studies`.
-        sources: settings by file; later ones take precedence.
+        error: Error raised by `load_config` or `load_studies`.
+        sources: Settings by file; later files take precedence.
     """
-    found = re.match(r"config\.yaml: (?:unknown key ')?([\w.-]+)", str(error))
-    keys = found[1].split(".") if found else []
+    match = re.match(r"config\.yaml: (?:unknown key ')?([\w.-]+)", str(error))
+    keys = match[1].split(".") if match else []
     for length in range(len(keys), 0, -1):
         for name in reversed(sources):
             if _has(sources[name], keys[:length]):
@@ -180,24 +179,26 @@ def _has(settings: Any, keys: Iterable[str]) -> bool:
 
 
 def _check_data(config: Config, where: str) -> None:
-    """Raise a `UserError` unless the settings agree on whose data it is, and a folder has it."""
+    """Raise a `UserError` if the data settings conflict or a folder does not exist."""
     if config.data != "own" and config.own_data:
         raise UserError(
-            f"own_data with data: {config.data}",
+            f"own_data is set, but data is {config.data}",
             where=where,
             hint="set data: own, or own_data: null",
         )
     for name in ("mirror", "rehearsal"):
         if config.data == "own" and getattr(config, name):
-            raise UserError(f"{name} with data: own", where=where, hint=f"set {name}: null")
+            raise UserError(
+                f"{name} is set, but data is own", where=where, hint=f"set {name}: null"
+            )
     if config.data == "own" and not config.own_data:
         raise UserError(
-            "data: own without a folder", where=where, hint="name the folder as own_data"
+            "data is own, but own_data is null", where=where, hint="set own_data to a folder"
         )
     if re.search("[<>]", config.own_data or ""):
-        # Snakemake's report would take them for HTML.
+        # Snakemake's report would parse them as HTML.
         raise UserError(
-            f"own_data has < or >: {config.own_data}", where=where, hint="rename the folder"
+            f"own_data contains < or >: {config.own_data}", where=where, hint="rename the folder"
         )
     for name in ("mirror", "own_data"):
         folder = getattr(config, name)
@@ -205,22 +206,25 @@ def _check_data(config: Config, where: str) -> None:
             raise UserError(
                 f"no such folder: {folder}",
                 where=f"{where}: {name}",
-                hint=f"correct it (a relative path counts from {Path.cwd()})",
+                hint=f"correct the path (relative to {Path.cwd()})",
             )
 
 
 def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, Study[Any]]:
-    """Every study with its settings, by name, whether the configuration names it or not.
+    """Create all studies, including those that the configuration does not name.
 
     Args:
-        config: what to run.
-        registry: the models that exist.
-        root: folder of the project, as seen from the working directory.
+        config: The configuration.
+        registry: All known models.
+        root: Project folder, relative to the working directory.
+
+    Returns:
+        The studies by name.
 
     Raises:
-        UserError: settings that cannot be run.
+        UserError: The settings of a named study are invalid.
     """
-    # A rehearsal's corpora come with a list of their own, beside their folder.
+    # A rehearsal has its own list of files, next to the folder of its corpora.
     listed = (
         Path(config.mirror).with_name("upstream.yaml")
         if config.rehearsal and config.mirror
@@ -236,29 +240,29 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
         config.own_data,
         load_archives(config.archives, root),
     )
-    found = {
+    loaded = {
         name: study(config.section(name), run, chosen=name in config.studies)
         for name, study in study_classes().items()
     }
     for name in config.studies:
-        found[name].check_own_data()
-    return found
+        loaded[name].check_own_data()
+    return loaded
 
 
 def _keys_at(location: tuple[int | str, ...]) -> list[str]:
-    """Keys that config.yaml may have at a place."""
+    """Return the valid keys at a location in config.yaml."""
     model: Any = config_class()
     for part in location:
         if hasattr(model, "model_fields"):
             model = model.model_fields[str(part)].annotation
-        else:  # a mapping: its keys are free, its values are of one kind
+        else:  # a mapping with free keys and values of one type
             model = get_args(model)[1]
-        if isinstance(model, UnionType):  # a section that may be left out
+        if isinstance(model, UnionType):  # an optional section
             model = next((kind for kind in get_args(model) if hasattr(kind, "model_fields")), model)
     return list(getattr(model, "model_fields", []))
 
 
 def config_schema() -> dict[str, Any]:
-    """JSON schema of config.yaml, for editors."""
+    """Return the JSON schema of config.yaml, for editors."""
     schema = config_class().model_json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema

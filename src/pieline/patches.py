@@ -1,6 +1,6 @@
-"""Every change that is made to installed packages at run time, each to save time only.
+"""Patches to installed packages. All of them only save time.
 
-With PIELINE_NO_PATCHES=1 nothing is changed: every run works, and gives the same files.
+PIELINE_NO_PATCHES=1 disables them without changing any result.
 """
 
 import os
@@ -10,27 +10,27 @@ from functools import cache
 from typing import Any
 
 
-def are_wanted() -> bool:
-    """Return whether packages may be changed."""
+def patches_enabled() -> bool:
+    """Return whether patches are enabled."""
     return not os.environ.get("PIELINE_NO_PATCHES")
 
 
 def patch_snakemake(workflow: Any) -> None:
-    """Speed up the scheduling of a run on this machine or on SLURM."""
-    if not are_wanted():
+    """Speed up Snakemake's scheduling of local and SLURM jobs."""
+    if not patches_enabled():
         return
     if workflow.local_exec:
-        # After each job that ends, the scheduler waits a second before it starts others, a limit
-        # for clusters that are submitted to too fast (snakemake 3744 is nearest to it).
+        # By default the scheduler waits a second after each finished job, to limit the rate of
+        # submissions to clusters (snakemake 3744 is the closest issue).
         workflow.scheduler.job_rate_limiter = None
     elif workflow.executor_plugin.name == "slurm":
         _run_groups_in_one_snakemake(workflow.executor_plugin.executor)
 
 
 def _run_groups_in_one_snakemake(executor: Any) -> None:
-    """Have the snakemake of a submission run its jobs itself, as many at a time as it has CPUs.
+    """Run all jobs of a SLURM submission in one Snakemake process, in parallel up to its CPU count.
 
-    The executor has it start one more snakemake for each job of a group, one after the other
+    By default the executor starts one more Snakemake per job of a group, one after another
     (snakemake-executor-plugin-slurm 469, snakemake 4223 and 2060).
     """
     job_args = executor.get_job_args
@@ -40,19 +40,19 @@ def _run_groups_in_one_snakemake(executor: Any) -> None:
 
 @contextmanager
 def parse_gguf_once() -> Iterator[None]:
-    """Have transformers parse a GGUF file once.
+    """Cache GGUF parsing within the block.
 
-    It does so three times, and lists the names of all tensors for each module.
+    transformers parses the same file three times, and lists all tensor names once per module.
     """
     import gguf
 
     from pieline.models.weights import read_gguf
 
     library: Any = gguf
-    kept = library.GGUFReader, library.get_tensor_name_map
-    if are_wanted():
-        library.GGUFReader, library.get_tensor_name_map = cache(read_gguf), cache(kept[1])
+    original = library.GGUFReader, library.get_tensor_name_map
+    if patches_enabled():
+        library.GGUFReader, library.get_tensor_name_map = cache(read_gguf), cache(original[1])
     try:
         yield
     finally:
-        library.GGUFReader, library.get_tensor_name_map = kept
+        library.GGUFReader, library.get_tensor_name_map = original

@@ -1,4 +1,4 @@
-"""What a configuration plans to ask language models, for programs that are handed one."""
+"""Collect the language model tasks and models that a configuration uses."""
 
 import json
 import shlex
@@ -16,85 +16,87 @@ from pieline.models.registry import AnyEntry, Registry, load_registry
 from pieline.study import Study
 
 
-class Planned(NamedTuple):
-    """What a configuration plans to ask.
+class PlannedTasks(NamedTuple):
+    """The language model tasks of a configuration.
 
     Attributes:
-        tasks: all of them.
-        settings: how they may be asked.
-        models: the models that are asked, by name.
-        made_unasked: inputs of tasks that can be made before anything is asked.
+        tasks: All tasks.
+        settings: Settings of the language model calls.
+        models: Entries of the models to query, by name.
+        available_inputs: Task inputs that can be made before any model is queried.
     """
 
     tasks: list[Task]
     settings: LLMSettings
     models: dict[str, LLMEntry]
-    made_unasked: Collection[str]
+    available_inputs: Collection[str]
 
-    def not_made(self, remade: Collection[str]) -> list[str]:
-        """The files without which some questions are not known: a line each way to get them.
+    def missing_files(self, remade: Collection[str]) -> list[str]:
+        """Return one line per way to make the missing files that task prompts depend on.
 
         Args:
-            remade: files that the run makes anew.
+            remade: Files that the run will make again.
         """
         missing = sorted({path for task in self.tasks for path in not_made(task, remade)})
-        before = [path for path in missing if path in self.made_unasked]
-        after = [path for path in missing if path not in self.made_unasked]
+        before = [path for path in missing if path in self.available_inputs]
+        after = [path for path in missing if path not in self.available_inputs]
         lines = []
         if before:
             command = f"snakemake --cores 1 -- {shlex.join(before)}"
-            lines.append(f"not known before this, with the options of this run: {command}")
+            lines.append(f"not known yet; first run, with the options of this run: {command}")
         if after:
-            lines.append(f"not known before models have answered: {', '.join(after)}")
+            lines.append(f"not known until models have answered: {', '.join(after)}")
         return lines
 
 
-def planned_tasks(text: str, models: Path, root: Path) -> Planned:
-    """What a configuration plans to ask.
+def planned_tasks(text: str, models: Path, root: Path) -> PlannedTasks:
+    """Return the language model tasks of a configuration.
 
     Args:
-        text: the whole configuration, as JSON.
-        models: models.yaml.
-        root: folder of the project.
+        text: The complete configuration as JSON.
+        models: Path of models.yaml.
+        root: Project folder.
 
     Raises:
-        UserError: configuration or models are wrong.
+        UserError: The configuration or models.yaml is invalid.
     """
     config, registry, studies = _configured(text, models, root)
     planned = [
         (task, study.run.language_model(task.model)) for study in studies for task in study.tasks()
     ]
-    return Planned(
+    return PlannedTasks(
         tasks=[task for task, _ in planned],
         settings=config.llm.for_jobs(root, registry.values()),
         models={task.model: entry for task, entry in planned},
-        made_unasked={path for study in studies for path in study.questions_made_from()},
+        available_inputs={path for study in studies for path in study.question_inputs()},
     )
 
 
 def planned_entries(text: str, models: Path, root: Path) -> dict[str, AnyEntry]:
-    """The models that the studies of a configuration run, train, look into or ask, by name.
+    """Return the entries of all models that a configuration runs, trains, probes or queries.
 
-    Those that it leaves out, or takes from archives, are not among them.
-    Takes and raises the same as `planned_tasks`.
+    Models that the configuration leaves out or takes from archives are not included.
+    Arguments and errors are the same as in `planned_tasks`.
     """
     _, registry, studies = _configured(text, models, root)
     return {
         name: registry[name]
         for study in studies
         for name in study.models()
-        if name not in {*getattr(study.settings, "leave_out", ()), *study.taken_models()}
+        if name not in {*getattr(study.settings, "leave_out", ()), *study.archived_models()}
     }
 
 
 def _configured(
     text: str, models: Path, root: Path
 ) -> tuple[Config, Registry, Sequence[Study[Any]]]:
-    """A configuration, the models that exist, and the studies that it names."""
+    """Return a configuration, its model registry and the studies that it names."""
     try:
         raw = json.loads(text)
     except ValueError:
-        raise UserError("not JSON", where="--config", hint="pass the configuration") from None
+        raise UserError(
+            "not JSON", where="--config", hint="pass the configuration as JSON"
+        ) from None
     config = load_config(raw, where="--config")
     registry = load_registry(models)
     every_study = load_studies(config, registry, root)

@@ -1,6 +1,6 @@
-"""What a run still takes besides money: jobs, GPU-hours, downloads and disk.
+"""Estimate the jobs, GPU hours, downloads and disk space that a run still needs.
 
-Everything here is an estimate from sizes; nothing is measured.
+All values are derived from sizes, not measured.
 """
 
 import json
@@ -28,7 +28,7 @@ _RULE = re.compile(r"^ *(?:local)?rule (\w+):$")
 _FIELDS = ("input", "output", "wildcards", "resources")
 _FIELD = re.compile(rf"^ +({'|'.join(_FIELDS)}): (.*)$")
 _RERANKED = 100
-"""Documents that a first-stage run keeps for each query, if idiolink.top_k is the default."""
+"""Documents that a first-stage run keeps per query with the default of idiolink.top_k."""
 _TEXTS = re.compile(r"^(?!.*/tuples/).*\.(jsonl|tsv)$")
 
 
@@ -36,11 +36,11 @@ class PlannedJob(NamedTuple):
     """A job of a dry run.
 
     Attributes:
-        rule: its name.
-        model: name in models.yaml, of a fine-tuned model that of its base; empty without a model.
-        gpus: how many it asks for.
-        inputs: its input files.
-        outputs: its output files.
+        rule: Rule name.
+        model: Name in models.yaml (of the base if fine-tuned); empty for jobs without a model.
+        gpus: Number of GPUs that the job requests.
+        inputs: Input files.
+        outputs: Output files.
     """
 
     rule: str
@@ -51,14 +51,14 @@ class PlannedJob(NamedTuple):
 
 
 class ModelResources(NamedTuple):
-    """What the jobs of one model take.
+    """The resources needed by the jobs of one model.
 
     Attributes:
-        model: name in models.yaml; empty for the jobs without a model.
-        jobs: their number.
-        gpu_hours: on one GPU of the assumed kind; null if texts that they read are not made.
-        download: bytes of weights that the hub's cache lacks; null if the entry states no size.
-        disk: bytes of trained weights and vectors; null as `gpu_hours`.
+        model: Name in models.yaml; empty for jobs without a model.
+        jobs: Number of jobs.
+        gpu_hours: Hours on one GPU of the assumed kind; null if input texts do not exist yet.
+        download: Bytes of weights missing from the Hub cache; null if the entry states no size.
+        disk: Bytes of trained weights and vectors; null in the same case as `gpu_hours`.
     """
 
     model: str
@@ -69,30 +69,28 @@ class ModelResources(NamedTuple):
 
 
 def dry_run(config: str, root: Path) -> str:
-    """What `snakemake -n` prints for a configuration (JSON) in the working directory.
+    """Return the output of `snakemake -n` for a configuration (JSON) in the working directory.
 
     Raises:
-        UserError: it fails; its last line says why.
+        UserError: The dry run fails; the message contains the last line of its output.
     """
     with TemporaryDirectory() as folder:
-        # A rehearsal has made its stand-ins already.
+        # A rehearsal's stand-ins already exist.
         file = Path(folder, "config.json")
         write_json(file, json.loads(config) | {"rehearsal": None})
         command = [sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile")]
         command += ["--configfile", str(file), "--directory", ".", "--dry-run", "all"]
-        done = subprocess.run(
+        result = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
         )
-    if done.returncode:
-        lines = [line for line in done.stdout.splitlines() if not line.startswith("left out of ")]
-        raise UserError(
-            f"the dry run fails: {lines[-1] if lines else ''}", where=root / "Snakefile"
-        )
-    return done.stdout
+    if result.returncode:
+        lines = [line for line in result.stdout.splitlines() if not line.startswith("left out of ")]
+        raise UserError(f"dry run failed: {lines[-1] if lines else ''}", where=root / "Snakefile")
+    return result.stdout
 
 
 def read_plan(text: str) -> list[PlannedJob]:
-    """The jobs of a dry run."""
+    """Parse the jobs from the output of a dry run."""
     jobs: list[dict[str, str]] = []
     for line in text.splitlines():
         if rule := _RULE.match(line):
@@ -113,7 +111,7 @@ def read_plan(text: str) -> list[PlannedJob]:
 
 
 def remade(plan: Iterable[PlannedJob]) -> set[str]:
-    """The files that a plan makes, or makes anew."""
+    """Return all output files of the planned jobs."""
     return {path for job in plan for path in job.outputs}
 
 
@@ -127,34 +125,34 @@ def resources(
     questions: Iterable[TaskEstimate],
     epochs: Mapping[str, int],
 ) -> list[ModelResources]:
-    """What a plan takes, by model; the jobs without a model come last.
+    """Estimate the resources of a plan per model; the entry for jobs without a model is last.
 
     Args:
-        plan: the jobs.
-        registry: the models.
-        questions: what is left to ask language models.
-        epochs: of a training, by its rule.
+        plan: Jobs of the dry run.
+        registry: All known models.
+        questions: Estimates of the remaining language model tasks.
+        epochs: Training epochs by rule name.
     """
     by_model: defaultdict[str, list[PlannedJob]] = defaultdict(list)
     for job in plan:
         by_model[job.model].append(job)
-    asked: defaultdict[str, list[TaskEstimate]] = defaultdict(list)
+    estimates_of: defaultdict[str, list[TaskEstimate]] = defaultdict(list)
     for item in questions:
-        asked[item.model].append(item)
-    others = by_model.pop("", [])
+        estimates_of[item.model].append(item)
+    without_model = by_model.pop("", [])
     unknown = remade(plan)
-    found = [
-        _of_model(model, jobs, registry[model], asked[model], epochs, unknown=unknown)
+    rows = [
+        _model_resources(model, jobs, registry[model], estimates_of[model], epochs, unknown=unknown)
         for model, jobs in sorted(by_model.items())
     ]
-    return [*found, ModelResources("", len(others))]
+    return [*rows, ModelResources("", len(without_model))]
 
 
-def _of_model(
+def _model_resources(
     model: str,
     jobs: Sequence[PlannedJob],
     entry: AnyEntry,
-    asked: Iterable[TaskEstimate],
+    estimates: Iterable[TaskEstimate],
     epochs: Mapping[str, int],
     *,
     unknown: Collection[str],
@@ -162,10 +160,10 @@ def _of_model(
     weights, seconds, disk = on_hub(entry), 0.0, 0
     download = estimated_bytes(entry) if weights and not weights.cached() else 0
     if serving := [job for job in jobs if job.rule == "serve" and job.gpus]:
-        if any(each.unknown for each in asked):
+        if any(each.unknown for each in estimates):
             return ModelResources(model, len(jobs), None, download, None)
         read, written = (
-            sum(getattr(each.estimate, name) for each in asked)
+            sum(getattr(each.estimate, name) for each in estimates)
             for name in ("input_tokens", "likely_output_tokens")
         )
         seconds += serving[0].gpus * gpu_seconds(entry, len(serving), read, written=written)
@@ -177,9 +175,9 @@ def _of_model(
             sizes = [_size(path) for path in paths]
             texts, tokens = (sum(each) for each in zip(*sizes, strict=True))
             if job.rule == "rerank":
-                # A pair of texts for each document that the first stage keeps, in one query mode.
-                (documents, of_documents), (asked_for, of_queries) = sizes
-                pairs = of_queries + asked_for * of_documents / documents
+                # One pair of texts per document that the first stage keeps, in one query mode.
+                (documents, of_documents), (queries, of_queries) = sizes
+                pairs = of_queries + queries * of_documents / documents
                 tokens = _RERANKED * pairs / len(QUERY_MODES)
             passes = epochs.get(job.rule, 0)
             seconds += gpu_seconds(entry, 1, tokens * (not passes), tokens * passes)
@@ -192,7 +190,7 @@ def _of_model(
 
 @cache
 def _size(path: str) -> tuple[int, float]:
-    """Texts and tokens that are read of a file: a query in each of its modes."""
+    """Return the number of texts and tokens in a file; queries count once per query mode."""
     lines = read_text(path).splitlines()
     texts = (
         [json.loads(line)["sentence"] for line in lines]

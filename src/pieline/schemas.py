@@ -1,6 +1,6 @@
-"""The JSON schemas that editors check config.yaml and models.yaml by.
+"""Write the JSON schemas of config.yaml and models.yaml for editors.
 
-They are made by `python -m pieline.schemas schemas`; what decides is the library itself.
+Usage: `python -m pieline.schemas schemas`.
 """
 
 import argparse
@@ -16,9 +16,9 @@ from pieline.models.registry import registry_schema
 
 
 def schemas() -> dict[str, str]:
-    """Text of each schema by file name, one definition a line."""
-    made = {"config.schema.json": config_schema(), "models.schema.json": registry_schema()}
-    return {name: _lines(schema) for name, schema in made.items()}
+    """Return the text of each schema by file name, with one definition per line."""
+    by_name = {"config.schema.json": config_schema(), "models.schema.json": registry_schema()}
+    return {name: _lines(schema) for name, schema in by_name.items()}
 
 
 def _lines(schema: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
-"""What a study is: its settings, what it asks of language models, its tables and figures.
+"""Base class of studies, which declare their settings, model queries, tables and figures.
 
-A study declares itself once, in `pieline.studies.<name>.study`. Rules, estimate, results page,
-claims, document, provenance and SLURM's groups read that declaration.
+Each study is declared once, in `pieline.studies.<name>.study`. The rules, the cost estimate, the
+results page, claims, the document, provenance and SLURM groups are derived from it.
 """
 
 import filecmp
@@ -18,7 +18,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 from pydantic import Field
 
 from pieline.archives.manifest import METRICS, PREDICTIONS, Archive, below_project
-from pieline.archives.matching import Offer, Taking, offer
+from pieline.archives.matching import Extraction, Offer, offer
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError, nearest, pluralize
 from pieline.core.evidence import evidence_of
@@ -44,29 +44,29 @@ from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 S = TypeVar("S", bound=Settings)
 
 NOT_CONFIGURED = "not in this configuration"
-"""Why a model of the paper has no row: the configuration does not name it."""
-OWN_PROMPT = "the prompt is {}, none of the paper's"
-"""How a setting of the user's own deviates."""
+"""Reason for a missing row: the configuration does not name the paper's model."""
+OWN_PROMPT = "the prompt is {}, not one of the paper's"
+"""Deviation of a setting with a custom prompt."""
 REWORDED_PROMPT = "the prompt {} is not the paper's wording"
-"""How a changed prompt file deviates."""
-MADE_ELSEWHERE = "made elsewhere"
-"""What marks predictions that no job of this run made, wherever a model's label stands."""
+"""Deviation of an edited prompt file."""
+EXTERNAL = "external"
+"""Marker of external predictions, added to model labels."""
 
 
 def match_path(pattern: str, path: str) -> dict[str, str] | None:
-    """The wildcards with which a pattern gives a path; None if it does not."""
+    """Return the wildcards for which a pattern yields a path, or None."""
     regex = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(pattern))
-    found = re.fullmatch(regex, path)
-    return found and found.groupdict()
+    match = re.fullmatch(regex, path)
+    return match and match.groupdict()
 
 
 def alternatives(names: Iterable[str]) -> str:
-    """A wildcard constraint that matches exactly these names."""
+    """Return a wildcard constraint that matches exactly these names."""
     return "|".join(map(re.escape, sorted(names))) or "(?!)"
 
 
 def raw_name(path: str) -> str:
-    """Name of a raw file in data/upstream.yaml and in a mirror."""
+    """Return the name of a raw file in data/upstream.yaml and in mirrors."""
     return path.removeprefix("results/raw/")
 
 
@@ -75,24 +75,24 @@ def _model_of(metrics: str) -> str:
     return Path(metrics).parts[-3].partition("+")[0]
 
 
-def own_name(folder: str) -> str:
-    """What data of the user's own are called: their folder's name, wherever it lies."""
+def own_data_name(folder: str) -> str:
+    """Return the name of the user's own data, which is the name of their folder."""
     return Path(folder).resolve().name
 
 
 @dataclass(frozen=True)
 class Run:
-    """What every study knows of a run besides its own settings.
+    """The models, data source and folders of a run, shared by all studies.
 
     Attributes:
-        registry: the models that exist.
-        llm: how language models may be asked.
-        data: our sample corpora, the real public files, or the user's own.
-        mirror: folder that holds real files.
-        root: folder of the project, as seen from the working directory.
-        listed: the list of public files, if it is not the project's.
-        own_data: folder that holds the user's own files, if the data are those.
-        archives: of runs that were made before, which are taken where they are what is asked for.
+        registry: All known models.
+        llm: Settings of the language model calls.
+        data: Source of the data: our sample, the released files, or the user's own.
+        mirror: Folder with the released files.
+        root: Project folder, relative to the working directory.
+        listed: List of public files, if not the project's.
+        own_data: Folder with the user's own data, if used.
+        archives: Archives of earlier runs, used for runs that match the configuration.
     """
 
     registry: Registry
@@ -106,60 +106,63 @@ class Run:
 
     @property
     def is_sample(self) -> bool:
-        """Whether the data are our own small corpora."""
+        """True if the data is our sample corpora."""
         return self.data == "sample"
 
     @property
     def own_label(self) -> str:
-        """What data of the user's own are called, by their folder; empty if the data are others."""
-        return f"own data: {own_name(self.own_data)}" if self.own_data else ""
+        """Label of the user's own data; empty for other data."""
+        return f"own data: {own_data_name(self.own_data)}" if self.own_data else ""
 
     @property
     def upstream(self) -> str:
-        """The list of public files with their digests."""
+        """Path of the list of public files with their digests."""
         return str(self.listed or self.root / "data" / "upstream.yaml")
 
     @cached_property
     def public_files(self) -> Mapping[str, UpstreamFile]:
-        """What that list says, read once: every raw file of a plan is looked up in it.
+        """Public files by name, read once since a plan looks up every raw file.
 
         Raises:
-            UserError: names the file and the entry that is wrong.
+            UserError: An entry is invalid; names file and entry.
         """
         return load_upstream(self.upstream)
 
     @cached_property
     def printed_prompts(self) -> Mapping[str, str]:
-        """The digest of each prompt that a paper prints, by its path below prompts/."""
+        """Digests of the prompts printed in the papers, by path below prompts/."""
         hint = "write one line PATH: DIGEST for each prompt"
         return read_mapping(self.here("published/prompts.yaml"), hint=hint)
 
     @cached_property
     def reference(self) -> Specs:
-        """What the project's entries of the papers' models compute with."""
+        """Reference specifications of the papers' models."""
         return load_reference(self.here("published/model_entries.json"))
 
     def changed_entry(self, model: str) -> tuple[str, ...]:
-        """How a model's entry differs from the project's entry of the paper's model."""
-        # The models of a rehearsal all stand in for the papers'.
+        """Return how a model's entry differs from the project's entry of the paper's model."""
+        # All models of a rehearsal are stand-ins for the papers' models.
         return () if self.listed else entry_deviations(self.entry(model), self.reference)
 
     def here(self, *parts: str) -> str:
-        """A file of the project, as seen from the working directory."""
+        """Return the path of a project file, relative to the working directory."""
         return str(self.root.joinpath(*parts))
 
-    def named_file(self, path: str) -> str:
-        """A file that a configuration names: of the working directory, or else of the project."""
+    def configured_file(self, path: str) -> str:
+        """Return the path of a configured file in the working directory, else in the project."""
         return path if Path(path).exists() else self.here(path)
 
     def recordings(self, *parts: str) -> str:
-        """A file of recorded answers: no output of any rule, so that nothing deletes it."""
+        """Return the path of a recordings file.
+
+        No rule declares it as output, because Snakemake would delete it before a rerun.
+        """
         return self.here(str(self.llm.recordings_folder), *parts)
 
-    def can_be_had(self, name: str) -> bool:
-        """Whether a raw file can be had: a folder may lack some, and some have no public URL.
+    def is_available(self, name: str) -> bool:
+        """Return whether a raw file is available: in the folder if one is set, else by URL.
 
-        Of a file that the list does not name nothing is known against it.
+        Files that are not on the list count as available.
         """
         if folder := self.own_data or self.mirror:
             return Path(folder, name).exists()
@@ -167,7 +170,7 @@ class Run:
         return known is None or known.url is not None
 
     def local(self, name: str) -> list[str]:
-        """The file that a raw file is a copy of, if it is the sample's or the user's own."""
+        """Return the sample's or the user's source file of a raw file, as a list; else empty."""
         if self.own_data:
             return [str(Path(self.own_data, name))]
         return [self.here("data/sample", name)] if self.is_sample else []
@@ -177,10 +180,10 @@ class Run:
         return {}
 
     def digest(self, path: str) -> str | None:
-        """SHA-256 of a file that no job makes, by its path below the project.
+        """Return the SHA-256 of a file that no job makes, by its path below the project.
 
-        Empty if it is not known before a download, None if there is no such file.
-        Of a raw file it is that of the file which it is a copy of, or the one that is listed.
+        Empty if unknown before the download, None if there is no such file. For a raw file, this
+        is the digest of its source or the listed one.
         """
         if path not in self._digests:
             self._digests[path] = self._digest(path)
@@ -198,24 +201,24 @@ class Run:
         return next(there, "" if listed and listed.url and not self.mirror else None)
 
     def names(self, *kinds: str) -> list[str]:
-        """The models of these kinds, in the order of models.yaml."""
+        """Return the models of these kinds, in the order of models.yaml."""
         return [name for name, entry in self.registry.items() if entry.kind in kinds]
 
     def constraint(self, *kinds: str) -> str:
-        """A wildcard constraint that matches the models of these kinds."""
+        """Return a wildcard constraint that matches the models of these kinds."""
         return alternatives(self.names(*kinds))
 
     def entry(self, model: str) -> AnyEntry:
-        """The entry of a model; a fine-tuned one is called model+training mode+loss."""
+        """Return the entry of a model; fine-tuned models are named model+training mode+loss."""
         return self.registry[model.split("+", maxsplit=1)[0]]
 
     def entry_file(self, model: str) -> str:
-        """The file that has the entry of a model."""
+        """Return the file that contains the entry of a model."""
         own = self.here("models.local.yaml")
         return own if Path(own).exists() and model in read_yaml(own) else self.here("models.yaml")
 
     def check_folder(self, model: str) -> None:
-        """Raise a `UserError` for a checkpoint of the user's own that is not in its place."""
+        """Raise a `UserError` if a local checkpoint is missing or a Hub name is also a folder."""
         entry = self.entry(model)
         if not isinstance(entry, CheckpointEntry):
             return
@@ -227,48 +230,48 @@ class Run:
                 raise UserError(
                     f"no such folder: {folder}",
                     where=where,
-                    hint=f"correct {name} (a relative path counts from {Path.cwd()})",
+                    hint=f"correct {name} (relative to {Path.cwd()})",
                 )
         is_here = Path(entry.checkpoint, "config.json").exists()
         if entry.source == "hub" and is_here and not entry.revision:
             raise UserError(
-                f"checkpoint {entry.checkpoint!r} is a folder here",
+                f"checkpoint {entry.checkpoint!r} is also a local folder",
                 where=where,
-                hint="write source: folder and path, or pin the revision of that repository",
+                hint="set source: folder and path, or pin the revision of the repository",
             )
 
     def language_model(self, model: str) -> LLMEntry:
-        """The entry of a language model.
+        """Return the entry of a language model.
 
         Raises:
-            UserError: the model is of another kind.
+            UserError: The model is of another kind.
         """
         entry = self.registry[model]
         if not isinstance(entry, LLMEntry):
-            raise UserError(f"{model!r} is of kind {entry.kind!r}", hint="name a language model")
+            raise UserError(f"{model!r} is of kind {entry.kind!r}", hint="choose a language model")
         return entry
 
     def unanswered(self, model: str, recordings: str) -> str:
-        """Why no answer of a language model can be had, empty if some can.
+        """Return why a language model can provide no answers; empty if it can.
 
         Args:
-            model: its name.
-            recordings: the file that its answers to one run are recorded in.
+            model: Model name.
+            recordings: Recordings file of one run of the model.
         """
         path = Path(recordings)
         if path.exists() and path.stat().st_size:
             return ""
-        found = next(obstacles(self.language_model(model), self.llm), None)
-        return f"nothing is recorded, and {found.what}" if found else ""
+        obstacle = next(obstacles(self.language_model(model), self.llm), None)
+        return f"nothing is recorded, and {obstacle.what}" if obstacle else ""
 
     def unpacked_weights(self, model: str) -> list[str]:
-        """The folder of a model's unpacked weights, if they come as GGUF or as a pickle."""
+        """Return the folder of a model's unpacked weights, if they come as GGUF or pickle."""
         entry = self.entry(model)
         unpacked = isinstance(entry, CheckpointEntry) and entry.must_be_unpacked
         return [f"results/raw/weights/{model}"] if unpacked else []
 
     def weights_files(self, model: str) -> list[str]:
-        """The files of a local checkpoint or adapter, so that a job is stale if one changes."""
+        """Return the files of a local checkpoint or adapter; jobs rerun if one changes."""
         entry = self.entry(model)
         own = isinstance(entry, CheckpointEntry) and entry.source == "folder"
         places = [Path(str(vars(entry)["path"]))] if own else []
@@ -278,66 +281,70 @@ class Run:
         files = {file for place in places for file in (place, *place.rglob("*"))}
         return sorted(str(file) for file in files if file.is_file())
 
-    def described(
+    def describe_models(
         self, names: Iterable[str], marks: Mapping[str, str] = {}
     ) -> tuple[ModelDescription, ...]:
-        """What tables say of some models; `marks` follow the label of those that have one."""
+        """Return descriptions of models for tables; `marks` are appended to their labels."""
         fields = set(ModelDescription.model_fields) - {"name"}
-        said = {name: self.registry[name].model_dump(include=fields) for name in names}
-        for name, of_model in said.items():
+        fields_of = {name: self.registry[name].model_dump(include=fields) for name in names}
+        for name, of_model in fields_of.items():
             entry = self.registry[name]
             external = isinstance(entry, PredictionsEntry)
             if isinstance(entry, RerankerEntry):
                 of_model["label"] += f" (over {self.registry[entry.first_stage].label})"
-            if mark := MADE_ELSEWHERE if external else marks.get(name):
+            if mark := EXTERNAL if external else marks.get(name):
                 of_model["label"] += f" ({mark})"
-        return tuple(ModelDescription(name=name, **of_model) for name, of_model in said.items())
+        return tuple(
+            ModelDescription(name=name, **of_model) for name, of_model in fields_of.items()
+        )
 
 
 @dataclass(frozen=True)
 class Display:
-    """A table or figure: where the paper has it, and the function that makes it.
+    """A table or figure: its place in the paper and the function that creates it.
 
     Attributes:
-        name: of its files.
-        place: in the paper ("Table 2"), or `not in the paper`.
-        caption: one sentence for page and report.
-        maker: `module:function`; takes `DisplayInputs` and returns a `TableContent` or a matplotlib
-            figure. Only named, so that reading a declaration loads no plotting.
-        given: what it is made from; no part of its JSON (see `pieline.results.displays`).
+        name: Base name of its files.
+        place: Place in the paper ("Table 2"), or `not in the paper`.
+        caption: One sentence for the results page and the report.
+        maker: `module:function` that converts `DisplayInputs` to a `TableContent` or a matplotlib
+            figure. Imported on use, so that reading a declaration does not load plotting libraries.
+        display_inputs: Inputs; not part of the JSON (see `pieline.results.displays`).
     """
 
     kind: ClassVar[Literal["table", "figure"]]
     folders: ClassVar[Mapping[str, str]]
-    """Where its files lie below paper_tables/, by their ending."""
+    """Folder below paper_tables/ by file extension."""
     name: str
     place: str
     caption: str
     maker: str
-    given: Annotated[DisplayInputs, Field(exclude=True)] = field(default_factory=DisplayInputs)
+    display_inputs: Annotated[DisplayInputs, Field(exclude=True)] = field(
+        default_factory=DisplayInputs
+    )
 
     @property
     def title(self) -> str:
-        """Its place in the paper; of what no paper has, what it shows."""
+        """Place in the paper, or the caption if it is not in the paper."""
         return self.caption.rstrip(".") if self.place == "not in the paper" else self.place
 
     @property
     def files(self) -> dict[str, str]:
-        """Its files by ending."""
+        """Output files by extension."""
         return {
             end: f"paper_tables/{folder}{self.name}.{end}" for end, folder in self.folders.items()
         }
 
 
 class Table(Display):
-    """A table: as LaTeX, as CSV, and as HTML for the results page."""
+    """A table as LaTeX, CSV and HTML (for the results page)."""
 
     kind = "table"
     folders: ClassVar = {"csv": "", "html": "html/", "tex": ""}
 
 
 class Figure(Display):
-    """A figure: as PDF for LaTeX, and as PNG for the results page."""
+    """A figure as PDF (for LaTeX) and PNG (for the results page)."""
 
     kind = "figure"
     folders: ClassVar = {"pdf": "figures/", "png": "figures/"}
@@ -345,43 +352,43 @@ class Figure(Display):
 
 @dataclass(frozen=True)
 class Items:
-    """What a study's runs say of each sentence or query, as files to take away.
+    """Predictions of a study as one row per sentence or query, for use by other programs.
 
     Attributes:
-        study: names the files.
-        record: `module:class` of a row, a `pieline.reporting.items.Item` that makes them all.
-        given: the metric files that the rows count in, and what they are made from besides.
-        behind: what else is read.
+        study: Study name, which determines the file names.
+        record: `module:class` of a row, a subclass of `pieline.reporting.items.Item` that creates
+            all rows.
+        display_inputs: Metric files that use the rows, and further inputs.
+        behind: Other files to read.
     """
 
     study: str
     record: str
-    given: DisplayInputs
+    display_inputs: DisplayInputs
     behind: tuple[str, ...]
 
     @property
     def files(self) -> dict[str, str]:
-        """Its files by ending."""
+        """Output files by extension."""
         return {end: f"results/items/{self.study}.{end}" for end in ("parquet", "csv.gz")}
 
 
 @dataclass(frozen=True)
 class LLMTaskSpec:
-    """One kind of task of a study, for the rule that asks.
+    """A family of language model tasks that share one rule.
 
     Attributes:
-        name: of the rule.
-        task: the class.
-        outputs: file names with wildcards, by name.
-        make: the task of some wildcards.
-        runs: the wildcards of every run that the configuration names, also of those that are left
-            out because they cannot be asked and nothing is recorded.
-        constraints: of the wildcards.
-        minutes: time that a cluster should grant at first.
-        after_answers: names of the inputs that are made from other answers, so that its questions
-            are not known before those are there.
-        recordings: pattern of the files that hold the answers behind its `predictions`, if it
-            makes such.
+        name: Rule name.
+        task: Task class.
+        outputs: Path patterns by output name.
+        make: Function that creates the task for given wildcards.
+        runs: Wildcards of all configured runs, including those left out because the model cannot be
+            queried and nothing is recorded.
+        constraints: Wildcard constraints.
+        minutes: Initial time limit on a cluster.
+        after_answers: Names of inputs made from other answers; the questions are unknown until
+            those answers exist.
+        recordings: Path pattern of the recordings behind the output `predictions`, if any.
     """
 
     name: str
@@ -395,36 +402,36 @@ class LLMTaskSpec:
     recordings: str = ""
 
     def written(self, **wildcards: str) -> dict[str, str]:
-        """The outputs of some wildcards."""
+        """Return the output paths for given wildcards."""
         return {name: pattern.format(**wildcards) for name, pattern in self.outputs.items()}
 
     @property
     def evidence(self) -> str:
-        """What the outputs were made from, as a pattern."""
+        """Path pattern of the evidence of the outputs."""
         return evidence_of(next(iter(self.outputs.values())))
 
     def first_output(self) -> str:
-        """The first output below results/, without its ending: names the job's log."""
+        """Return the first output below results/ without its extension, for the path of the log."""
         return next(iter(self.outputs.values())).removeprefix("results/").rsplit(".", 1)[0]
 
     def tasks(self) -> list[Task]:
-        """The tasks of all runs."""
+        """Return the tasks of all runs."""
         return [self.make(**wildcards) for wildcards in self.runs]
 
 
 class Study(ABC, Generic[S]):
-    """One paper: everything that the workflow needs to know of it.
+    """One paper, with everything that the workflow needs to run it.
 
     Args:
-        settings: its section of config.yaml.
-        run: what it shares with the others.
-        chosen: whether the configuration names it, so that its settings must make sense.
+        settings: The study's section of config.yaml.
+        run: State shared by all studies.
+        chosen: Whether the configuration names the study; only then its settings are checked.
     """
 
     name: ClassVar[str]
-    """Of its package, its section of config.yaml and its folders in results/."""
+    """Name of the package, of the section in config.yaml and of the folders in results/."""
     paper: ClassVar[str]
-    """The paper's title for readers."""
+    """Title of the paper for readers."""
     Settings: ClassVar[type[Settings]]
 
     def __init__(self, settings: S, run: Run, *, chosen: bool = True) -> None:
@@ -435,191 +442,195 @@ class Study(ABC, Generic[S]):
 
     @abstractmethod
     def check(self, where: str) -> None:
-        """Raise a `UserError` for settings that cannot be run: unknown models and the like."""
+        """Raise a `UserError` for invalid settings, such as unknown models."""
 
     @abstractmethod
     def tables(self) -> list[Table]:
-        """The tables of this configuration, in the order of the paper."""
+        """Return the tables of this configuration in the paper's order."""
 
     def figures(self) -> list[Figure]:
-        """The figures of this configuration, in the order of the paper."""
+        """Return the figures of this configuration in the paper's order."""
         return []
 
     def llm_tasks(self) -> list[LLMTaskSpec]:
-        """What is asked of language models."""
+        """Return the specifications of the language model tasks."""
         return []
 
     def why_no_table(self, name: str) -> str:
-        """Why this configuration makes no table of this name."""
+        """Return why this configuration does not make a table."""
         return NOT_CONFIGURED
 
     @abstractmethod
     def models(self) -> list[str]:
-        """The models that the configuration names."""
+        """Return the models that the configuration names."""
 
     @abstractmethod
     def raw_files(self) -> list[str]:
-        """The raw files that the configuration's results come from."""
+        """Return the raw files that the results depend on."""
 
     def check_own_data(self) -> None:
-        """Raise a `UserError` for a raw file that the user's own data lack."""
+        """Raise a `UserError` for raw files missing from the user's own data."""
         if not (place := self.run.own_data):
             return
         raw = self.raw_files()
         names = [raw_name(path) for path in raw if path.startswith("results/raw/")]
-        if absent := [name for name in names if not self.run.can_be_had(name)]:
+        if absent := [name for name in names if not self.run.is_available(name)]:
             corpora = sorted({name.partition("/")[0].removesuffix("-jam") for name in absent})
             raise UserError(
-                f"no {' and no '.join(absent)}, which {self.name} needs as it is configured",
+                f"missing {' and '.join(absent)}, required by this configuration of {self.name}",
                 where=place,
                 hint="see " + " and ".join(f"data/sample/{name}/README.md" for name in corpora),
             )
 
     def metric_conditions(self) -> Mapping[str, Callable[..., str]]:
-        """By pattern of metric files: the conditions of some wildcards, as canonical JSON."""
+        """Return functions from wildcards to conditions (JSON), by pattern of metric files."""
         return {}
 
-    def asked(self, path: str) -> str:
-        """The conditions under which a metric file should be computed; empty for other files."""
+    def conditions_of(self, path: str) -> str:
+        """Return the configured conditions of a metric file; empty for other files."""
         for pattern, conditions in self.metric_conditions().items():
             if (wildcards := match_path(pattern, path)) is not None:
                 return conditions(**wildcards)
         return ""
 
     def run_metrics(self) -> list[str]:
-        """The metric files of all runs that the configuration names, also of those left out."""
+        """Return the metric files of all configured runs, including those left out."""
         return []
 
-    def read_for(self, metrics: str) -> Mapping[str, bool]:
-        """Whether a run comes from some files, as far as its conditions do not tell."""
+    def file_usage(self, metrics: str) -> Mapping[str, bool]:
+        """Return whether a run uses each of these files, if its conditions do not determine it."""
         return {}
 
-    def made_together(self, metrics: str) -> list[str]:
-        """The metric files of the runs that one job makes, this one among them."""
+    def runs_of_same_job(self, metrics: str) -> list[str]:
+        """Return the metric files of all runs made by the same job, including this one."""
         return [metrics]
 
     def offer_of(self, metrics: str) -> Offer | None:
-        """What archives have of the run of a metric file."""
+        """Return the best match in the archives for the run of a metric file."""
         if not self.run.archives:
             return None
-        read = {below_project(name): is_read for name, is_read in self.read_for(metrics).items()}
-        asked = self.asked(metrics)
-        return offer(metrics, asked, self.run.archives, self.run.digest, read)
+        read = {below_project(name): is_read for name, is_read in self.file_usage(metrics).items()}
+        conditions = self.conditions_of(metrics)
+        return offer(metrics, conditions, self.run.archives, self.run.digest, read)
 
     @cached_property
     def offers(self) -> dict[str, Offer]:
-        """What archives have of the configuration's runs, by metric file."""
-        return {path: found for path in self.run_metrics() if (found := self.offer_of(path))}
+        """Best matches in the archives for the configured runs, by metric file."""
+        return {path: best for path in self.run_metrics() if (best := self.offer_of(path))}
 
     @cached_property
     def archived(self) -> dict[str, Offer]:
-        """Those of them that are taken: equal to what is asked for, as are all of their job."""
-        equal = {path: found for path, found in self.offers.items() if not found.differences}
+        """Offers used in this run: they match the configuration, as do all runs of the same job."""
+        equal = {path: match for path, match in self.offers.items() if not match.differences}
         return {
-            path: found
-            for path, found in equal.items()
-            if equal.keys() >= {*self.made_together(path)}
+            path: match
+            for path, match in equal.items()
+            if equal.keys() >= {*self.runs_of_same_job(path)}
         }
 
-    def takings(self) -> list[Taking]:
-        """What jobs take from archives: one for each model."""
+    def extractions(self) -> list[Extraction]:
+        """Return what jobs extract from archives, with one job per model and archive."""
         groups: dict[tuple[str, str], list[Offer]] = {}
-        for path, found in self.archived.items():
-            groups.setdefault((Path(path).parts[-3], found.archive.name), []).append(found)
-        # Each file is taken once, with its own run: archives may have it beside others as well.
+        for path, match in self.archived.items():
+            groups.setdefault((Path(path).parts[-3], match.archive.name), []).append(match)
+        # Several archives may contain a file; it is taken once, with its own run.
         owner = {evidence_of(path): path for path in self.run_metrics()}
         rules: Counter[str] = Counter()
-        takings = []
+        extractions = []
         for (model, archive), offers in groups.items():
             files: dict[str, str] = {}
-            for found in offers:
-                for name in found.run.files:
+            for match in offers:
+                for name in match.run.files:
                     of = name if name.endswith(".evidence.json") else evidence_of(name)
                     key = of.replace(PREDICTIONS, METRICS, 1)
-                    if owner.setdefault(key, found.run.metrics) == found.run.metrics:
-                        files[name] = found.archive.manifest.files[name]
+                    if owner.setdefault(key, match.run.metrics) == match.run.metrics:
+                        files[name] = match.archive.manifest.files[name]
             rule = re.sub(r"\W", "_", f"take_{self.name}_{model}_from_{archive}")
             rules[rule] += 1
-            takings.append(
-                Taking(
+            extractions.append(
+                Extraction(
                     rule=f"{rule}_{rules[rule]}" if rules[rule] > 1 else rule,
                     archive=offers[0].archive.path,
                     files=files,
                     recordings={
-                        found.run.recordings: self._recordings_of(found.run.predictions)
-                        for found in offers
-                        if found.run.recordings
+                        match.run.recordings: self._recordings_of(match.run.predictions)
+                        for match in offers
+                        if match.run.recordings
                     },
                 )
             )
-        return takings
+        return extractions
 
     def _recordings_of(self, predictions: str) -> str:
-        """The file of the recorded answers that predictions are read from."""
+        """Return the recordings file that predictions are read from."""
         for spec in self.llm_tasks():
             pattern = spec.outputs.get("predictions", "")
             if (wildcards := match_path(pattern, predictions)) is not None:
                 return spec.make(**wildcards).recordings
-        raise ValueError(f"no answers are behind {predictions}")
+        raise ValueError(f"{predictions} is not read from recorded answers")
 
     def archive_notes(self) -> list[str]:
-        """What is taken from archives and what is not, a line for each reason."""
-        taken = Counter(found.archive.name for found in self.archived.values())
+        """Return one line per archive that is used, and per reason why runs are not taken."""
+        counts = Counter(match.archive.name for match in self.archived.values())
         lines = [
             f"taken from archive {name}: {pluralize(count, 'run')} of {self.name}"
-            for name, count in taken.items()
+            for name, count in counts.items()
         ]
         reasons: dict[str, list[str]] = {}
-        for path, found in self.offers.items():
+        for path, match in self.offers.items():
             if path not in self.archived:
-                reason = found.differences[0] if found.differences else "its job makes others, too"
-                reasons.setdefault(f"{found.archive.name} ({reason})", []).append(path)
+                reason = (
+                    match.differences[0]
+                    if match.differences
+                    else "its job also makes runs that differ"
+                )
+                reasons.setdefault(f"{match.archive.name} ({reason})", []).append(path)
         return lines + [
             f"not taken from archive {reason}: {pluralize(len(paths), 'run')}, such as {paths[0]}"
             for reason, paths in reasons.items()
         ]
 
-    def taken_models(self) -> set[str]:
-        """The models all of whose runs are taken from archives, so that nothing loads them."""
+    def archived_models(self) -> set[str]:
+        """Return models for which all runs come from archives, so their weights are not needed."""
         made = {_model_of(path) for path in self.run_metrics() if path not in self.archived}
         return {_model_of(path) for path in self.archived} - made
 
     def marks(self) -> dict[str, str]:
-        """What follows the labels of models whose runs, or some of them, are from an archive."""
+        """Return label marks for the models that have runs from an archive."""
         runs = Counter(map(_model_of, self.run_metrics()))
-        taken: dict[str, list[Offer]] = {}
-        for path, found in self.archived.items():
-            taken.setdefault(_model_of(path), []).append(found)
+        offers_of: dict[str, list[Offer]] = {}
+        for path, match in self.archived.items():
+            offers_of.setdefault(_model_of(path), []).append(match)
         return {
             model: ("" if len(offers) == runs[model] else "partly ")
             + "from archive "
-            + ", ".join(sorted({found.archive.name for found in offers}))
-            for model, offers in taken.items()
+            + ", ".join(sorted({match.archive.name for match in offers}))
+            for model, offers in offers_of.items()
         }
 
-    def described(self, names: Iterable[str]) -> tuple[ModelDescription, ...]:
-        """What tables say of some models."""
-        return self.run.described(names, self.marks())
+    def describe_models(self, names: Iterable[str]) -> tuple[ModelDescription, ...]:
+        """Return descriptions of models for tables, with archive marks."""
+        return self.run.describe_models(names, self.marks())
 
     def items(self) -> Items | None:
-        """What each run says of each sentence or query, if the study gives it away."""
+        """Return the specification of the items, if the study exports them."""
         return None
 
     def other_targets(self) -> list[str]:
-        """What a run makes besides tables, figures and items."""
+        """Return targets other than tables, figures and items."""
         return []
 
     def rules_files(self) -> list[str]:
-        """The study's own rules, if its package has a file `rules.smk`; absolute, for `include`."""
+        """Return the study's own `rules.smk`, if any, as an absolute path for `include`."""
         place = Path(inspect.getfile(type(self))).with_name("rules.smk")
         return [str(place)] if place.exists() else []
 
     def behind(self, metrics: str) -> list[str]:
-        """Predictions and datasets behind a metric file, which the results page shows."""
+        """Return the predictions and data sets behind a metric file, for the results page."""
         return []
 
     def targets(self) -> list[str]:
-        """Everything that the study makes."""
+        """Return all targets of the study."""
         return [
             *(table.files["tex"] for table in self.tables()),
             *(figure.files["pdf"] for figure in self.figures()),
@@ -628,15 +639,17 @@ class Study(ABC, Generic[S]):
         ]
 
     def metrics(self) -> list[str]:
-        """The metric files that numbers of tables come from, each once."""
-        return list(dict.fromkeys(name for table in self.tables() for name in table.given.metrics))
+        """Return the metric files behind the tables, without duplicates."""
+        return list(
+            dict.fromkeys(name for table in self.tables() for name in table.display_inputs.metrics)
+        )
 
     def tasks(self) -> list[Task]:
-        """Everything that is asked of language models."""
+        """Return all language model tasks."""
         return [task for asking in self.llm_tasks() for task in asking.tasks()]
 
-    def questions_made_from(self) -> list[str]:
-        """The files that questions are made from, as far as they come from no answer."""
+    def question_inputs(self) -> list[str]:
+        """Return the inputs of questions that do not depend on other answers."""
         return [
             path
             for asking in self.llm_tasks()
@@ -646,76 +659,89 @@ class Study(ABC, Generic[S]):
         ]
 
     def left_out(self) -> dict[str, str]:
-        """Why configured runs are not made, by run (see `DisplayInputs.not_run`)."""
+        """Return why configured runs are not made, by run (see `DisplayInputs.not_run`)."""
         return {}
 
-    def given(self, metrics: Iterable[str], models: Iterable[str], *kinds: str) -> DisplayInputs:
-        """What a table or figure of some models is made from.
+    def display_inputs(
+        self, metrics: Iterable[str], models: Iterable[str], *kinds: str
+    ) -> DisplayInputs:
+        """Return the inputs of a table or figure of some models.
 
-        The paper's other models of these kinds are named, with the reason why they were not run.
+        The paper's other models of these kinds are listed with the reason why they were not run.
         """
         shown = list(models)
-        # Several entries may stand for one model of the paper: a provider's, and its weights.
-        told = {None, *(self.run.registry[name].published_as for name in shown)}
+        # Several entries may represent one model of the paper: its API and its weights.
+        names = {None, *(self.run.registry[name].published_as for name in shown)}
         absent = []
         for name in self.run.names(*kinds):
             printed = self.run.registry[name].published_as
-            if printed not in told:
+            if printed not in names:
                 absent.append(name)
-                told.add(printed)
+                names.add(printed)
         return DisplayInputs(
             metrics=tuple(metrics),
-            models=self.described(shown),
-            absent=self.run.described(absent),
+            models=self.describe_models(shown),
+            absent=self.run.describe_models(absent),
             not_run=dict.fromkeys(absent, NOT_CONFIGURED) | self.left_out(),
         )
 
     def items_of(
         self, metrics: Iterable[str], models: Iterable[str], behind: Iterable[str], **files: str
     ) -> Items:
-        """The items of some runs; the record is `<Study>Item` in the package's module `items`."""
+        """Return the items of some runs.
+
+        The record class is `<Study>Item` in the module `items` of the study's package.
+        """
         return Items(
             study=self.name,
             record=f"{type(self).__module__.rpartition('.')[0]}.items:{self.name.title()}Item",
-            given=DisplayInputs(
+            display_inputs=DisplayInputs(
                 metrics=tuple(metrics),
                 files=files,
-                models=self.described(models),
+                models=self.describe_models(models),
                 notes=(SAMPLE_NOTE,) if self.run.is_sample else (),
             ),
             behind=tuple(dict.fromkeys(behind)),
         )
 
-    def taken(self, model: str) -> list[PredictionFile]:
-        """The runs of this study that a model's predictions were made of elsewhere."""
+    def prediction_files(self, model: str) -> list[PredictionFile]:
+        """Return the external predictions of a model for this study."""
         entry = self.run.entry(model)
         return entry.of(self.name) if isinstance(entry, PredictionsEntry) else []
 
-    def taken_run(
+    def prediction_file(
         self, model: str, setting: str, seed: str, language: str | None = None
     ) -> PredictionFile:
-        """One of these runs."""
-        for one in self.taken(model):
+        """Return the external predictions of one run.
+
+        Raises:
+            UserError: There are none.
+        """
+        for one in self.prediction_files(model):
             if (one.setting, one.seed, one.language) == (setting, int(seed), language):
                 return one
-        raise UserError(f"no predictions in setting {setting!r}, seed {seed}", where=model)
+        raise UserError(f"no predictions for setting {setting!r}, seed {seed}", where=model)
 
-    def taken_settings(self) -> set[str]:
-        """The settings of all these runs, whatever the model."""
-        return {one.setting for name in self.run.names("predictions") for one in self.taken(name)}
+    def external_settings(self) -> set[str]:
+        """Return the settings of all external predictions for this study."""
+        return {
+            one.setting
+            for name in self.run.names("predictions")
+            for one in self.prediction_files(name)
+        }
 
-    def of_data(self, conditions: Conditions) -> Conditions:
-        """The same conditions; on data of the user's own they say so, and deviate."""
+    def mark_own_data(self, conditions: Conditions) -> Conditions:
+        """Add the user's own data to the deviations, if it is used."""
         if not self.run.own_data:
             return conditions
-        return conditions.of_own_data(self.run.own_label, self.paper)
+        return conditions.with_own_data(self.run.own_label, self.paper)
 
     def prompt_digests(self, *files: str) -> dict[str, str]:
-        """The digests of prompt files, by their name."""
+        """Return the digests of prompt files by file name."""
         return {Path(file).name: load_prompt(file).digest for file in files}
 
     def reworded(self, digests: Mapping[str, str]) -> list[str]:
-        """The deviations of this study's prompts whose wording is not the printed one."""
+        """Return deviations for prompts that differ from the printed wording."""
         printed = self.run.printed_prompts
         return [
             REWORDED_PROMPT.format(name)
@@ -723,17 +749,17 @@ class Study(ABC, Generic[S]):
             if digest != printed.get(f"{self.name}/{name}")
         ]
 
-    def elsewhere(self, **settings: Any) -> Conditions:
-        """The conditions of such predictions: of what made them nothing is known."""
-        return Conditions(settings=settings, deviations=(f"predictions {MADE_ELSEWHERE}",))
+    def external_conditions(self, **settings: Any) -> Conditions:
+        """Return the conditions of external predictions, whose weights are unknown."""
+        return Conditions(settings=settings, deviations=(f"{EXTERNAL} predictions",))
 
-    def check_taken(self, names: Iterable[str], *, where: str) -> None:
-        """Raise a `UserError` for predictions made elsewhere that are not there, or there twice."""
+    def check_external(self, names: Iterable[str], *, where: str) -> None:
+        """Raise a `UserError` for external predictions that are missing or occur twice."""
         seen: list[str] = []
         for name in names:
             if self.run.entry(name).kind != "predictions":
                 continue
-            if not (files := self.taken(name)):
+            if not (files := self.prediction_files(name)):
                 raise UserError(
                     f"{name!r} has no predictions for {self.name}",
                     where=where,
@@ -744,7 +770,7 @@ class Study(ABC, Generic[S]):
                     raise UserError(
                         f"no such file: {one.file}",
                         where=f"{self.run.entry_file(name)}: {name}",
-                        hint=f"correct it (a relative path counts from {Path.cwd()})",
+                        hint=f"correct the path (relative to {Path.cwd()})",
                     )
                 for other in seen:
                     if filecmp.cmp(other, one.file, shallow=False):
@@ -758,13 +784,13 @@ class Study(ABC, Generic[S]):
     def check_models(
         self, names: Iterable[str], *kinds: str, where: str, have_weights: bool = False
     ) -> None:
-        """Raise a `UserError` for a name or a kind that cannot be used, or a missing checkpoint.
+        """Raise a `UserError` for an unknown model, one of the wrong kind, or a missing checkpoint.
 
         Args:
-            names: of models.
-            kinds: that can be used.
-            where: the setting that names them.
-            have_weights: whether an embedder behind an API cannot be used.
+            names: Model names.
+            kinds: Accepted kinds.
+            where: Setting that names the models.
+            have_weights: Whether to reject API embedders.
         """
         usable = self.run.names(*kinds)
         for name in names:
@@ -775,10 +801,10 @@ class Study(ABC, Generic[S]):
                 raise UserError(
                     f"model {name!r} is of kind {self.run.registry[name].kind!r}",
                     where=where,
-                    hint=f"this study takes {' and '.join(sorted(kinds))}",
+                    hint=f"this study accepts {' and '.join(sorted(kinds))}",
                 )
             if have_weights and isinstance(self.run.registry[name], ApiEmbedderEntry):
                 raise UserError(
-                    f"{name!r} is behind an API", where=where, hint="name a model with weights"
+                    f"{name!r} is an API model", where=where, hint="choose a model with weights"
                 )
             self.run.check_folder(name)

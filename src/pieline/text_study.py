@@ -1,4 +1,4 @@
-"""A study that asks each of its language models one question per row of a file."""
+"""Base class of studies that ask language models one question per row of a file."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from pieline.study import LLMTaskSpec, Study
 
 
 class TextSettings(Settings):
-    """The settings of such a study; in its own class, the defaults are the paper's values."""
+    """Settings of a text study. In subclasses, the defaults are the paper's values."""
 
     models: list[str] = Field(
         default=["smollm2-135m-instruct"], description="Language models of models.yaml."
@@ -28,17 +28,16 @@ T = TypeVar("T", bound=TextSettings)
 
 
 class TextStudy(Study[T]):
-    """What the declarations of such studies share; a study adds its tables, figures and items.
+    """A study that asks each model one question per row; subclasses add tables, figures and items.
 
     Attributes:
-        rows: the file that the questions are made from, in the project (see `TextTask`).
-        prompt: the template of a question, in the project.
-        rows_sha256, prompt_sha256: digests of the files behind the printed numbers; with others
-            no number is compared.
-        published: the printed numbers by model, in the project.
-        predictions, scores: patterns of the files with the answers and with the metrics of a
-            `{model}`.
-        Task: the class that asks and reads the answers.
+        rows: Project file with one row per question (see `TextTask`).
+        prompt: Project file with the question template.
+        rows_sha256, prompt_sha256: Digests of the files behind the printed numbers. If a file
+            differs, no number is compared.
+        published: Project file with the printed numbers by model.
+        predictions, scores: Path patterns of the answer and metric files, with `{model}`.
+        Task: Class that asks the questions and parses the answers.
     """
 
     rows: ClassVar[str]
@@ -51,19 +50,19 @@ class TextStudy(Study[T]):
     Task: ClassVar[type[TextTask]] = TextTask
 
     def check(self, where: str) -> None:
-        """Accept language models only."""
+        """Raise a `UserError` for models that are not language models."""
         self.check_models(self.settings.models, "llm", where=f"{where}.models")
 
     def models(self) -> list[str]:
-        """Return the models that are asked."""
+        """Return the configured models."""
         return list(self.settings.models)
 
     def raw_files(self) -> list[str]:
-        """Return none: the rows are in the project."""
+        """Return an empty list, since the rows are part of the project."""
         return []
 
     def task(self, model: str) -> TextTask:
-        """Return the questions for a model."""
+        """Return the task of a model."""
         return self.Task(
             model=model,
             spec=self.run.language_model(model).execution_spec(),
@@ -74,7 +73,7 @@ class TextStudy(Study[T]):
         )
 
     def llm_tasks(self) -> list[LLMTaskSpec]:
-        """Return one task per model."""
+        """Return the specification of the only task, which runs once per model."""
         return [
             LLMTaskSpec(
                 name=f"{self.name}_ask",
@@ -88,7 +87,7 @@ class TextStudy(Study[T]):
         ]
 
     def left_out(self) -> dict[str, str]:
-        """Return why models that cannot be asked have no numbers, by `model/seed`."""
+        """Return the reason for each model that cannot be queried, by `model/seed`."""
         reasons = {f"{model}/0": self._why_not(model) for model in self.settings.models}
         return {run: reason for run, reason in reasons.items() if reason}
 
@@ -96,26 +95,26 @@ class TextStudy(Study[T]):
         return self.run.unanswered(model, self.run.recordings(self.name, f"{model}.jsonl"))
 
     def files(self, pattern: str) -> tuple[str, ...]:
-        """Return one file per model that can be asked."""
-        asked = [model for model in self.settings.models if not self._why_not(model)]
-        return tuple(pattern.format(model=model) for model in asked)
+        """Return one file per model that can be queried."""
+        available = [model for model in self.settings.models if not self._why_not(model)]
+        return tuple(pattern.format(model=model) for model in available)
 
     def metric_conditions(self) -> dict[str, Callable[..., str]]:
-        """Return by pattern of metric files: the conditions of some wildcards."""
+        """Return the function that computes the conditions of each pattern of metric files."""
         return {self.scores: self.conditions}
 
     def conditions(self, model: str) -> str:
-        """Return what decided the numbers of a model, as canonical JSON."""
+        """Return the conditions of a model's metrics as canonical JSON."""
         printed = {self.rows: self.rows_sha256, self.prompt: self.prompt_sha256}
         files = {path: sha256(self.run.here(path)) for path in printed}
         changed = [f"{path} is not the paper's" for path in files if files[path] != printed[path]]
         return Conditions(
             settings={**self.settings.model_dump(exclude={"models"}), "files": files},
             weights=json.loads(self.run.language_model(model).execution_spec()),
-            deviations=(*changed, *deviations(self.settings, besides={"models"})),
+            deviations=(*changed, *deviations(self.settings, ignored={"models"})),
         ).canonical()
 
     def shown(self) -> DisplayInputs:
-        """Return what tables, figures and items are made from."""
-        given = self.given(self.files(self.scores), self.settings.models, "llm")
-        return given.with_files(published=self.run.here(self.published))
+        """Return the inputs of tables, figures and items."""
+        inputs = self.display_inputs(self.files(self.scores), self.settings.models, "llm")
+        return inputs.with_files(published=self.run.here(self.published))

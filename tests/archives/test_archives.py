@@ -1,4 +1,4 @@
-"""Archives of runs: what is packed, what is refused, and what a configuration takes."""
+"""Archives of runs: export, verification, extraction and matching with a configuration."""
 
 import csv
 import json
@@ -14,7 +14,7 @@ import pytest
 from pieline.archives.export import export_runs
 from pieline.archives.manifest import MANIFEST, Archive, ArchivedRun, Manifest, read_archive
 from pieline.archives.matching import RemoteArchive, load_archives, offer
-from pieline.audit.archives import check_released, defects, take, verified
+from pieline.audit.archives import check_released, defects, extract_members, verified
 from pieline.audit.recompute import compare_meanings, recompute
 from pieline.cli import command
 from pieline.config import layered, load_config, load_studies
@@ -63,7 +63,7 @@ def metric(path: str, made_from: list[str], conditions: Conditions = CONDITIONS)
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with a ranking, and with answers of a language model."""
+    """A working directory with a ranking and recorded answers of a language model."""
     monkeypatch.chdir(tmp_path)
     for raw in (RAW, INDEXES, "prompts/idiots/detect.jinja", SENTENCES):
         write_text(raw, f"the content of {raw}")
@@ -100,7 +100,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def repacked(source: Archive, target: Path, changed: dict[str, bytes], *, signed: bool) -> None:
-    """Pack an archive again with other members; `signed`: with digests that agree."""
+    """Repack an archive with changed members; `signed` recomputes the digests."""
     place = target.with_suffix(".unpacked")
     shutil.rmtree(place, ignore_errors=True)
     names = unpack(source.path, place, allowed=lambda _: True)
@@ -149,13 +149,13 @@ def test_runs_are_chosen_on_the_command_line(
     assert not Path("b.tar.zst").exists()
 
 
-def test_what_was_changed_is_not_exported(folder: Path) -> None:
+def test_changed_files_are_not_exported(folder: Path) -> None:
     write_text(PREDICTIONS, '{"id":"s2"}\n')
-    with pytest.raises(UserError, match="is not the file that"):
+    with pytest.raises(UserError, match="differs from the file that"):
         export_runs("a.tar.zst")
 
 
-def test_predictions_and_answers_are_put_back(
+def test_predictions_and_answers_are_restored(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     export_runs("a.tar.zst")
@@ -165,18 +165,18 @@ def test_predictions_and_answers_are_put_back(
         for run in archive.manifest.runs:
             files = {name: archive.manifest.files[name] for name in run.files}
             recordings = {run.recordings: "recordings/mine.jsonl"} if run.recordings else {}
-            take(archive, place, files, recordings)
+            extract_members(archive, place, files, recordings)
     assert {path: Path(path).read_bytes() for path in was} == was
     assert read_answers("recordings/mine.jsonl")[QUESTION.key].text == "Yes."
     check_evidence([evidence_of(RUN), evidence_of(PREDICTIONS)])
-    # Its data set is made here: another one is noticed before it is scored.
+    # The data set is made on this machine; a different one is detected before scoring.
     write_text(f"{DATASET}/queries.jsonl", "other\n")
-    with pytest.raises(UserError, match="is not the file that"):
+    with pytest.raises(UserError, match="differs from the file that"):
         check_evidence([evidence_of(RUN)])
 
 
-def test_rows_are_computed_again(folder: Path) -> None:
-    """A ranking by another system is noticed, though its archive agrees with itself."""
+def test_rows_are_recomputed(folder: Path) -> None:
+    """A ranking by another system is detected even though its archive is consistent."""
     export_runs("a.tar.zst")
     with verified("a.tar.zst") as (archive, place):
         same, line = recompute(archive.runs[RANKED], place, [], sample=20)
@@ -197,25 +197,25 @@ def test_rows_are_computed_again(folder: Path) -> None:
         assert "DIFFERENT" in line
         Path(f"{DATASET}/queries.jsonl").unlink()
         same, line = recompute(archive.runs[RANKED], place, [], sample=20)
-        assert line.startswith(f"not recomputed: {DATASET}/queries.jsonl is not here")
+        assert line.startswith(f"not recomputed: {DATASET}/queries.jsonl does not exist")
 
 
-def test_other_answers_to_the_same_question_are_refused(folder: Path) -> None:
+def test_conflicting_answers_are_rejected(folder: Path) -> None:
     export_runs("a.tar.zst")
     record("recordings/other.jsonl", [(QUESTION, Answer(key=QUESTION.key, text="No."))])
     with verified("a.tar.zst") as (archive, place):
         member = archive.runs[ANSWERED].recordings
         more = Question("provider/talker", (Message("user", "And now?"),), {}, 0)
         record(place / member, [(more, Answer(key=more.key, text="Yes."))])
-        with pytest.raises(UserError, match="1 question answered otherwise"):
-            take(archive, place, {}, {member: "recordings/other.jsonl"})
+        with pytest.raises(UserError, match="has other answers to 1 question"):
+            extract_members(archive, place, {}, {member: "recordings/other.jsonl"})
         assert [*read_answers("recordings/other.jsonl")] == [QUESTION.key]
-        with pytest.raises(UserError, match="changed meanwhile"):
-            take(archive, place, {"results/predictions/x.jsonl": "0"}, {})
+        with pytest.raises(UserError, match="was changed during the run"):
+            extract_members(archive, place, {"results/predictions/x.jsonl": "0"}, {})
 
 
-def test_random_alterations_are_refused(folder: Path, tmp_path: Path) -> None:
-    """Bytes of the file, bytes of a member, and values of the table of contents."""
+def test_random_changes_are_rejected(folder: Path, tmp_path: Path) -> None:
+    """Change bytes of the file, bytes of a member, and values of the manifest."""
     export_runs("a.tar.zst")
     source, chance = read_archive("a.tar.zst"), random.Random(1)
     packed = bytearray(Path("a.tar.zst").read_bytes())
@@ -228,7 +228,7 @@ def test_random_alterations_are_refused(folder: Path, tmp_path: Path) -> None:
         if number % 8 < 3:
             altered.write_bytes(packed[: chance.randrange(len(packed))])
         elif number % 8 < 6:
-            # Its first bytes also say how much memory unpacking takes, which is no content.
+            # The first bytes contain the window size, which does not affect the content.
             at = chance.randrange(6, len(packed))
             altered.write_bytes(
                 packed[:at] + bytes([packed[at] ^ 1 << chance.randrange(8)]) + packed[at + 1 :]
@@ -249,14 +249,14 @@ def test_random_alterations_are_refused(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        (PREDICTIONS, b'{"id":"s2"}\n', "is not what its evidence says"),
-        (RUN, b"no run", "is not what its evidence says"),
+        (PREDICTIONS, b'{"id":"s2"}\n', "does not match its evidence"),
+        (RUN, b"no run", "does not match its evidence"),
         (f"{DATASET}/meanings.jsonl", b"", "unknown id"),
         ("recordings/idiots/talker/zero_shot/seed-1.jsonl", b"", "0 recorded answers"),
         ("results/predictions/idiots/more.jsonl", b"{}", "belongs to no run"),
     ],
 )
-def test_a_signed_archive_must_agree_with_itself(
+def test_a_signed_archive_must_be_consistent(
     folder: Path, name: str, content: bytes, problem: str
 ) -> None:
     export_runs("a.tar.zst")
@@ -267,15 +267,15 @@ def test_a_signed_archive_must_agree_with_itself(
 
 
 @pytest.mark.parametrize("name", ["../x.jsonl", "/etc/x", "src/x.py", "results/predictions/.x"])
-def test_other_files_are_never_unpacked(folder: Path, name: str) -> None:
+def test_unexpected_files_are_never_unpacked(folder: Path, name: str) -> None:
     export_runs("a.tar.zst")
     repacked(read_archive("a.tar.zst"), Path("b.tar.zst"), {name: b"x"}, signed=True)
-    with pytest.raises(UserError, match="does not belong there"):
+    with pytest.raises(UserError, match="is not allowed"):
         defects("b.tar.zst")
 
 
 def forged(change: Callable[[dict[str, Any], dict[str, bytes]], object]) -> list[str]:
-    """What is wrong with an archive that was signed again after a change."""
+    """Return the defects of an archive that was changed and then signed again."""
     export_runs("a.tar.zst")
     names = unpack("a.tar.zst", "unpacked", allowed=lambda _: True)
     content = {name: Path("unpacked", name).read_bytes() for name in names}
@@ -290,7 +290,7 @@ def forged(change: Callable[[dict[str, Any], dict[str, bytes]], object]) -> list
 
 
 def add(path: str) -> Callable[[dict[str, Any], dict[str, bytes]], None]:
-    """Let the first run bring one file more, with evidence that agrees."""
+    """Return a change that adds a file with matching evidence to the first run."""
 
     def change(fields: dict[str, Any], content: dict[str, bytes]) -> None:
         content[path] = b"{}\n"
@@ -324,9 +324,12 @@ def no_json(fields: dict[str, Any], content: dict[str, bytes]) -> None:
         (add(RUN.replace("bm25", "other")), "does not belong to it"),
         (add(TUNING.replace("bm25", "other")), "does not belong to it"),
         (lambda fields, _: fields["runs"].append(fields["runs"][0]), "twice"),
-        (lambda fields, _: fields["runs"][0].update(files=[]), "another run's"),
-        (lambda fields, _: fields["runs"][1].update(raw={}), "not the one that the run states"),
-        (without_answers, "names no recorded answers"),
+        (lambda fields, _: fields["runs"][0].update(files=[]), "belong to another run"),
+        (
+            lambda fields, _: fields["runs"][1].update(raw={}),
+            "differs from the one in the manifest",
+        ),
+        (without_answers, "lists no recorded answers"),
         (no_json, "Invalid JSON"),
         (
             lambda _, content: content.update(
@@ -340,22 +343,22 @@ def no_json(fields: dict[str, Any], content: dict[str, bytes]) -> None:
         ),
     ],
 )
-def test_a_run_brings_its_own_files_and_no_other(
+def test_a_run_contains_only_its_own_files(
     folder: Path, change: Callable[[dict[str, Any], dict[str, bytes]], object], problem: str
 ) -> None:
-    found = forged(change)
-    assert any(problem in line for line in found), found
+    problems = forged(change)
+    assert any(problem in line for line in problems), problems
 
 
-def test_a_run_that_was_taken_is_not_exported_without_its_origin(folder: Path) -> None:
-    """Its data's digests would be missing, and the run be taken for whatever data."""
+def test_an_extracted_run_is_not_exported_without_its_origin(folder: Path) -> None:
+    """Otherwise its data set would be unknown, and the run would match any data."""
     Path(evidence_of(f"{DATASET}/documents.jsonl")).unlink()
-    with pytest.raises(UserError, match="nothing tells what"):
+    with pytest.raises(UserError, match="no evidence of how its input"):
         export_runs("a.tar.zst")
 
 
 class TestOffer:
-    """What a configuration takes: only what is equal in all that decides predictions."""
+    """A configuration uses only runs that are equal in everything that affects predictions."""
 
     @pytest.fixture
     def archive(self, folder: Path) -> Archive:
@@ -369,16 +372,16 @@ class TestOffer:
         digest: str = "",
     ) -> tuple[str, ...]:
         digests = {RAW: digest}
-        found = offer(RANKED, asked.canonical(), [archive], lambda name: digests.get(name, ""))
-        assert found
-        return found.differences
+        best = offer(RANKED, asked.canonical(), [archive], lambda name: digests.get(name, ""))
+        assert best
+        return best.differences
 
-    def test_equal_runs_are_taken_whatever_scores_them(self, archive: Archive) -> None:
+    def test_equal_runs_match_with_any_scoring_settings(self, archive: Archive) -> None:
         settings = {"top_k": 3, "bootstrap_resamples": 2000, "permutations": 5}
         other = CONDITIONS.model_copy(update={"settings": settings})
         assert self.differences(archive) == self.differences(archive, other) == ()
 
-    def test_each_difference_is_named(self, archive: Archive) -> None:
+    def test_each_difference_is_listed(self, archive: Archive) -> None:
         changed = CONDITIONS.model_copy(update={"weights": {"kind": "bm25", "k1": 1.2}})
         assert self.differences(archive, changed) == ("weight k1 1.2, archive 0.9",)
         deeper = CONDITIONS.model_copy(update={"settings": {"top_k": 100, "prompts": {"a": "1"}}})
@@ -389,24 +392,24 @@ class TestOffer:
         (line,) = self.differences(archive, digest="f" * 64)
         assert line.startswith(f"{RAW}: SHA-256 ffffffffffff, archive ")
 
-    def test_files_that_only_one_of_both_reads(self, archive: Archive) -> None:
+    def test_files_used_by_only_one_run(self, archive: Archive) -> None:
         asked = CONDITIONS.canonical()
-        found = offer(RANKED, asked, [archive], lambda _: "", {RAW: False, "own.tsv": True})
+        best = offer(RANKED, asked, [archive], lambda _: "", {RAW: False, "own.tsv": True})
         gone = offer(RANKED, asked, [archive], lambda name: None if name == RAW else "")
-        assert found
+        assert best
         assert gone
-        assert found.differences == (
-            "own.tsv: read here, archive otherwise",
-            f"{RAW}: not read here, archive otherwise",
+        assert best.differences == (
+            "own.tsv: used here only",
+            f"{RAW}: used in the archive only",
         )
         assert gone.differences == (f"{RAW}: no such file here",)
 
-    def test_a_run_that_no_archive_has(self, archive: Archive) -> None:
+    def test_a_run_missing_in_all_archives(self, archive: Archive) -> None:
         assert offer("results/metrics/x.json", CONDITIONS.canonical(), [archive], str) is None
 
 
 def idiolink(archives: tuple[Archive, ...], **section: Any) -> Study[Any]:
-    """The study with BM25 on the sample."""
+    """Create the study with BM25 on the sample."""
     root = Path(__file__).parents[2]
     settings = {"idiolink": {"models": ["bm25"], "compositions": ["full"], **section}}
     config = load_config(layered(settings, root / "config/sample.yaml"))
@@ -414,45 +417,48 @@ def idiolink(archives: tuple[Archive, ...], **section: Any) -> Study[Any]:
     return type(study)(config.section("idiolink"), replace(study.run, archives=archives))
 
 
-def test_each_file_is_taken_once_from_two_archives(folder: Path) -> None:
+def test_a_file_in_two_archives_is_extracted_once(folder: Path) -> None:
     none = {"finetuning": {"models": []}}
     paths = (RANKED, RANKED.replace("/sentence/", "/span/"))
-    asked = Conditions.model_validate_json(idiolink((), **none).asked(RANKED))
+    asked = Conditions.model_validate_json(idiolink((), **none).conditions_of(RANKED))
     files = [path.replace("metrics", "predictions").replace("json", "run.gz") for path in paths]
     archives = []
     for number, path in enumerate(paths):
-        # Both have the other's ranking, too.
+        # Both archives also contain the ranking of the other one.
         its = (files[number], files[1 - number], TUNING)
         run = ArchivedRun(metrics=path, conditions=asked, raw={}, files=its)
         manifest = Manifest(code=None, machine="", runs=(run,), files=dict.fromkeys(its, "0"))
         archives.append(Archive(f"{number}/a{'-_'[number]}1.tar.zst", manifest))
-    takings = idiolink(tuple(archives), **none).takings()
-    assert [sorted(taking.files) for taking in takings] == [[files[0], TUNING], [files[1]]]
-    assert len({taking.rule for taking in takings}) == 2
-    assert idiolink(tuple(archives), **none).taken_models() == {"bm25"}
+    extractions = idiolink(tuple(archives), **none).extractions()
+    assert [sorted(extraction.files) for extraction in extractions] == [
+        [files[0], TUNING],
+        [files[1]],
+    ]
+    assert len({extraction.rule for extraction in extractions}) == 2
+    assert idiolink(tuple(archives), **none).archived_models() == {"bm25"}
     left = idiolink(tuple(archives), **none, models=["bm25", "sbert"], leave_out={"sbert": "slow"})
     assert {*left.archived} == {*paths}
     per_index = none | {"compositions": ["full", "lit_idiom"]}
     ablation = tuple(renamed(archive, "/test/", "/test-lit_idiom/") for archive in archives)
     assert len(idiolink(ablation, **per_index, bm25={"tuning": "sentence"}).archived) == 2
-    assert idiolink(ablation, **per_index).takings() == []
+    assert idiolink(ablation, **per_index).extractions() == []
     constructed = none | {"dataset": "constructed", "construction": {"enabled": True}}
-    assert idiolink(tuple(archives), **constructed).takings() == []
+    assert idiolink(tuple(archives), **constructed).extractions() == []
 
 
 def renamed(archive: Archive, old: str, new: str) -> Archive:
-    """The archive with runs at other paths."""
+    """Return the archive with runs at other paths."""
     text = archive.manifest.model_dump_json().replace(old, new)
     return Archive(archive.path, Manifest.model_validate_json(text))
 
 
 @pytest.mark.parametrize("url", ["http://[x/a", "https://host/", "https://host/..", "http://h/a b"])
-def test_a_url_must_name_a_file(url: str) -> None:
-    with pytest.raises(UserError, match="no file's URL"):
+def test_a_url_must_end_in_a_file_name(url: str) -> None:
+    with pytest.raises(UserError, match="not the URL of a file"):
         load_archives([RemoteArchive(url=url, sha256="0" * 64)], Path())
 
 
-def test_the_query_of_a_url_is_no_part_of_the_name(
+def test_the_query_of_a_url_is_not_part_of_the_name(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     export_runs("a.tar.zst")
@@ -468,7 +474,7 @@ def write_copy(source: str, target: Path) -> None:
     shutil.copyfile(source, target)
 
 
-def test_released_is_what_the_digests_say(folder: Path) -> None:
+def test_released_must_match_the_digests(folder: Path) -> None:
     export_runs("a.tar.zst")
     with verified("a.tar.zst") as (archive, place):
         digests = archive.manifest.datasets[DATASET].raw
@@ -476,7 +482,7 @@ def test_released_is_what_the_digests_say(folder: Path) -> None:
         right = {name: UpstreamFile(url=None, sha256=digest) for name, digest in names.items()}
         check_released(archive, DATASET, place, right)
         wrong = right | {"idiolink/test/queries.json": UpstreamFile(url=None, sha256="0" * 64)}
-        with pytest.raises(UserError, match="its raw files' digests do not agree"):
+        with pytest.raises(UserError, match="but its raw files' digests disagree"):
             check_released(archive, DATASET, place, wrong)
 
 

@@ -1,4 +1,4 @@
-"""What tests of the ledger share."""
+"""Shared helpers of the tests of claims."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ PUBLISHED = ROOT / "published"
 
 
 class Ledger(NamedTuple):
-    """What published/ holds."""
+    """The contents of published/."""
 
     catalogue: dict[str, PrintedTable]
     printed: PrintedNumbers

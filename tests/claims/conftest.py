@@ -1,4 +1,4 @@
-"""The ledger's inputs, read once."""
+"""Fixtures of the tests of claims."""
 
 import pytest
 from claims_cases import PUBLISHED, Ledger

@@ -1,4 +1,4 @@
-"""Cells beside cells, and the line that counts them."""
+"""Comparison of cells with printed numbers, and the summary line."""
 
 import csv
 from pathlib import Path
@@ -55,7 +55,7 @@ def test_verdicts(tmp_path: Path) -> None:
     assert cells[2].reason == "not run: no key"
 
 
-def test_cells_within_sampling_range_are_told_apart(tmp_path: Path) -> None:
+def test_cells_within_sampling_range_have_their_own_verdict(tmp_path: Path) -> None:
     path = tmp_path / "jam_drift.csv"
     ranges = {"it deviates so": (1.0, 2.0)}
     rows = [
@@ -70,7 +70,7 @@ def test_cells_within_sampling_range_are_told_apart(tmp_path: Path) -> None:
     ]
 
 
-def test_metric_files_are_those_that_numbers_come_from(tmp_path: Path) -> None:
+def test_metric_files_are_the_sources_of_numbers(tmp_path: Path) -> None:
     tables = write_tables(tmp_path)
     assert read_cells(tables)[0].metrics == (METRICS, "results/a.json")
     assert metric_files(tables) == ["results/a.json", METRICS]
@@ -91,10 +91,10 @@ def test_files(tmp_path: Path) -> None:
     text = tex.read_text(encoding="utf-8")
     assert "of 3 numbers none." in text
     assert r"a\_\allowbreak{}b y & 0.50 & 0.5 & 0.00" in text
-    assert "c x" not in text  # nothing of ours stands there
+    assert "c x" not in text  # no number of ours
 
 
-def test_no_tables_at_all(tmp_path: Path) -> None:
+def test_no_tables(tmp_path: Path) -> None:
     tex = tmp_path / "comparison.tex"
     template = ROOT / "templates/comparison.tex.jinja"
     files = {"csv": tmp_path / "comparison.csv", "tex": tex, "template": template}
@@ -116,9 +116,7 @@ def test_no_tables_at_all(tmp_path: Path) -> None:
         ("", "bert-base", "not as printed"),
     ],
 )
-def test_a_statement_says_how_it_stands_to_the_printed_one(
-    ours: str, printed: str, reason: str
-) -> None:
+def test_a_statement_is_compared_with_the_printed_one(ours: str, printed: str, reason: str) -> None:
     assert state(ours, printed) == StatedText(ours=ours, printed=printed, reason=reason)
     assert state(ours, printed, reason="why").reason == "why"
 
@@ -142,16 +140,16 @@ def test_a_statement_says_how_it_stands_to_the_printed_one(
 def test_a_number_is_reproduced_within_its_tolerance_and_rounding(
     ours: float | None, printed: float | None, options: dict[str, Any], reproduced: str | None
 ) -> None:
-    found = compare(ours, printed, **{"obstacles": [], **options})
-    assert found.reproduced == reproduced
+    comparison = compare(ours, printed, **{"obstacles": [], **options})
+    assert comparison.reproduced == reproduced
 
 
-def test_of_several_readings_one_suffices() -> None:
+def test_one_of_several_readings_is_enough() -> None:
     ranges = {"read so": (1.0, 2.0), "read otherwise": (2.0, 3.0)}
     reasons = {
-        ours: (found.reproduced, found.reason)
+        ours: (comparison.reproduced, comparison.reason)
         for ours in (0.5, 1.0, 2.0, 3.0, 3.5)
-        if (found := compare(ours, 9.0, obstacles=[], ranges=ranges))
+        if (comparison := compare(ours, 9.0, obstacles=[], ranges=ranges))
     }
     assert reasons == {
         0.5: ("no", ""),
@@ -165,7 +163,7 @@ def test_of_several_readings_one_suffices() -> None:
     assert unknown.allowed() == "1.000 to 2.000 if read so; 2.000 to 3.000 if read otherwise"
 
 
-def test_every_column_of_what_is_compared(tmp_path: Path) -> None:
+def test_every_column_of_a_comparison(tmp_path: Path) -> None:
     rows = [
         ({"id": "a"}, compare(-0.004, 1.5, obstacles=[], tolerance=0.25), ("m.json", "n.json")),
         ({"id": "b"}, compare(-1.5, -1.5, obstacles=[], decimals=1), ()),
@@ -203,7 +201,7 @@ def test_printed_numbers_are_read_with_their_scales(tmp_path: Path) -> None:
         read_published(path, ["model", "modle"])
 
 
-def test_numbers_as_tables_write_them() -> None:
+def test_number_formats_in_tables() -> None:
     assert [rounded(value, 1) for value in (1.25, -0.04, -0.06, 0.0, None)] == [
         "1.2", "0.0", "-0.1", "0.0", "",
     ]  # fmt: skip

@@ -30,10 +30,10 @@ COLUMNS: dict[str, Values] = {
         ("mean(plain)", {"": 2.5}),
         ("median(gained) + total(plain)", {"": 9.0}),
         ("largest(plain, one) - smallest(plain, gained)", {"": 9.0}),
-        # The rows are paired by name: their orders are opposite.
+        # Rows are paired by name; the two columns have opposite orders.
         ("correlation(plain, gained)", {"": 1.0}),
         ("correlation(plain, 3 - gained)", {"": -1.0}),
-        # Ranks 1 2 3 4 beside 1 3 2 4: d² = 2 in sum, one of six pairs is the other way round.
+        # Ranks 1 2 3 4 and 1 3 2 4: the sum of d² is 2, and one of six pairs is discordant.
         ("spearman(sizes, scores)", {"": 1 - 6 * 2 / (4 * 15)}),
         ("kendall(sizes, scores)", {"": 4 / 6}),
         ("count(sizes) - count(plain, one)", {"": 1.0}),
@@ -43,7 +43,7 @@ def test_formulas(formula: str, expected: dict[str, float]) -> None:
     assert evaluate([formula], COLUMNS)[0].to_dict() == pytest.approx(expected)
 
 
-def test_a_single_number_stands_beside_every_row() -> None:
+def test_a_single_number_applies_to_every_row() -> None:
     table = evaluate(["plain", "one"], COLUMNS)
     assert table.to_dict("index") == {"a": {0: 1.0, 1: 10.0}, "b": {0: 4.0, 1: 10.0}}
 
@@ -68,7 +68,7 @@ def test_a_single_number_stands_beside_every_row() -> None:
         ("list", "unknown number 'list'"),
     ],
 )
-def test_what_is_no_formula(formula: str, problem: str) -> None:
+def test_invalid_formulas(formula: str, problem: str) -> None:
     with pytest.raises(ClaimError, match=re.escape(problem)):
         evaluate([formula], COLUMNS)
 
@@ -79,7 +79,7 @@ def test_what_is_no_formula(formula: str, problem: str) -> None:
         ("plain - other", " in row b"),
         ("plain / (one - 10)", " in row a"),
         ("one / (one - 10)", ""),
-        # Not hidden by what is made of it.
+        # An undefined value must not be hidden by the function applied to it.
         ("mean(plain - other)", ""),
         ("largest(plain - other)", ""),
         ("smallest(plain, one / 0)", ""),
@@ -91,25 +91,25 @@ def test_what_is_no_formula(formula: str, problem: str) -> None:
     ],
 )
 @pytest.mark.filterwarnings("error")
-def test_what_is_undefined(formula: str, row: str) -> None:
+def test_undefined_formulas(formula: str, row: str) -> None:
     with pytest.raises(ClaimError, match=f"^undefined{row}: "):
         evaluate([formula], COLUMNS)
 
 
-def test_columns_of_different_rows_do_not_stand_beside_each_other() -> None:
+def test_columns_with_different_rows_cannot_be_combined() -> None:
     with pytest.raises(ClaimError, match="undefined in row b"):
         evaluate(["plain", "other"], COLUMNS)
 
 
-def test_the_order_of_the_rows_is_that_of_the_first_column() -> None:
+def test_rows_keep_the_order_of_the_first_column() -> None:
     assert list(evaluate(["gained", "plain"], COLUMNS).index) == ["b", "a"]
 
 
-def test_the_columns_stay_as_they_are() -> None:
+def test_columns_are_not_modified() -> None:
     before = COLUMNS["plain"]
     evaluate(["plain / 2 - one"], COLUMNS)
     assert np.array_equal(before, [1.0, 4.0])
 
 
-def test_names_are_columns_and_not_functions() -> None:
+def test_names_exclude_functions() -> None:
     assert names_in("largest(mean(a), b) - 2 * abs(c)") == {"a", "b", "c"}

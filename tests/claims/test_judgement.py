@@ -1,4 +1,4 @@
-"""The ledger on the printed numbers, and that no formula of it is empty."""
+"""Claims judged on the printed numbers, and a check that every formula can hold and fail."""
 
 import csv
 import json
@@ -32,14 +32,14 @@ from pieline.results.claims.tables import (
 )
 
 CONTRADICTIONS = {
-    # Known when this ledger was begun.
+    # Known before the claims were collected.
     "idiolink-instruction-gain-r-precision",
     "idiolink-instruction-gain-ndcg",
     "jam-successes-add-up",
     "jam-drift-follows-from-usages",
     "jam-confusion-counts-only-successes",
     "jam-deepseek-drift-in-the-text",
-    # Found by it: a number of the text or of a table that other printed numbers do not give.
+    # Detected by the claims: a number that does not follow from other printed numbers.
     "jam-confusion-agrees-with-drift",
     "jam-english-median-accuracy",
     "jam-english-median-drift",
@@ -51,7 +51,7 @@ CONTRADICTIONS = {
     "idiolink-missed-are-mostly-ambiguous",
     "idiolink-drama-ndcg-in-the-text",
     "idiolink-instructor-xl-r-precision-in-the-text",
-    # Found by it: a statement that goes further than the tables do.
+    # Detected by the claims: a statement that the tables do not fully support.
     "jam-german-is-harder-nearly-everywhere",
     "jam-sophisticated-prompt-lowers-drift-on-average",
     "jam-reasoning-models-are-more-accurate-english",
@@ -108,12 +108,12 @@ def test_size_and_score_by_rank_are_judged_as_scipy_does(
 
 
 @pytest.mark.parametrize("field", ["within", "in_rows", "highest", "lowest"])
-def test_some_claim_uses_each_kind_of_statement(ledger: Ledger, field: str) -> None:
+def test_each_kind_of_statement_is_used(ledger: Ledger, field: str) -> None:
     assert any(getattr(claim, field) is not None for claim in ledger.claims)
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "summary"),
     [
         ("idiolink-instruction-gain-r-precision", "10.5271 against 11.21"),
         ("idiolink-instruction-gain-ndcg", "14.1879 against 14.83"),
@@ -137,19 +137,19 @@ def test_some_claim_uses_each_kind_of_statement(ledger: Ledger, field: str) -> N
         ("jam-confusion-counts-only-successes", "not so in 32 of 32 rows"),
     ],
 )
-def test_what_the_known_cases_come_to(ledger: Ledger, name: str, found: str) -> None:
+def test_known_results(ledger: Ledger, name: str, summary: str) -> None:
     claim = next(claim for claim in ledger.claims if claim.id == name)
-    assert found in judge_on_printed(claim, ledger.catalogue, ledger.printed).found
+    assert summary in judge_on_printed(claim, ledger.catalogue, ledger.printed).found
 
 
-# No formula is empty: some change of the numbers turns each verdict round. -----------------------
+# Every formula can fail: some change of the numbers reverses each verdict. -----------------------
 
 
 CellName = tuple[str, tuple[str, ...], str]
 
 
 def copied(printed: PrintedNumbers, cells: Iterable[CellName]) -> PrintedNumbers:
-    """The printed numbers, with copies of the tables in which cells are to be changed."""
+    """Copy the printed numbers; the tables of the given cells are copied deeply."""
     return printed | {
         table: {row: dict(numbers) for row, numbers in printed[table].items()}
         for table in {cell[0] for cell in cells}
@@ -157,7 +157,7 @@ def copied(printed: PrintedNumbers, cells: Iterable[CellName]) -> PrintedNumbers
 
 
 def cells_of(claim: Claim, ledger: Ledger) -> list[CellName]:
-    """Table, row and column of every number that a claim uses."""
+    """Return table, row and column of every number that a claim uses."""
     cells = []
     for number in claim.numbers.values():
         for row, _ in select(number, ledger.catalogue, ledger.printed).values():
@@ -166,10 +166,10 @@ def cells_of(claim: Claim, ledger: Ledger) -> list[CellName]:
 
 
 def mutations(claim: Claim, ledger: Ledger) -> Iterator[PrintedNumbers]:
-    """The printed numbers with all cells, one cell, or all cells of a column changed.
+    """Yield the printed numbers with all cells, single cells, or all cells of a column changed.
 
-    All cells become the places of their rows, so that columns grow together, or random numbers:
-    first, since most claims fail of these.
+    First, all cells are replaced by their row index (so that columns increase together) or by
+    random numbers, because most claims then fail.
     """
     cells = cells_of(claim, ledger)
     columns = sorted({(table, column) for table, _, column in cells})
@@ -223,11 +223,11 @@ RESTATING = {
     "idiolink-annotators",
     "idiolink-hours",
 }
-"""Claims on which nothing that a run measures has any bearing."""
+"""Claims that no measured number affects."""
 
 
 @pytest.mark.parametrize("name", sorted(RESTATING))
-def test_what_the_print_alone_decides_can_fail(ledger: Ledger, name: str) -> None:
+def test_claims_that_restate_the_print_can_fail(ledger: Ledger, name: str) -> None:
     claim = next(claim for claim in ledger.claims if claim.id == name)
     assert any(
         verdict_after(claim, ledger, printed) == "fails" for printed in mutations(claim, ledger)
@@ -238,7 +238,7 @@ def test_what_the_print_alone_decides_can_fail(ledger: Ledger, name: str) -> Non
 
 
 def as_ours(printed: PrintedNumbers, *, comparable: bool = True) -> OurNumbers:
-    """A run that reproduced every printed cell."""
+    """Return a run that reproduces every printed cell."""
     reason = "" if comparable else "sample data"
     return {
         table: {
@@ -259,10 +259,10 @@ def test_a_run_that_reproduces_everything_gets_the_same_verdicts(ledger: Ledger)
 
 
 def replacements(claim: Claim, ledger: Ledger) -> Iterator[OurNumbers]:
-    """Runs with other numbers than the printed ones.
+    """Yield runs whose numbers differ from the printed ones.
 
-    First for each number of the claim a constant, or the printed values of another of its numbers:
-    so equations with several unknowns can be met, too. Then those of `mutations`.
+    First, each number of the claim is replaced by a constant or by the printed values of another
+    one, which also satisfies equations with several unknowns. Then all `mutations` follow.
     """
     selected = {
         name: select(number, ledger.catalogue, ledger.printed)
@@ -286,7 +286,7 @@ def replacements(claim: Claim, ledger: Ledger) -> Iterator[OurNumbers]:
 
 
 @pytest.mark.parametrize("name", claim_ids())
-def test_our_numbers_can_turn_every_verdict_or_the_claim_restates_the_print(
+def test_our_numbers_can_change_every_verdict_unless_the_claim_restates_the_print(
     ledger: Ledger, name: str
 ) -> None:
     claim = next(claim for claim in ledger.claims if claim.id == name)
@@ -298,8 +298,8 @@ def test_our_numbers_can_turn_every_verdict_or_the_claim_restates_the_print(
     assert verdicts == ({"restates the print"} if name in RESTATING else {"holds", "fails"})
 
 
-def test_a_number_that_the_paper_states_is_only_compared_with(ledger: Ledger) -> None:
-    """It is no term of what is measured: 3,570 gold texts of our documents are no share of ours."""
+def test_a_stated_number_is_not_replaced_by_ours(ledger: Ledger) -> None:
+    """A stated number is not a measurement: 3,570 gold texts are no share of our documents."""
     terms = [
         (claim.id, name)
         for claim in ledger.claims
@@ -313,7 +313,7 @@ def test_a_number_that_the_paper_states_is_only_compared_with(ledger: Ledger) ->
     assert terms == []
 
 
-def test_what_restates_the_print_counts_in_no_total(ledger: Ledger, tmp_path: Path) -> None:
+def test_claims_that_restate_the_print_are_not_counted(ledger: Ledger, tmp_path: Path) -> None:
     judged = judge_claims(ledger.claims, ledger.catalogue, ledger.printed, as_ours(ledger.printed))
     files = {name: tmp_path / f"claims.{name}" for name in ("json", "csv", "tex")}
     papers = {"jam": "ID10M-JAM", "idiots": "IdioTS", "idiolink": "IdioLink"}
@@ -330,7 +330,7 @@ def test_what_restates_the_print_counts_in_no_total(ledger: Ledger, tmp_path: Pa
 
 
 @pytest.mark.parametrize("losses", [("paper", "released"), ("released", "paper")])
-def test_claims_on_table_5_take_the_released_loss_where_both_were_run(
+def test_claims_on_table_5_prefer_the_released_loss(
     ledger: Ledger, losses: tuple[str, str], tmp_path: Path
 ) -> None:
     path = tmp_path / "idiolink_finetuned.csv"
@@ -349,11 +349,11 @@ def test_claims_on_table_5_take_the_released_loss_where_both_were_run(
     write_comparisons(path, rows, decimals=2)
     names = {"sbert": "sentence-transformers/all-MiniLM-L6-v2"}
     ours = load_ours([path], ledger.catalogue, ledger.printed, names)["idiolink_table5"]
-    taken = {row[2]: cell.value for (row, _), cell in ours.items()}
-    assert taken == {"sentence": 43.01, "span": 35.97}
+    values = {row[2]: cell.value for (row, _), cell in ours.items()}
+    assert values == {"sentence": 43.01, "span": 35.97}
 
 
-def test_our_numbers_are_judged_and_not_the_printed_ones(ledger: Ledger) -> None:
+def test_our_numbers_replace_the_printed_ones(ledger: Ledger) -> None:
     claim = next(claim for claim in ledger.claims if claim.id == "idiolink-bm25-span-lowers-ndcg")
     ours = as_ours(ledger.printed)
     ours["idiolink_bm25"][("span",), "ndcg_at_10_pct"] = OurCell(99.0, True, "")
@@ -361,7 +361,7 @@ def test_our_numbers_are_judged_and_not_the_printed_ones(ledger: Ledger) -> None
     assert (finding.verdict, finding.found) == ("fails", "99 against 59.07")
 
 
-def test_sample_data_is_not_comparable_but_told(ledger: Ledger) -> None:
+def test_results_on_sample_data_are_reported_as_not_comparable(ledger: Ledger) -> None:
     claim = next(claim for claim in ledger.claims if claim.id == "idiolink-bm25-span-lowers-ndcg")
     ours = as_ours(ledger.printed, comparable=False)
     finding = judge_on_ours(claim, ledger.catalogue, ledger.printed, ours)
@@ -370,7 +370,7 @@ def test_sample_data_is_not_comparable_but_told(ledger: Ledger) -> None:
     assert finding.reason == "sample data"
 
 
-def test_a_missing_model_is_named_and_is_no_failure(ledger: Ledger) -> None:
+def test_a_missing_model_is_reported_as_not_run(ledger: Ledger) -> None:
     claim = next(claim for claim in ledger.claims if claim.id == "idiolink-span-gain-ndcg")
     ours = as_ours(ledger.printed)
     row = ("GritLM/GritLM-7B", "span")
@@ -382,7 +382,7 @@ def test_a_missing_model_is_named_and_is_no_failure(ledger: Ledger) -> None:
     )
 
 
-def test_a_division_by_our_zero_counts_against_the_claim(ledger: Ledger) -> None:
+def test_division_by_zero_fails_the_claim(ledger: Ledger) -> None:
     claim = next(
         claim for claim in ledger.claims if claim.id == "jam-adversarial-context-confuses-more"
     )
@@ -393,14 +393,14 @@ def test_a_division_by_our_zero_counts_against_the_claim(ledger: Ledger) -> None
     assert finding.found.startswith("undefined: ")
 
 
-def test_a_table_that_the_run_did_not_make(ledger: Ledger) -> None:
+def test_a_table_missing_in_the_run(ledger: Ledger) -> None:
     claim = next(claim for claim in ledger.claims if claim.id == "idiots-consistency-order")
     finding = judge_on_ours(claim, ledger.catalogue, ledger.printed, {})
     assert finding.verdict == "not run"
     assert "this run made no idiots_consistency.csv" in finding.reason
 
 
-def test_our_cells_are_found_in_the_csv_of_a_run(ledger: Ledger, tmp_path: Path) -> None:
+def test_our_cells_are_read_from_the_csv_of_a_run(ledger: Ledger, tmp_path: Path) -> None:
     path = tmp_path / "idiolink_zero_shot.csv"
     key = {"model": "sbert", "query_mode": "span", "metric": "ndcg_at_10"}
     write_comparisons(path, [(key, compare(58.86, 58.86, obstacles=[]), ())], decimals=2)
@@ -412,9 +412,7 @@ def test_our_cells_are_found_in_the_csv_of_a_run(ledger: Ledger, tmp_path: Path)
     }
 
 
-def test_a_run_of_another_setting_is_not_taken_for_the_papers(
-    ledger: Ledger, tmp_path: Path
-) -> None:
+def test_a_run_with_another_setting_is_ignored(ledger: Ledger, tmp_path: Path) -> None:
     path = tmp_path / "idiots_detection.csv"
     key = {"model": "vicuna-7b", "setting": "zero_shot_schema", "seed": "0", "metric": "recall"}
     write_comparisons(path, [(key, compare(1.0, 0.9, obstacles=[]), ())], decimals=3)
@@ -452,16 +450,16 @@ def test_files(ledger: Ledger, tmp_path: Path) -> None:
         (("{text: q}", "{text: q r}"), "claim x: numbers.b: should be one word"),
         (
             ("{text: q}", "{text: q, where: {}}"),
-            "claim x: numbers.b: a number of the running text has no 'where'",
+            "claim x: numbers.b: unknown field 'where'",
         ),
         (
             ("{text: q}", "{text: q, mesured: true}"),
-            "claim x: numbers.b: a number of the running text has no 'mesured'",
+            "claim x: numbers.b: unknown field 'mesured'",
         ),
         (("- id: x", "- id: X y"), "claim X y: id"),
     ],
 )
-def test_a_mistake_in_a_claim_is_one_line(
+def test_an_invalid_claim_is_a_one_line_error(
     tmp_path: Path, change: tuple[str, str], message: str
 ) -> None:
     text = (
@@ -490,7 +488,7 @@ def test_a_mistake_in_a_claim_is_one_line(
         ({"where": {"model": "mBERT"}}, "undefined in row zero_shot / english"),
     ],
 )
-def test_a_wrong_selection_is_one_line_that_names_the_claim(
+def test_an_invalid_selection_is_a_one_line_error(
     ledger: Ledger, selection: dict[str, object], problem: str
 ) -> None:
     right = {"table": "jam_table3", "column": "success", "where": {"model": "GPT-4o"}}
@@ -503,7 +501,7 @@ def test_a_wrong_selection_is_one_line_that_names_the_claim(
     assert "\n" not in str(raised.value)
 
 
-def test_what_is_missing_is_told_by_its_commonest_reason_with_some_rows() -> None:
+def test_missing_numbers_are_summarized_by_reason() -> None:
     rows = [("1", "z"), ("2", "z"), ("3", "a"), ("4", "a"), ("5", "m"), ("6", "m"), ("7", "m")]
     assert _why_missing(rows, 9) == (
         "7 of 9 numbers missing: m (3: 5, 6 and 1 more); a (2: 3, 4); z (2: 1, 2)"

@@ -1,4 +1,4 @@
-"""What became of every number that the papers print, and which of them count."""
+"""The verdict on every number that the papers print, and which numbers count."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ def account(ledger: Ledger, *files: Path, **settings: str) -> list[PrintedNumber
 
 @pytest.fixture
 def one_table(tmp_path: Path, ledger: Ledger) -> list[PrintedNumber]:
-    """What became of the numbers if one table was made, with a cell of each verdict but one."""
+    """Account for the numbers if one table was made, with a cell for every verdict except one."""
     key = {"setting": "zero_shot", "model": "gpt", "language": "english"}
     cells = {
         "success": compare(471.0, 471.0, obstacles=[]),
@@ -52,8 +52,8 @@ def unasked() -> Comparison:
     return compare(None, 333.0, obstacles=["not run: no key"])
 
 
-def test_the_denominator_is_all_that_the_papers_print(ledger: Ledger) -> None:
-    """Each number once: what only describes a model, or repeats a table in the text, is none."""
+def test_all_printed_numbers_are_counted_once(ledger: Ledger) -> None:
+    """Numbers that describe a model, or repeat a table in the text, are not counted."""
     numbers = account(ledger)
     counts = Counter((number.paper, number.place.split()[0], number.kind) for number in numbers)
     assert counts == {
@@ -80,7 +80,7 @@ def test_the_denominator_is_all_that_the_papers_print(ledger: Ledger) -> None:
     assert summarize([]) == NO_NUMBER
 
 
-def test_what_became_of_each(one_table: list[PrintedNumber]) -> None:
+def test_verdicts_of_printed_numbers(one_table: list[PrintedNumber]) -> None:
     made = {
         number.what: (number.verdict, number.ours, number.reason, number.needs)
         for number in one_table
@@ -100,7 +100,7 @@ def test_what_became_of_each(one_table: list[PrintedNumber]) -> None:
     )
 
 
-def test_why_others_were_not_run_and_what_they_take(one_table: list[PrintedNumber]) -> None:
+def test_reasons_and_requirements_of_missing_numbers(one_table: list[PrintedNumber]) -> None:
     by_place = {(number.paper, number.place): number for number in one_table}
     assert by_place["jam", "Table 5"].reason == "no time"
     hours = next(number for number in one_table if "M4 Pro" in number.what)
@@ -114,7 +114,7 @@ def test_numbers_are_written_and_read(one_table: list[PrintedNumber], tmp_path: 
     path = tmp_path / "printed_numbers.csv"
     write_numbers(path, one_table)
     assert read_numbers(path) == one_table
-    # A number within sampling range is none of those that a run is asked for.
+    # Numbers within sampling range need no further run.
     command = [sys.executable, "tools/report_comparison.py", str(path), "--at-least"]
     for wanted, status in (("1", 0), ("2", 1)):
         done = subprocess.run(
@@ -132,7 +132,7 @@ def released() -> RunReport:
     return RunReport(load_studies(config, load_registry(ROOT / "models.yaml"), ROOT), config)
 
 
-def test_a_run_says_why_it_makes_no_table(released: RunReport) -> None:
+def test_a_run_explains_missing_tables(released: RunReport) -> None:
     absent = released.absent()
     for name in ("jam_drift", "jam_usage", "jam_confusion"):
         assert absent[name].endswith("takes no hard variants (jam.variants.source: none)")
@@ -140,13 +140,13 @@ def test_a_run_says_why_it_makes_no_table(released: RunReport) -> None:
     assert not {"jam_statistics", "idiolink_zero_shot", "idiots_detection"} & absent.keys()
 
 
-def test_what_a_model_takes(released: RunReport, ledger: Ledger) -> None:
+def test_requirements_of_a_model(released: RunReport, ledger: Ledger) -> None:
     needs = released.needs()
     assert needs["GPT-4o"] == "the key OPENAI_API_KEY (the model ends on 2027-01-14)"
     assert needs["DeepSeek-R1"] == "the key TOGETHER_API_KEY"
     assert needs["Claude 4 Sonnet"].startswith("answers that were recorded before")
     assert needs["facebook/contriever"] == needs["mBERT"] == "a GPU, and weights from the hub"
-    # Its provider ended it, and there are weights to serve.
+    # The provider retired the model, but its weights are available.
     assert needs["Llama 4 Scout"] == "a GPU, and weights from the hub"
     printed = {number.model for number in account(ledger) if number.model}
     assert printed <= needs.keys()

@@ -1,4 +1,4 @@
-"""The printed numbers are well-formed, and the catalogue covers every file of them."""
+"""The printed numbers are well-formed, and the catalogue lists all of their files."""
 
 import csv
 from pathlib import Path
@@ -19,7 +19,7 @@ def test_rows_are_complete(path: Path) -> None:
     assert {len(row) for row in rows} == {len(rows[0])}
 
 
-def test_keys_tell_rows_apart(ledger: Ledger) -> None:
+def test_keys_identify_rows(ledger: Ledger) -> None:
     for name, rows in ledger.printed.items():
         with (PUBLISHED / f"{name}.csv").open(encoding="utf-8") as stream:
             assert len(rows) == sum(1 for _ in stream) - 1, name

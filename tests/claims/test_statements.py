@@ -1,4 +1,4 @@
-"""Each kind of statement on numbers worked out by hand: one case that holds, one that does not."""
+"""Each kind of statement on numbers computed manually: one case that holds and one that fails."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ COUNTED = "after > before"
 
 
 @pytest.mark.parametrize(
-    ("fields", "holds", "found", "words"),
+    ("fields", "holds", "summary", "words"),
     [
         (
             {"formula": "after >= before"},
@@ -104,7 +104,7 @@ COUNTED = "after > before"
             "c 6, b 4, d 4, a 2",
             "after from the highest: c",
         ),
-        # b and d tie for the second place, so neither has it alone.
+        # b and d are tied for second place.
         (
             {"formula": "after", "highest": ["c", "b"]},
             False,
@@ -143,9 +143,9 @@ COUNTED = "after > before"
         ),
     ],
 )
-def test_statements(fields: dict[str, Any], holds: bool, found: str, words: str) -> None:
+def test_statements(fields: dict[str, Any], holds: bool, summary: str, words: str) -> None:
     statement = Statement.model_validate(fields)
-    assert statement.judge(COLUMNS) == (holds, found)
+    assert statement.judge(COLUMNS) == (holds, summary)
     assert statement.in_words() == words
 
 
@@ -154,17 +154,17 @@ def test_statements(fields: dict[str, Any], holds: bool, found: str, words: str)
     [
         ({"formula": "a"}, "one comparison"),
         ({"formula": "a < b < c"}, "one comparison"),
-        ({"formula": "a", "highest": ["x"], "lowest": ["y"]}, "either highest or lowest"),
+        ({"formula": "a", "highest": ["x"], "lowest": ["y"]}, "only one of highest and lowest"),
         ({"formula": "a", "highest": []}, "at least 1 item"),
-        ({"formula": "a > b", "lowest": ["y"]}, "those of a column"),
-        ({"formula": "a", "lowest": ["y"], "within": 0}, "those of a column"),
-        ({"formula": "a", "lowest": ["y"], "in_rows": "exactly 1"}, "those of a column"),
+        ({"formula": "a > b", "lowest": ["y"]}, "exclude a comparison"),
+        ({"formula": "a", "lowest": ["y"], "within": 0}, "exclude a comparison"),
+        ({"formula": "a", "lowest": ["y"], "in_rows": "exactly 1"}, "exclude a comparison"),
         ({"formula": "a > b", "within": 0.0}, "within needs"),
         ({"formula": "a == b", "within": -1}, "greater than or equal to 0"),
         ({"formula": "a > b", "in_rows": "exactly 1 or 2"}, "in_rows"),
         ({"formula": "a > b", "off": 1}, "Extra inputs"),
     ],
 )
-def test_what_is_no_statement(fields: dict[str, Any], problem: str) -> None:
+def test_invalid_statements(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValidationError, match=problem):
         Statement.model_validate(fields)

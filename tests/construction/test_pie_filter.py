@@ -160,7 +160,7 @@ def test_a_wanted_pie_must_pass() -> None:
     ("content", "where"),
     [
         ("idiom\treason\n", ":1: no column 'pie'"),
-        ("pie\treason\nring a bell\n", ":2: 1 cell, not 2"),
+        ("pie\treason\nring a bell\n", ":2: 1 cell instead of 2"),
         ("pie\treason\nring a bell\tliter", ": the last line has no end"),
         ("pie\treason\nring a bell\t\n", ":2: not a PIE and a reason"),
         ("pie\treason\na\tx\na\ty\n", ":3: 'a' occurs twice"),

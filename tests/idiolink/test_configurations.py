@@ -89,9 +89,9 @@ def measured(made: IdiolinkStudy, path: str) -> Any:
 def shown(made: IdiolinkStudy) -> Iterator[tuple[str, list[dict[str, str]], str]]:
     """Every table with its rows and its LaTeX, and every figure with the text under it."""
     for item in (*made.tables(), *made.figures()):
-        for path in item.given.metrics:
+        for path in item.display_inputs.metrics:
             write_json(path, measured(made, path).model_dump())
-        content = import_object(item.maker)(item.given)
+        content = import_object(item.maker)(item.display_inputs)
         if item.kind == "figure":
             yield item.name, [], content.get_supxlabel()
             plt.close(content)

@@ -28,7 +28,7 @@ def given(name: str, **settings: Any) -> DisplayInputs:
     """What the study makes a table from."""
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
     made = IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
-    return next(table.given for table in made.tables() if table.name == f"idiolink_{name}")
+    return next(table.display_inputs for table in made.tables() if table.name == f"idiolink_{name}")
 
 
 def stated(content: TableContent) -> dict[tuple[str, ...], StatedText]:

@@ -300,14 +300,14 @@ class TestStudy:
         assert made.first_stage_run("over-sbert", *asked) == place("sbert", asked[1])
         assert made.modes_of("over-bm25") == ["sentence", "instruction_sentence"]
         assert made.models() == ["over-bm25", "over-sbert", "bm25", "sbert"]
-        labels = [model.label for model in made.run.described(own)]
+        labels = [model.label for model in made.run.describe_models(own)]
         assert labels == ["Tiny (over BM25)", f"Tiny (over {REGISTRY['sbert'].label})"]
 
     def test_late_interaction_has_every_query_mode(self) -> None:
         made = study({"late": entry(**LATE)})
         assert made.modes_of("late") == list(QUERY_MODES)
         assert made.left_out() == {}
-        tables = {table.name: table.given.metrics for table in made.tables()}
+        tables = {table.name: table.display_inputs.metrics for table in made.tables()}
         assert len(tables["idiolink_zero_shot"]) == 4
         assert len(tables["idiolink_ablation"]) == 3 * 4
 
@@ -340,12 +340,12 @@ class TestStudy:
         assert made.left_out() == {"api": reason, "rr": f"api: {reason}"}
         assert made.llm_tasks()[-1].tasks() == made.run_metrics() == []
         (table,) = (table for table in made.tables() if table.name == "idiolink_zero_shot")
-        content = zero_shot(table.given)
+        content = zero_shot(table.display_inputs)
         shown = {row.labels[0]: row.reason for row in content.groups[-1].rows}
         assert shown == {"API": reason, "Tiny (over API)": f"api: {reason}"}
 
     def test_it_cannot_be_fine_tuned(self) -> None:
-        with pytest.raises(UserError, match=r"finetuning\.models: 'api' is behind an API"):
+        with pytest.raises(UserError, match=r"finetuning\.models: 'api' is an API model"):
             study({"api": api_embedder()}, finetuning={"models": ["api"]})
 
     def test_the_first_stage_is_a_part_of_the_conditions(self) -> None:
@@ -383,8 +383,8 @@ class TestStudy:
         for mode in ("sentence", "instruction_sentence"):
             files.append(str(tmp_path / f"{mode}.json"))
             write_json(files[-1], metrics("rr", mode, (50, 60)).model_dump())
-        assert len(files) == len(table.given.metrics)
-        content = zero_shot(table.given.model_copy(update={"metrics": tuple(files)}))
+        assert len(files) == len(table.display_inputs.metrics)
+        content = zero_shot(table.display_inputs.model_copy(update={"metrics": tuple(files)}))
         assert [row.labels[0] for row in content.groups[-1].rows] == ["Tiny (over BM25)"]
         cells = {
             row["query_mode"]: (row["ours"], row["reason"])

@@ -219,7 +219,7 @@ class TestStudy:
         of_run = "results/metrics/idiolink/test/sbert/span/seed-0.json"
         path = of_run.replace(".json", ".shortcuts.json")
         assert path in added
-        assert made.asked(path) == made.asked(of_run)
+        assert made.conditions_of(path) == made.conditions_of(of_run)
         assert made.behind(path) == made.behind(of_run)
 
     def test_without_texts_it_says_why(self) -> None:

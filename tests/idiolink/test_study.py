@@ -320,7 +320,7 @@ class TestLeftOut:
         )
         assert not any("bge-m3" in path for path in made.metrics())
         for name in ("idiolink_zero_shot", "idiolink_finetuned"):
-            (given,) = (table.given for table in made.tables() if table.name == name)
+            (given,) = (table.display_inputs for table in made.tables() if table.name == name)
             assert given.why_not("bge-m3") == "our GPU is too small"
             assert "bge-m3" in {model.name for model in given.absent}
         assert made.left_out() == {"bge-m3": "our GPU is too small"}

@@ -11,7 +11,7 @@ from support import ROOT
 
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
-from pieline.core.significance import holm, randomisation_test, sign_patterns
+from pieline.core.significance import holm, randomization_test, sign_patterns
 from pieline.core.uncertainty import Interval, ratio_interval
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
@@ -651,23 +651,23 @@ class TestSignificance:
         for row in differences:
             sums = [abs(np.dot(signs, row)) for signs in product((-1, 1), repeat=4)]
             exact.append(np.mean([total >= abs(row.sum()) - 1e-9 for total in sums]))
-        found = randomisation_test(differences, permutations=999, seed=1)
+        found = randomization_test(differences, permutations=999, seed=1)
         np.testing.assert_allclose(found, exact)
         # Two patterns give as large a sum as all signs alike: theirs, and the opposite of each.
         for units in (2, 4):
             alike = np.full((1, units), 0.5)
-            assert randomisation_test(alike, permutations=999, seed=1).tolist() == [2 / 2**units]
+            assert randomization_test(alike, permutations=999, seed=1).tolist() == [2 / 2**units]
         assert (sign_patterns(4, 999), sign_patterns(75, 999)) == (16, 999)
 
     def test_many_units_have_drawn_ones(self) -> None:
         differences = np.random.default_rng(4).normal(0.3, 1.0, size=(2, 14))
-        exact = randomisation_test(differences, permutations=2**14, seed=1)
-        found = randomisation_test(differences, permutations=9_999, seed=1)
+        exact = randomization_test(differences, permutations=2**14, seed=1)
+        found = randomization_test(differences, permutations=9_999, seed=1)
         np.testing.assert_allclose(found, exact, atol=0.012)
-        assert np.array_equal(found, randomisation_test(differences, permutations=9_999, seed=1))
+        assert np.array_equal(found, randomization_test(differences, permutations=9_999, seed=1))
         equal, apart = np.zeros((1, 30)), np.full((1, 30), 0.5)
-        assert randomisation_test(equal, permutations=999, seed=0).tolist() == [1.0]
-        assert randomisation_test(apart, permutations=999, seed=0).tolist() == [0.001]
+        assert randomization_test(equal, permutations=999, seed=0).tolist() == [1.0]
+        assert randomization_test(apart, permutations=999, seed=0).tolist() == [0.001]
 
     def test_where_pies_differ_and_modes_do_not_only_the_test_over_pies_errs_in_5_per_cent(
         self,
@@ -678,7 +678,7 @@ class TestSignificance:
         of_pies = random.normal(size=(draws, pies, 1))
         queries = of_pies + random.normal(size=(draws, pies, each))
         errors = [
-            np.mean(randomisation_test(units, permutations=499, seed=5) <= 0.05)
+            np.mean(randomization_test(units, permutations=499, seed=5) <= 0.05)
             for units in (queries.sum(axis=2), queries.reshape(draws, -1))
         ]
         assert 0.03 < errors[0] < 0.07

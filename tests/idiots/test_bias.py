@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from idiots.idiots_cases import ROOT, answer
 from matplotlib import pyplot as plt
-from own.own_cases import whole
+from own.own_cases import run_report
 from scipy.stats import norm
 
 from pieline.core.files import write_json
@@ -245,7 +245,7 @@ def test_table_and_figure_are_declared_with_the_setting() -> None:
 
 def test_the_shipped_configuration_asks_all_its_prompts() -> None:
     beyond = read_yaml(ROOT / "config/beyond.yaml")
-    studies = whole(ROOT / "models.yaml", **beyond).studies
+    studies = run_report(ROOT / "models.yaml", **beyond).studies
     for name in ("jam", "idiots"):
         own = {study.name: study for study in studies}[name]
         asked = {run["setting"] for spec in own.llm_tasks() for run in spec.runs}

@@ -11,7 +11,7 @@ from sklearn.metrics import balanced_accuracy_score
 
 from pieline.core.errors import UserError
 from pieline.core.outcomes import OutcomeName
-from pieline.core.uncertainty import Interval, draw_units, drawn_ratios, percentile_interval
+from pieline.core.uncertainty import Interval, draw_units, percentile_interval, resampled_ratios
 from pieline.studies.idiots.metrics.detection import NO, YES, Score
 from pieline.studies.idiots.predictions import read_prediction
 from pieline.studies.idiots.records import DetectionPrediction
@@ -128,7 +128,7 @@ def test_the_bootstrap_is_seeded_and_keeps_the_classes() -> None:
 
 
 def test_resamples_without_a_denominator_are_left_out() -> None:
-    ratios = drawn_ratios(np.array([[2, 0], [0, 2], [1, 1]]), [0.5, 0], [1, 0])
+    ratios = resampled_ratios(np.array([[2, 0], [0, 2], [1, 1]]), [0.5, 0], [1, 0])
     assert ratios.tolist() == [0.5, pytest.approx(np.nan, nan_ok=True), 0.5]
     assert percentile_interval(ratios) == Interval(low=0.5, high=0.5)
     assert percentile_interval(ratios[1:2]) is None

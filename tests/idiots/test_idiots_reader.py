@@ -89,9 +89,9 @@ def test_the_table_that_was_released(tmp_path: Path) -> None:
         csv.writer(stream, "excel-tab").writerows([head, *lines])
     assert read_sentences(path) == expected
     for text, problem in (
-        ("", "an empty file"),
+        ("", "the file is empty"),
         ("idiom_id\ten\n", "no sentences"),
-        ("idiom_id\ten\na\n", ":2: 1 cell, not 2"),
+        ("idiom_id\ten\na\n", ":2: 1 cell instead of 2"),
     ):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(UserError, match=problem):
@@ -167,7 +167,7 @@ MARKED = next(
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", ": an empty file"),
+        ("", ": the file is empty"),
         ("id,kind\n", ":1: no column 'sentence_id'"),
         (
             "sentence_id;kind\na-di;parts\n",
@@ -176,7 +176,7 @@ MARKED = next(
         ("\nsentence_id,kind\n", ":1: no column 'sentence_id'; see data/sample/idiots/README.md"),
         ("sentence_id,kind\na-di,whole\n", ":2: unknown kind 'whole'"),
         (f"sentence_id,kind\n{MARKED},parts\n{MARKED},parts\n", f":3: sentence '{MARKED}' occurs"),
-        ("sentence_id,kind\na-di\n", ":2: 1 cell, not 2"),
+        ("sentence_id,kind\na-di\n", ":2: 1 cell instead of 2"),
         (
             f"sentence_id,kind\n{MARKED},parts\na-di,parts\n",
             ":3: sentence 'a-di' is not in the data",

@@ -136,7 +136,7 @@ def judged(
 def make(table: str, metrics: list[str], folder: Path) -> tuple[list[dict[str, str]], str]:
     """Rows of a table's CSV and its LaTeX; models without a metric file were not run."""
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings())
-    models = run.described(COUNTS)
+    models = run.describe_models(COUNTS)
     ran, absent = models[: len(metrics)], models[len(metrics) :]
     given = DisplayInputs(
         metrics=tuple(metrics),
@@ -227,7 +227,7 @@ def test_a_mirror_without_the_sentences_leaves_rows_that_say_so(tmp_path: Path) 
     assert study.raw_files() == study.runs() == study.tasks() == []
     sizes, first, *_ = study.tables()
     for table, cells in ((sizes, 4), (first, 18)):
-        content = import_object(table.maker)(table.given)
+        content = import_object(table.maker)(table.display_inputs)
         rows = [row for group in content.groups for row in group.rows]
         assert {row.reason for row in rows} == {lack}
         assert len(list(content.numbers())) == cells

@@ -186,12 +186,12 @@ def test_four_languages_from_originals_to_tables(made: JamStudy) -> None:
     assert len(asked) == 4 * 3
     shown = {}
     for table in made.tables():
-        if not table.given.metrics and table.name != "jam_example":
+        if not table.display_inputs.metrics and table.name != "jam_example":
             continue  # they describe, and need no data
-        if not all(Path(path).exists() for path in table.given.metrics):
+        if not all(Path(path).exists() for path in table.display_inputs.metrics):
             assert table.name == "jam_humans"  # English only
             continue
-        content = import_object(table.maker)(table.given)
+        content = import_object(table.maker)(table.display_inputs)
         outputs = {end: Path(table.files[end]) for end in ("tex", "csv", "html")}
         write_table(table.name, content, templates=ROOT / "templates", **outputs)
         shown[table.name] = outputs["tex"].read_text(encoding="utf-8")
@@ -213,7 +213,7 @@ def test_four_languages_from_originals_to_tables(made: JamStudy) -> None:
             True
         ] * 2
     for figure in made.figures():
-        drawn = import_object(figure.maker)(figure.given)
+        drawn = import_object(figure.maker)(figure.display_inputs)
         save_figure(drawn, **{end: Path(path) for end, path in figure.files.items()})
         labels = {axis.get_title().partition(":")[0] for axis in drawn.axes}
         labels |= {text.get_text() for legend in drawn.legends for text in legend.get_texts()}

@@ -336,13 +336,15 @@ def test_what_the_release_lacks_is_derived_and_written_and_said(tmp_path: Path) 
         "Italian: originals by ID10M's tags alone, which nobody filtered.",
         "Hard variants by Gemini 2.5 Pro (Italian).",
     )
-    shown = [item for item in (*made.tables(), *made.figures()) if item.given.metrics]
-    assert {item.given.notes for item in shown} == {said}
+    shown = [item for item in (*made.tables(), *made.figures()) if item.display_inputs.metrics]
+    assert {item.display_inputs.notes for item in shown} == {said}
     (tmp_path / "english.tsv").touch()
     own = study(run=RELEASED, decisions=str(tmp_path), languages=["english"])
-    assert own.tables()[0].given.notes == ("English: originals by decisions of one's own.",)
-    assert study(run=RELEASED).tables()[0].given.notes == ()
-    assert study().tables()[0].given.notes == (SAMPLE_NOTE,)
+    assert own.tables()[0].display_inputs.notes == (
+        "English: originals by decisions of one's own.",
+    )
+    assert study(run=RELEASED).tables()[0].display_inputs.notes == ()
+    assert study().tables()[0].display_inputs.notes == (SAMPLE_NOTE,)
 
 
 def test_own_decisions_for_one_language_leave_the_others_derived(tmp_path: Path) -> None:
@@ -365,10 +367,10 @@ def test_own_decisions_for_one_language_leave_the_others_derived(tmp_path: Path)
 def test_models_that_are_not_run_are_given_with_a_reason() -> None:
     tables = {table.name: table for table in study(models=["gpt-4o"]).tables()}
     drift = tables["jam_drift"]
-    assert [model.name for model in drift.given.models] == ["gpt-4o", *BASELINES]
-    assert drift.given.not_run["mbert"] == "not in this configuration"
-    assert "gpt-4o" not in drift.given.not_run
-    assert "minilm-tagger" not in drift.given.not_run  # the paper has no such row
+    assert [model.name for model in drift.display_inputs.models] == ["gpt-4o", *BASELINES]
+    assert drift.display_inputs.not_run["mbert"] == "not in this configuration"
+    assert "gpt-4o" not in drift.display_inputs.not_run
+    assert "minilm-tagger" not in drift.display_inputs.not_run  # the paper has no such row
 
 
 def test_every_maker_exists() -> None:
@@ -401,12 +403,15 @@ def test_the_human_baseline_is_made_of_labels_or_says_that_there_are_none() -> N
 
     nobody = humans()
     assert nobody
-    assert nobody.given.metrics == ()
-    assert "fill in results/datasets/jam/english.human_form.csv" in nobody.given.not_run["people"]
+    assert nobody.display_inputs.metrics == ()
+    assert (
+        "fill in results/datasets/jam/english.human_form.csv"
+        in nobody.display_inputs.not_run["people"]
+    )
     filled = humans(humans=["a.csv", "b.csv"])
     assert filled
-    assert filled.given.metrics == ("results/metrics/jam/english/humans.json",)
-    assert filled.given.not_run == {}
+    assert filled.display_inputs.metrics == ("results/metrics/jam/english/humans.json",)
+    assert filled.display_inputs.not_run == {}
     assert humans(languages=["german"]) is None
     assert study(humans="both.csv").human_labels() == ["both.csv"]
     assert study(humans=["a.csv", "b.json"]).human_labels() == ["a.csv", "b.json"]
@@ -482,7 +487,7 @@ def test_generated_variants_and_neutral_ones_are_tasks_too() -> None:
     # Only the originals and the train split are there before anything is answered.
     asked = [set(asking.after_answers) for asking in made.llm_tasks()]
     assert asked == [set(), {"sentences"}, {"dataset", "metrics"}, {"sentences"}]
-    made_unasked = {Path(path).parent.name for path in made.questions_made_from()}
-    assert made_unasked == {"jam", "id10m"}
-    assert "results/datasets/jam/english.jsonl" not in made.questions_made_from()
+    available_inputs = {Path(path).parent.name for path in made.question_inputs()}
+    assert available_inputs == {"jam", "id10m"}
+    assert "results/datasets/jam/english.jsonl" not in made.question_inputs()
     assert made.models() == ["gpt-4o-mini", "gemini-2.5-pro"]

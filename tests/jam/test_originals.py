@@ -68,7 +68,7 @@ REST = "test-0002\tdrop\tambiguous\t\t\t\t\n"
         (f"{REST}test-0001\tfix\ttypo\tkeeps mum\tHe keeps mum.\t\t\n", ":3: .*need tokens"),
         (f"{REST}test-0001\tfix\ttypo\tkeeps mum\tHe keeps mum!\t{TYPO}\n", "are not the sentence"),
         (f"{REST}test-0001\tfix\ttypo\tkeeps mum\tHe keeps mum.\t[1,\t[]\n", ":3: tokens is not"),
-        (f"{REST}test-0001\tkeep\t\tkept mum\n", ":3: 4 cells, not 7"),
+        (f"{REST}test-0001\tkeep\t\tkept mum\n", ":3: 4 cells instead of 7"),
         (f"{REST}{REST}", "duplicate id 'test-0002'"),
     ],
 )

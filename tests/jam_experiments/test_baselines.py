@@ -303,7 +303,7 @@ def wrong(change: str, form: Form) -> list[Path]:
         ),
         (
             "control",
-            r"a\.json: task 1 \(o1-v1\): unknown control 'verdict'; use our labelling",
+            r"a\.json: task 1 \(o1-v1\): unknown control 'verdict'; use our labeling",
         ),
         ("both in one", r"a\.csv:1: no column 'first'; write variant_id,first,second,origin"),
     ],

@@ -10,7 +10,7 @@ from jam.jam_cases import original
 from scipy.stats import binom
 from support import MIRROR, ROOT, needs_mirror
 
-from pieline.core.significance import randomisation_test
+from pieline.core.significance import randomization_test
 from pieline.core.uncertainty import Interval, ratio_interval, spread
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.metrics.drift import (
@@ -203,7 +203,7 @@ def test_equal_models_are_called_different_in_5_per_cent(seeds: int) -> None:
     for number in range(20):
         pairs = [[equal_runs(random, seeds=seeds) for _ in range(2)] for _ in range(100)]
         excess = np.array([excess_flips(one, other) for (one, _), (other, _) in pairs])
-        found = randomisation_test(excess, permutations=399, seed=number, mid=True)
+        found = randomization_test(excess, permutations=399, seed=number, mid=True)
         rejected += (found <= 0.05).tolist()
         first, second = np.array([[right for _, right in pair] for pair in pairs]).swapaxes(0, 1)
         only, discordant = (first & ~second).sum(axis=1), (first != second).sum(axis=1)

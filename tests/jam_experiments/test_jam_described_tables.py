@@ -30,7 +30,7 @@ def declared(name: str, **settings: Any) -> Table:
 
 def made(name: str, **settings: Any) -> TableContent:
     table = declared(name, **settings)
-    content: TableContent = import_object(table.maker)(table.given)
+    content: TableContent = import_object(table.maker)(table.display_inputs)
     return content
 
 
@@ -70,7 +70,9 @@ def test_table_1_follows_the_list_of_public_files(tmp_path: Path) -> None:
     listed = tmp_path / "upstream.yaml"
     listed.write_text("id10m/test_italian.tsv: {url: null, sha256: null}\n", encoding="utf-8")
     table = declared("jam_datasets")
-    given = table.given.model_copy(update={"files": {**table.given.files, "upstream": str(listed)}})
+    given = table.display_inputs.model_copy(
+        update={"files": {**table.display_inputs.files, "upstream": str(listed)}}
+    )
     found = stated(import_object(table.maker)(given))
     assert {name: cell.ours for (name, _), cell in found.items() if cell.ours} == {
         "ID10M gold": "IT"
@@ -175,8 +177,8 @@ def test_figure_1_has_an_original_of_each_usage_and_a_variant(tmp_path: Path) ->
         ],
     )
     table = declared("jam_example", languages=["english"])
-    assert table.given.files == {"english": "results/datasets/jam/english.jsonl"}
-    given = table.given.model_copy(update={"files": {"english": str(data)}})
+    assert table.display_inputs.files == {"english": "results/datasets/jam/english.jsonl"}
+    given = table.display_inputs.model_copy(update={"files": {"english": str(data)}})
     content = import_object(table.maker)(given)
     assert [row.labels for row in content.groups[0].rows] == [
         ("go dutch (literal)", "original"),

@@ -111,12 +111,12 @@ def test_the_estimate_lists_all_that_is_missing_and_fails_for_none_of_it(run: Ru
         assert any(line.startswith(f"{model} cannot be asked: {lacking}") for line in lines)
     first, later = lines[-2:]
     assert first == (
-        "not known before this, with the options of this run: snakemake --cores 1 --"
+        "not known yet; first run, with the options of this run: snakemake --cores 1 --"
         " results/datasets/idiots/sentences.jsonl"
         f" {ORIGINALS} results/raw/id10m/train_german.tsv"
     )
     # What costs money to make is in no command.
-    assert later == "not known before models have answered: results/datasets/jam/german.jsonl"
+    assert later == "not known until models have answered: results/datasets/jam/german.jsonl"
 
 
 def test_the_estimate_lists_what_is_left_to_run(run: Run) -> None:
@@ -166,9 +166,9 @@ def test_the_check_is_a_line_for_each_model_with_all_that_it_lacks(run: Run) -> 
     assert done.stdout == ""
     assert str(done.error).startswith("4 language models cannot be asked for answers that are not")
     starts = (
-        "not known before this, with the options of this run: snakemake --cores 1 --"
+        "not known yet; first run, with the options of this run: snakemake --cores 1 --"
         f" results/datasets/idiots/sentences.jsonl {ORIGINALS}",
-        "not known before models have answered: results/datasets/jam/german.jsonl",
+        "not known until models have answered: results/datasets/jam/german.jsonl",
         "gemini-2.5-pro (nothing is recorded): the environment variable GEMINI_API_KEY",
         "gpt-4o-mini (nothing is recorded): the environment variable OPENAI_API_KEY",
         "o3-mini (nothing is recorded): the checkpoint is retired, the environment variable OPENAI",

@@ -199,7 +199,7 @@ def test_an_archive_names_recordings_within_its_folder_and_nothing_else(
     tmp_path: Path, name: str
 ) -> None:
     archive = pack(tmp_path / "a.zst", ("b.jsonl", b""), (name, b""))
-    with pytest.raises(UserError, match=r"a\.zst: contains '.*', which does not belong there"):
+    with pytest.raises(UserError, match=r"a\.zst: contains '.*', which is not allowed"):
         import_archive(archive, tmp_path / "in")
     assert not (tmp_path / "in").exists()
 
@@ -211,7 +211,7 @@ def test_an_archive_holds_plain_files_only(tmp_path: Path, kind: bytes) -> None:
     member = tarfile.TarInfo("a.jsonl")
     member.type, member.linkname = kind, "/etc/passwd"
     archive = pack(tmp_path / "a.zst", member)
-    with pytest.raises(UserError, match=r"contains 'a\.jsonl', which does not belong there"):
+    with pytest.raises(UserError, match=r"contains 'a\.jsonl', which is not allowed"):
         import_archive(archive, tmp_path / "in")
     assert not (tmp_path / "in").exists()
 
@@ -301,7 +301,7 @@ def test_unpacking_has_a_limit_and_bounded_memory(tmp_path: Path) -> None:
         ("lines", "1e-7", "lines: unpacks to more than 107 bytes; allow more with --max-size"),
         ("one line", "8", "one line: a.jsonl:1: not a line of recordings"),
         ("no lines", "8", "no lines: a.jsonl:1: not a line of recordings"),
-        ("a header", "8", "a header: not a whole .tar.zst file: its headers are too large"),
+        ("a header", "8", "a header: not a complete .tar.zst file: its headers are too large"),
     ]:
         code, error = imported(name, most)
         assert (code, error.count("\n")) == (2, 1), error

@@ -435,7 +435,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = folder / "jam" / "a.jsonl"
     assert run(capsys, "recordings", "merge", other / "b.jsonl", source) == (
         0,
-        f"{source}: 4 answers added; 1 has another answer already, which stays\n",
+        f"{source}: 4 answers added; 1 different answer kept\n",
         "",
     )
     source.write_bytes(source.read_bytes().replace(b'"seed":1', b'"seed":2', 1))
@@ -455,15 +455,15 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "recordings", "spending", folder)
     assert out.splitlines() == [
         "m: $0.2500 for 2 requests",
-        "m: at most $0.0625 possibly billed for 1 of them without an answer",
-        "at most $0.1250 for 1 request without an end",
-        "total: $0.3750, apart from what is possibly billed",
+        "m: at most $0.0625 possibly billed for 1 unanswered request",
+        "at most $0.1250 for 1 unfinished request",
+        "total: $0.3750, not including possibly billed requests",
     ]
     assert run(capsys, "recordings", "spending", folder, "--release")[1].splitlines() == [
         "released $0.1250",
         "m: $0.2500 for 2 requests",
-        "m: at most $0.0625 possibly billed for 1 of them without an answer",
-        "total: $0.2500, apart from what is possibly billed",
+        "m: at most $0.0625 possibly billed for 1 unanswered request",
+        "total: $0.2500, not including possibly billed requests",
     ]
 
 

@@ -383,7 +383,9 @@ def test_one_question_from_the_command_line(
 
         code, out, err = run(capsys, "--model", "claude", "Any idiom?")
         assert (code, out) == (2, "") and err.startswith("error: Claude Haiku 4.5: it costs money")
-        assert run(capsys, "--model", "bm25", "x")[2].startswith("error: --model: no chat model")
+        assert run(capsys, "--model", "bm25", "x")[2].startswith(
+            "error: --model: unknown chat model"
+        )
         code, out, err = run(capsys, "--parameters", '{"maxtokens": 1}', *line)
         assert code == 2 and "error: --parameters: maxtokens" in err
         monkeypatch.setenv("ANTHROPIC_API_KEY", "")

@@ -1,4 +1,4 @@
-"""What the tests of a user's own models and predictions share."""
+"""Shared helpers for tests of the user's own models and predictions."""
 
 import shutil
 from pathlib import Path
@@ -13,14 +13,14 @@ from pieline.results.run_report import RunReport
 
 
 def registry_with(folder: Path, own: str) -> Path:
-    """models.yaml with a models.local.yaml beside it."""
+    """Copy models.yaml into a folder and write models.local.yaml next to it."""
     shutil.copy(ROOT / "models.yaml", folder)
     (folder / "models.local.yaml").write_text(own, encoding="utf-8")
     return folder / "models.yaml"
 
 
-def whole(models: Path, **changes: Any) -> RunReport:
-    """A run of the default configuration with some sections changed."""
+def run_report(models: Path, **changes: Any) -> RunReport:
+    """Create a run of the default configuration with some sections changed."""
     raw = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
     for name, section in changes.items():
         raw[name] = raw[name] | section

@@ -1,4 +1,4 @@
-"""A user's own data: what a run asks of their folder, and how its numbers are marked."""
+"""The user's own data: requirements on the folder, and marks on the results."""
 
 import json
 import re
@@ -33,7 +33,7 @@ from pieline.reporting.printed import read_comparisons
 from pieline.reporting.tables import make_table, write_table
 from pieline.results.crate import ro_crate
 from pieline.results.page.build import _kind
-from pieline.results.provenance import Code, Provenance, described_raw_files
+from pieline.results.provenance import Code, Provenance, describe_raw_files
 from pieline.results.run_report import RunReport
 from pieline.studies.idiolink import paths as idiolink_paths
 from pieline.studies.idiolink.study import IdiolinkStudy
@@ -52,7 +52,7 @@ UPSTREAM = ROOT / "data" / "upstream.yaml"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder of one's own, beside which a run is made."""
+    """An empty data folder, in the working directory of a run."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "corpus").mkdir()
     return tmp_path / "corpus"
@@ -60,7 +60,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def dutch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The language of docs/adding.md, as one module more."""
+    """The language of docs/adding.md as an additional module."""
     module = next(text for _, _, name, text in blocks("A language") if name.endswith("dutch.py"))
     (tmp_path / "languages").mkdir()
     write(tmp_path / "languages" / "dutch.py", module)
@@ -76,15 +76,15 @@ def blocks(section: str) -> list[tuple[str, str, str, str]]:
     return [block for block in BLOCK.findall(SECTIONS[section]) if block[1]]
 
 
-def whole(models: Path = ROOT / "models.yaml", **raw: Any) -> RunReport:
-    """A run on the folder `corpus`."""
+def run_report(models: Path = ROOT / "models.yaml", **raw: Any) -> RunReport:
+    """Create a run on the folder `corpus`."""
     raw = {"data": "own", "own_data": "corpus"} | raw
     config = load_config(layered(raw, ROOT / "config" / "sample.yaml"))
     return RunReport(load_studies(config, load_registry(models), ROOT), config)
 
 
 def check_marks(run: RunReport) -> list[str]:
-    """Make all tables and figures of the chosen studies; give the tables' names."""
+    """Make all tables and figures of the configured studies and return the tables' names."""
     mark = "Own data: corpus."
     assert run.mark == run.displays.mark == mark
     made = []
@@ -94,10 +94,12 @@ def check_marks(run: RunReport) -> list[str]:
             assert stated["settings"]["data"] == "own data: corpus"
             assert stated["deviations"][0] == f"own data, the paper {study.paper}"
         for table in study.tables():
-            given = DisplayInputs.model_validate_json(run.given(table))
+            inputs = DisplayInputs.model_validate_json(run.display_inputs_json(table))
             files = {end: Path(f"{table.name}.{end}") for end in ("tex", "csv", "html")}
-            content = make_table(table.maker, given)
-            write_table(table.name, content, templates=ROOT / "templates", mark=given.mark, **files)
+            content = make_table(table.maker, inputs)
+            write_table(
+                table.name, content, templates=ROOT / "templates", mark=inputs.mark, **files
+            )
             rows = read_comparisons(files["csv"])
             assert {(row["printed"], row.get("difference", "")) for row in rows} <= {("", "")}
             assert "<small>" not in files["html"].read_text("utf-8")
@@ -108,61 +110,67 @@ def check_marks(run: RunReport) -> list[str]:
             assert mark in files["tex"].read_text("utf-8")
             made.append(table.name)
         for figure in study.figures():
-            given = DisplayInputs.model_validate_json(run.given(figure))
-            drawn = import_object(figure.maker)(given)
+            inputs = DisplayInputs.model_validate_json(run.display_inputs_json(figure))
+            drawn = import_object(figure.maker)(inputs)
             assert not any("printed" in text.get_text() for text in drawn.findobj(Text))
-            save_figure(drawn, pdf="figure.pdf", png="figure.png", mark=given.mark)
+            save_figure(drawn, pdf="figure.pdf", png="figure.png", mark=inputs.mark)
             assert [text.get_text() for text in drawn.texts].count(mark) == 1
             assert "sample data" not in str([text.get_text() for text in drawn.texts])
         items = study.items()
         assert items
-        given = DisplayInputs.model_validate_json(run.given(items))
-        rows = list(import_object(items.record).of(given))
-        assert {row.metrics for row in rows} == set(given.metrics)
+        inputs = DisplayInputs.model_validate_json(run.display_inputs_json(items))
+        rows = list(import_object(items.record).of(inputs))
+        assert {row.metrics for row in rows} == set(inputs.metrics)
         assert {row.note for row in rows} == {mark}
     return made
 
 
 WRONG = {
-    "no folder": ({"data": "own"}, "data: own without a folder"),
-    "other data": ({"own_data": "corpus"}, "own_data with data: sample; set data: own"),
-    "mirror": ({"data": "own", "own_data": "corpus", "mirror": "m"}, "mirror with data: own"),
-    "rehearsal": ({"data": "own", "own_data": "corpus", "rehearsal": {}}, "rehearsal with data"),
+    "no folder": ({"data": "own"}, "data is own, but own_data is null"),
+    "other data": ({"own_data": "corpus"}, "own_data is set, but data is sample; set data: own"),
+    "mirror": (
+        {"data": "own", "own_data": "corpus", "mirror": "m"},
+        "mirror is set, but data is own",
+    ),
+    "rehearsal": ({"data": "own", "own_data": "corpus", "rehearsal": {}}, "rehearsal is set"),
     "no mirror": ({"mirror": "nowhere"}, "mirror: no such folder: nowhere"),
-    "braces": ({"data": "own", "own_data": "my {corpus}"}, "own_data has braces: 'my {corpus}'"),
-    "HTML": ({"data": "own", "own_data": "a<b>"}, "own_data has < or >: a<b>; rename"),
+    "braces": (
+        {"data": "own", "own_data": "my {corpus}"},
+        "own_data contains braces: 'my {corpus}'",
+    ),
+    "HTML": ({"data": "own", "own_data": "a<b>"}, "own_data contains < or >: a<b>; rename"),
     "absent": ({"data": "own", "own_data": "nowhere"}, "own_data: no such folder: nowhere"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_settings_that_disagree_on_the_data_are_refused(name: str, folder: Path) -> None:
-    raw, said = WRONG[name]
+def test_conflicting_data_settings_are_rejected(name: str, folder: Path) -> None:
+    raw, message = WRONG[name]
     assert folder.exists()
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         load_config(raw)
 
 
-def test_a_missing_file_is_named_before_anything_runs(folder: Path) -> None:
+def test_a_missing_file_is_reported_before_the_run(folder: Path) -> None:
     with pytest.raises(
         UserError,
-        match=r"^corpus: no idiots/idioms_sentences.tsv, which idiots needs .*;"
+        match=r"^corpus: missing idiots/idioms_sentences.tsv, required by .*;"
         r" see data/sample/idiots/README.md$",
     ):
-        whole(studies=["idiots"])
+        run_report(studies=["idiots"])
     shutil.copytree(SAMPLE / "idiolink" / "test", folder / "idiolink" / "test")
     (folder / "idiolink" / "test" / "queries.json").unlink()
-    with pytest.raises(UserError, match=r"^corpus: no idiolink/test/queries.json, which idiolink"):
-        whole(studies=["idiolink"], idiolink=BM25)
+    with pytest.raises(UserError, match=r"^corpus: missing idiolink/test/queries.json, required"):
+        run_report(studies=["idiolink"], idiolink=BM25)
     (folder / "idiolink" / "val").mkdir()
     write(folder / "idiolink" / "val" / "indexes.json", "[]")
-    with pytest.raises(UserError, match=r"no idiolink/val/queries.json and no idiolink/test/quer"):
-        whole(studies=["idiolink"], idiolink=BM25)
+    with pytest.raises(UserError, match=r"val/queries.json and idiolink/test/queries.json"):
+        run_report(studies=["idiolink"], idiolink=BM25)
 
 
-def test_the_settings_are_the_papers_and_the_files_the_users(folder: Path) -> None:
+def test_own_data_uses_the_papers_settings(folder: Path) -> None:
     shutil.copytree(SAMPLE / "idiolink", folder / "idiolink")
-    study = whole(studies=["idiolink"]).studies[0]
+    study = run_report(studies=["idiolink"]).studies[0]
     assert study.settings.finetuning.max_epochs == type(study.settings)().finetuning.max_epochs
     assert study.run.local("idiolink/test/queries.json") == ["corpus/idiolink/test/queries.json"]
     assert set(study.raw_files()) == {
@@ -172,16 +180,16 @@ def test_the_settings_are_the_papers_and_the_files_the_users(folder: Path) -> No
     }
 
 
-def test_a_test_split_suffices_for_zero_shot_results(folder: Path) -> None:
+def test_zero_shot_results_need_only_the_test_split(folder: Path) -> None:
     shutil.copytree(SAMPLE / "idiolink" / "test", folder / "idiolink" / "test")
     with pytest.raises(UserError, match="corpus has no train and no val split for fine-tuning"):
-        whole(studies=["idiolink"], idiolink={"finetuning": {"models": ["sbert"]}})
-    named_point = whole(studies=["idiolink"], idiolink={"bm25": {"k1": [1.5], "b": [0.2]}})
-    study = named_point.every["idiolink"]
+        run_report(studies=["idiolink"], idiolink={"finetuning": {"models": ["sbert"]}})
+    named_point = run_report(studies=["idiolink"], idiolink={"bm25": {"k1": [1.5], "b": [0.2]}})
+    study = named_point.all_studies["idiolink"]
     assert isinstance(study, IdiolinkStudy)
     assert (study.bm25_points().k1, study.bm25_points().b) == ([1.5], [0.2])
-    run = whole(studies=["idiolink"], idiolink=BM25)
-    study = run.every["idiolink"]
+    run = run_report(studies=["idiolink"], idiolink=BM25)
+    study = run.all_studies["idiolink"]
     assert isinstance(study, IdiolinkStudy)
     assert study.tuned_on("val") == []
     points = study.bm25_points()
@@ -239,7 +247,7 @@ def test_a_test_split_suffices_for_zero_shot_results(folder: Path) -> None:
     assert "k1 and b are set, not chosen" in Path("idiolink_bm25.tex").read_text("utf-8")
 
 
-def test_signs_of_mathematics_are_text(tmp_path: Path) -> None:
+def test_mathematical_symbols_are_plain_text(tmp_path: Path) -> None:
     use_style(ROOT / "templates" / "pieline.mplstyle")
     figure = Figure()
     axis = figure.subplots()
@@ -310,20 +318,20 @@ MISTAKEN_SPLITS: dict[str, tuple[Callable[[Texts, Texts], None], str]] = {
 
 
 @pytest.mark.parametrize("name", MISTAKEN_SPLITS)
-def test_files_that_are_not_of_one_split_are_refused(name: str, folder: Path) -> None:
-    change, said = MISTAKEN_SPLITS[name]
+def test_files_of_different_splits_are_rejected(name: str, folder: Path) -> None:
+    change, message = MISTAKEN_SPLITS[name]
     files = {
         key: SAMPLE / "idiolink" / "test" / f"{file}.json"
         for key, file in (("documents", "indexes"), ("queries", "queries"))
     }
     texts = {key: json.loads(file.read_text("utf-8")) for key, file in files.items()}
     change(texts["documents"], texts["queries"])
-    given = {key: write(folder / file.name, json.dumps(texts[key])) for key, file in files.items()}
+    paths = {key: write(folder / file.name, json.dumps(texts[key])) for key, file in files.items()}
     data = idiolink_paths.dataset("test")
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         run_script(
             "idiolink_dataset",
-            input={**given, "upstream": UPSTREAM},
+            input={**paths, "upstream": UPSTREAM},
             output=data,
             wildcards={"split": "test"},
         )
@@ -331,7 +339,7 @@ def test_files_that_are_not_of_one_split_are_refused(name: str, folder: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("study", "test", "other", "said"),
+    ("study", "test", "other", "message"),
     [
         ("idiolink", "test", "val", r"test/indexes.json: .* is also in the val split; keep the"),
         ("idiolink", "test", "train", r"test/indexes.json: .* is also in the train split; keep"),
@@ -340,8 +348,8 @@ def test_files_that_are_not_of_one_split_are_refused(name: str, folder: Path) ->
         ("jam", "train_english.tsv", "train_english.tsv", None),
     ],
 )
-def test_a_split_that_is_a_copy_of_another_is_refused(
-    study: str, test: str, other: str, said: str | None, folder: Path
+def test_a_copied_split_is_rejected(
+    study: str, test: str, other: str, message: str | None, folder: Path
 ) -> None:
     corpus = folder / {"idiolink": "idiolink", "jam": "id10m"}[study]
     shutil.copytree(SAMPLE / corpus.name, corpus)
@@ -351,14 +359,14 @@ def test_a_split_that_is_a_copy_of_another_is_refused(
     elif test != other:
         shutil.copy(corpus / test, corpus / other)
     chosen = {"idiolink": BM25, "jam": {"languages": ["english"], "variants": {"source": "none"}}}
-    if said is None:
-        assert whole(studies=[study], **{study: chosen[study]}).studies
+    if message is None:
+        assert run_report(studies=[study], **{study: chosen[study]}).studies
         return
-    with pytest.raises(UserError, match=said):
-        whole(studies=[study], **{study: chosen[study]})
+    with pytest.raises(UserError, match=message):
+        run_report(studies=[study], **{study: chosen[study]})
 
 
-def test_idioms_of_ones_own_are_detected(folder: Path, tmp_path: Path) -> None:
+def test_own_idioms_are_detected(folder: Path, tmp_path: Path) -> None:
     head = "idiom_id\tidiom\tsentence_id\tsentence_has_idiom\ten\tes"
     rows = [
         "1\tBreak the ice\t1-01-id\tTrue\tHis joke broke the ice.\t",
@@ -368,11 +376,13 @@ def test_idioms_of_ones_own_are_detected(folder: Path, tmp_path: Path) -> None:
     table = write(folder / "idiots" / "idioms_sentences.tsv", "\n".join([head, *rows, ""]))
     own = "{study: idiots, setting: mine, seed: 1, file: mine.csv}"
     entry = f"mine:\n  kind: predictions\n  label: Mine\n  files: [{own}]\n"
-    said = write(
+    predictions = write(
         Path("mine.csv"), "id,has_idiom,idiom\n1-01-id,true,break the ice\n1-02-di,true,\n"
     )
-    run = whole(registry_with(tmp_path, entry), studies=["idiots"], idiots={"models": ["mine"]})
-    study = run.every["idiots"]
+    run = run_report(
+        registry_with(tmp_path, entry), studies=["idiots"], idiots={"models": ["mine"]}
+    )
+    study = run.all_studies["idiots"]
     data = {"sentences": idiots_paths.SENTENCES, "manifest": idiots_paths.MANIFEST}
     run_script(
         "idiots_dataset", input={"sentences": table, "kinds": [], "upstream": UPSTREAM},
@@ -382,7 +392,7 @@ def test_idioms_of_ones_own_are_detected(folder: Path, tmp_path: Path) -> None:
     job = {"model": "mine", "setting": "mine", "seed": "1"}
     made = idiots_paths.PREDICTIONS.format(**job)
     run_script(
-        "take_idiots_predictions", input={**data, "file": said}, output=[made],
+        "take_idiots_predictions", input={**data, "file": predictions}, output=[made],
         params={"format": None},
     )  # fmt: skip
     run_script(
@@ -399,7 +409,7 @@ def test_sentences_of_idiots_may_be_the_public_json(folder: Path) -> None:
     rows = json.loads(array.read_text("utf-8"))
 
     def sentences() -> str:
-        study = whole(studies=["idiots"]).studies[0]
+        study = run_report(studies=["idiots"]).studies[0]
         (raw,) = study.raw_files()
         (local,) = study.run.local(raw.removeprefix("results/raw/"))
         data = {"sentences": idiots_paths.SENTENCES, "manifest": idiots_paths.MANIFEST}
@@ -418,18 +428,18 @@ def test_sentences_of_idiots_may_be_the_public_json(folder: Path) -> None:
     lines = [columns, *([row[name] for name in columns] for row in rows)]
     write(table, "".join("\t".join(line) + "\n" for line in lines))
     with pytest.raises(UserError, match=r"^corpus: both .*tsv and .*json; keep one$"):
-        whole(studies=["idiots"])
+        run_report(studies=["idiots"])
     array.unlink()
     assert sentences() == of_array
 
 
 def jam(*languages: str, **settings: Any) -> JamStudy:
-    study = whole(studies=["jam"], jam={"languages": [*languages], **settings}).studies[0]
+    study = run_report(studies=["jam"], jam={"languages": [*languages], **settings}).studies[0]
     assert isinstance(study, JamStudy)
     return study
 
 
-def test_originals_and_variants_are_those_that_the_folder_has(folder: Path) -> None:
+def test_originals_and_variants_come_from_the_folder(folder: Path) -> None:
     shutil.copytree(SAMPLE / "id10m", folder / "id10m")
     with pytest.raises(UserError, match=r"no id10m-jam/variants/english.json in corpus; name a"):
         jam("english")
@@ -445,7 +455,7 @@ def test_originals_and_variants_are_those_that_the_folder_has(folder: Path) -> N
     assert study.tagged_elsewhere("english") == []
     assert study.raw_files() == ["results/raw/id10m/test_english.tsv"]
     for models in (["minilm-tagger"], ["smollm2-135m-instruct"]):
-        with pytest.raises(UserError, match=r"no id10m/.*train_english.tsv, which jam needs"):
+        with pytest.raises(UserError, match=r"missing id10m/.*train_english.tsv, required by"):
             jam("english", variants={"source": "none"}, models=models)
     (folder / "id10m-jam" / "variants").mkdir(parents=True)
     write(folder / "id10m-jam" / "english.json", "[]")
@@ -457,7 +467,7 @@ def test_originals_and_variants_are_those_that_the_folder_has(folder: Path) -> N
 
 
 @pytest.mark.usefixtures("dutch")
-def test_a_language_of_ones_own_comes_to_all_tables(folder: Path, tmp_path: Path) -> None:
+def test_a_new_language_appears_in_all_tables(folder: Path, tmp_path: Path) -> None:
     raw = folder / "id10m" / "test_dutch.tsv"
     raw.parent.mkdir()
     write(
@@ -484,8 +494,8 @@ def test_a_language_of_ones_own_comes_to_all_tables(folder: Path, tmp_path: Path
     entry = f"mine:\n  kind: predictions\n  label: Mine\n  files: [{own}]\n"
     write(Path("mine.jsonl"), "")
     settings = {"languages": ["dutch"], "models": ["mine"]}
-    run = whole(registry_with(tmp_path, entry), studies=["jam"], jam=settings)
-    study = run.every["jam"]
+    run = run_report(registry_with(tmp_path, entry), studies=["jam"], jam=settings)
+    study = run.all_studies["jam"]
     assert isinstance(study, JamStudy)
 
     job = {"language": "dutch", "model": "mine", "setting": "zero_shot", "seed": "1"}
@@ -563,23 +573,23 @@ def test_a_language_of_ones_own_comes_to_all_tables(folder: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("released", [True, False])
-def test_even_the_papers_own_files_are_own_data_there(released: bool) -> None:
-    stated = Conditions(deviations=("epochs 4, the paper 20",)).of_own_data("own data: x", "P")
+def test_copies_of_the_papers_files_count_as_own_data(released: bool) -> None:
+    stated = Conditions(deviations=("epochs 4, the paper 20",)).with_own_data("own data: x", "P")
     item = SimpleNamespace(dataset_is_released=released, conditions=stated)
     assert zero_shot.obstacles_of(item) == ["own data, the paper P", "epochs 4, the paper 20"]
     assert zero_shot.notes_on([item]) == ()
     assert common.of_other_data(item) == []
 
 
-def test_page_and_provenance_say_whose_data_it_was(folder: Path) -> None:
+def test_page_and_provenance_state_the_data_source(folder: Path) -> None:
     shutil.copytree(SAMPLE / "idiolink" / "test", folder / "idiolink" / "test")
-    run = whole(studies=["idiolink"], idiolink=BM25)
+    run = run_report(studies=["idiolink"], idiolink=BM25)
     assert _kind(run.displays, []) == "own"
     described = json.loads(run.description())
     assert (described["config"]["data"], described["config"]["own_data"]) == ("own", "corpus")
     name = "idiolink/test/queries.json"
     listed = {name: UpstreamFile(url="https://example.org/queries.json")}
-    (raw,) = described_raw_files([folder / name], "own", listed, {}, folder=str(folder))
+    (raw,) = describe_raw_files([folder / name], "own", listed, {}, folder=str(folder))
     assert (raw.url, raw.licence, raw.is_sample) == (None, None, False)
     provenance = Provenance(
         code=Code(commit=None, day=None, modified=None), data="own", config=described["config"],

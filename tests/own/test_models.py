@@ -1,10 +1,10 @@
-"""Models of one's own: models.local.yaml beside models.yaml."""
+"""The user's own models in models.local.yaml."""
 
 import json
 from pathlib import Path
 
 import pytest
-from own_cases import registry_with, whole
+from own_cases import registry_with, run_report
 from support import ROOT
 
 from pieline.core.errors import UserError
@@ -33,13 +33,13 @@ def checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return run / "weights" / "m"
 
 
-def test_models_of_ones_own_come_after_the_papers(tmp_path: Path) -> None:
+def test_own_models_come_after_the_papers(tmp_path: Path) -> None:
     models = registry_with(tmp_path, f"mine: {{{EMBEDDER}}}\n")
     assert list(load_registry(models)) == [*load_registry(ROOT / "models.yaml"), "mine"]
-    mine = whole(models, idiolink={"models": ["mine"]}).studies[-1]
+    mine = run_report(models, idiolink={"models": ["mine"]}).studies[-1]
     assert mine.models()[0] == "mine"
-    told = whole(models, idiolink={"models": ["mine"]}).described_models()
-    assert "mine" in {model["name"] for model in json.loads(told)}
+    descriptions = run_report(models, idiolink={"models": ["mine"]}).described_models()
+    assert "mine" in {model["name"] for model in json.loads(descriptions)}
 
 
 @pytest.mark.parametrize("text", ["", "# none yet\n"])
@@ -47,14 +47,14 @@ def test_an_empty_file_adds_no_model(text: str, tmp_path: Path) -> None:
     assert "sbert" in load_registry(registry_with(tmp_path, text))
 
 
-def test_a_name_that_is_taken_is_an_error_with_both_files(tmp_path: Path) -> None:
+def test_a_duplicate_name_is_an_error_with_both_files(tmp_path: Path) -> None:
     with pytest.raises(UserError) as error:
         load_registry(registry_with(tmp_path, f"sbert: {{{EMBEDDER}}}\n"))
     assert "models.local.yaml: " in str(error.value)
     assert "models.yaml has a model 'sbert'" in str(error.value)
 
 
-def test_an_entry_that_is_wrong_is_named_with_its_file(tmp_path: Path) -> None:
+def test_an_invalid_entry_is_reported_with_its_file(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"models\.local\.yaml: mine: .*pooling"):
         load_registry(registry_with(tmp_path, f"mine: {{{EMBEDDER}, pooling: best}}\n"))
 
@@ -62,7 +62,7 @@ def test_an_entry_that_is_wrong_is_named_with_its_file(tmp_path: Path) -> None:
 MISPLACED = {
     "no folder": (
         EMBEDDER.replace("weights/m", "weights/n"),
-        r"mine: no such folder: weights/n; correct path \(a relative path counts from .*/run\)$",
+        r"mine: no such folder: weights/n; correct path \(relative to .*/run\)$",
     ),
     "no absolute folder": (EMBEDDER.replace("weights/m", "/n"), r"mine: no such folder: /n; corr"),
     "a path beside the hub": (
@@ -76,7 +76,7 @@ MISPLACED = {
     ),
     "a folder on the hub": (
         HUB.replace("checkpoint: mine", "checkpoint: weights/m"),
-        r"mine: checkpoint 'weights/m' is a folder here; write source: folder and path, or pin",
+        r"mine: checkpoint 'weights/m' is also a local folder; set source: folder and path, or pin",
     ),
     "a path of a chat model on the hub": (
         CHAT.replace("source: folder", "source: hub, repository: a/m"),
@@ -90,14 +90,14 @@ MISPLACED = {
 
 
 @pytest.mark.parametrize("name", MISPLACED)
-def test_weights_out_of_place_are_named_before_the_run(
+def test_misplaced_weights_are_reported_before_the_run(
     name: str, checkpoint: Path, tmp_path: Path
 ) -> None:
     (checkpoint / "config.json").touch()
-    entry, said = MISPLACED[name]
+    entry, message = MISPLACED[name]
     models = registry_with(tmp_path, f"mine: {{{entry}}}\n")
-    with pytest.raises(UserError, match=said) as error:
-        whole(models, idiolink={"models": ["mine"]})
+    with pytest.raises(UserError, match=message) as error:
+        run_report(models, idiolink={"models": ["mine"]})
     assert "\n" not in str(error.value)
 
 
@@ -106,12 +106,12 @@ def test_a_pinned_repository_may_have_the_name_of_a_folder(
 ) -> None:
     (checkpoint / "config.json").touch()
     entry = HUB.replace("checkpoint: mine", "checkpoint: weights/m, revision: abc")
-    whole(registry_with(tmp_path, f"mine: {{{entry}}}\n"), idiolink={"models": ["mine"]})
+    run_report(registry_with(tmp_path, f"mine: {{{entry}}}\n"), idiolink={"models": ["mine"]})
 
 
 def test_a_chat_model_without_its_file_is_left_out_with_the_reason(tmp_path: Path) -> None:
     models = registry_with(tmp_path, f"mine: {{{CHAT}}}\n")
-    lines = whole(models, idiots={"models": ["mine"]}).left_out()
+    lines = run_report(models, idiots={"models": ["mine"]}).left_out()
     reason = (
         "nothing is recorded, and its weights are not here (weights/m.gguf: no such file in the"
         " working directory)"
@@ -119,12 +119,17 @@ def test_a_chat_model_without_its_file_is_left_out_with_the_reason(tmp_path: Pat
     assert f"left out of idiots ({reason}): mine, 1 run" in lines
 
 
-def test_another_model_makes_nothing_stale(tmp_path: Path) -> None:
+def test_adding_a_model_triggers_no_reruns(tmp_path: Path) -> None:
     def handed(run: RunReport) -> list[str]:
-        """All that rules hand to jobs whose results stand above the predictions."""
+        """Return everything that rules pass to jobs downstream of the predictions."""
         shown = [each for study in run.studies for each in (*study.tables(), *study.figures())]
         tasks = [task.canonical() for study in run.studies for task in study.tasks()]
-        return [*map(run.given, shown), *tasks, run.described_models(), run.description()]
+        return [
+            *map(run.display_inputs_json, shown),
+            *tasks,
+            run.described_models(),
+            run.description(),
+        ]
 
-    more = whole(registry_with(tmp_path, f"mine: {{{EMBEDDER}}}\n"))
-    assert handed(more) == handed(whole(ROOT / "models.yaml"))
+    more = run_report(registry_with(tmp_path, f"mine: {{{EMBEDDER}}}\n"))
+    assert handed(more) == handed(run_report(ROOT / "models.yaml"))

@@ -1,4 +1,4 @@
-"""What MTEB and Inspect AI read of ours and we of theirs; neither package is needed for most."""
+"""Exchange of files with MTEB and Inspect AI; most tests need neither package."""
 
 import importlib.util
 import json
@@ -53,7 +53,7 @@ SCORES = {
 
 
 def write_task(folder: Path) -> Path:
-    """Write the task as the rule does, with its data."""
+    """Write the task and its data as the rule does."""
     names = {"corpus": "jsonl", "qrels": "tsv", "queries_sentence": "jsonl"}
     names["queries_instruction_sentence"] = "jsonl"
     files = {name: str(folder / f"{name}.{ending}") for name, ending in names.items()}
@@ -63,7 +63,7 @@ def write_task(folder: Path) -> Path:
 
 
 def load_module(path: Path) -> ModuleType:
-    """Load a file that is in no package."""
+    """Load a file that is not part of a package."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -113,12 +113,12 @@ def test_the_predictions_of_mteb_are_cut_as_trec_eval_orders_them(tmp_path: Path
         "q0": [("d2", 0.9), ("d1", 0.9), ("d0", 0.5)],
         "q1": [("d4", 1.0), ("d2", 0.9), ("d3", 0.8)],
     }
-    # Whatever the name of the task, a file may be renamed to end in its mode.
+    # A file of any task can be renamed to end in its mode.
     assert read_mteb(tmp_path / "mine-span.json", mteb_json(SCORES), "span") == run
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "not JSON"),
         ("[]", "no predictions of 'default'"),
@@ -130,8 +130,8 @@ def test_the_predictions_of_mteb_are_cut_as_trec_eval_orders_them(tmp_path: Path
         (mteb_json(SCORES | {"q1": {"d1": 1.5}}), "fewer than 3 documents"),
     ],
 )
-def test_other_files_are_no_predictions_of_mteb(text: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=said):
+def test_invalid_mteb_predictions_are_rejected(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=message):
         read_mteb(tmp_path / MTEB_FILE, text)
 
 
@@ -144,7 +144,7 @@ def test_the_name_of_the_task_is_the_query_mode(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("study", "file_format"), [("idiolink", "inspect"), ("jam", "mteb"), ("idiots", "mteb")]
 )
-def test_a_format_is_that_of_a_study(study: str, file_format: str) -> None:
+def test_formats_belong_to_studies(study: str, file_format: str) -> None:
     with pytest.raises(ValidationError, match=f"'{file_format}' is of no predictions of {study}"):
         PredictionFile(study=study, file="a", setting="b", format=file_format)  # type: ignore[arg-type]
 
@@ -181,18 +181,18 @@ def sample(name: str, content: Any, stop: str = "stop", **more: Any) -> dict[str
 
 
 def write_log(path: Path, *samples: dict[str, Any], zstd: bool = True) -> Path:
-    """Write a log as Inspect does, which packs by Zstandard."""
+    """Write a log as Inspect does, compressed with Zstandard."""
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("header.json", "{}")
         for number, one in enumerate(samples):
             data = json.dumps(one).encode()
-            # A long sample is packed in several frames.
+            # Long samples are compressed in several frames.
             frames = map(zstandard.compress, (data[:9], data[9:]))
             packed = b"".join(frames) if zstd else data
             archive.writestr(f"samples/{one['id']}_epoch_{number}.json", packed)
         places = [one.header_offset + 8 for one in archive.infolist()[1:] if zstd]
     data = bytearray(path.read_bytes())
-    # zipfile cannot write the method, so that it is set in both headers of each sample.
+    # zipfile cannot write this method, so it is set in both headers of each sample.
     central = data.index(b"PK\x01\x02") + 1
     for place in places:
         central = data.index(b"PK\x01\x02", central) + 1
@@ -208,7 +208,7 @@ def detected(path: Path) -> list[DetectionPrediction]:
 
 
 @pytest.mark.parametrize("zstd", [True, False])
-def test_answers_in_a_log_are_read_as_ours(zstd: bool, tmp_path: Path) -> None:
+def test_answers_in_a_log_are_parsed_like_ours(zstd: bool, tmp_path: Path) -> None:
     thoughts = [{"type": "reasoning", "reasoning": "hm"}, {"type": "text", "text": YES}]
     path = write_log(
         tmp_path / "a.eval", sample("s2", thoughts), sample("s1", YES[:20], "max_tokens"), zstd=zstd
@@ -218,7 +218,7 @@ def test_answers_in_a_log_are_read_as_ours(zstd: bool, tmp_path: Path) -> None:
     assert (second.id, second.outcome, second.idiom) == ("s2", "ok", "broke the ice")
 
 
-def test_long_texts_of_a_log_are_attached(tmp_path: Path) -> None:
+def test_long_texts_of_a_log_are_read_from_attachments(tmp_path: Path) -> None:
     path = write_log(
         tmp_path / "a.eval",
         sample("s1", "attachment://abc", attachments={"abc": YES}),
@@ -230,7 +230,7 @@ def test_long_texts_of_a_log_are_attached(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("samples", "said"),
+    ("samples", "message"),
     [
         ([sample("s1", YES)], "no prediction for 1 of 2 sentences, such as 's2'"),
         ([sample("s1", YES), sample("s1", YES)], "sample 's1' is there twice"),
@@ -239,15 +239,15 @@ def test_long_texts_of_a_log_are_attached(tmp_path: Path) -> None:
         ([sample("s1", YES), {"id": "s2"}], "is no log of Inspect AI"),
     ],
 )
-def test_an_incomplete_log_is_refused(
-    samples: list[dict[str, Any]], said: str, tmp_path: Path
+def test_an_incomplete_log_is_rejected(
+    samples: list[dict[str, Any]], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         detected(write_log(tmp_path / "a.eval", *samples))
 
 
 @pytest.mark.parametrize("data", [b"", b"no zip", b"cut"])
-def test_another_file_is_no_log(data: bytes, tmp_path: Path) -> None:
+def test_other_files_are_rejected_as_logs(data: bytes, tmp_path: Path) -> None:
     path = write_log(tmp_path / "a.eval", sample("s1", YES))
     path.write_bytes(path.read_bytes()[:-30] if data == b"cut" else data)
     with pytest.raises(UserError, match="is no log of Inspect AI"):
@@ -269,9 +269,13 @@ def identified(path: Path) -> IdiomPrediction:
 
 def test_idioms_in_a_log(tmp_path: Path) -> None:
     path = write_log(tmp_path / "a.eval", sample(JAM.id, '{"idioms": ["broke the ice"]}'))
-    found = identified(path)
-    assert (found.id, found.outcome, found.idioms) == (JAM.id, "ok", ("broke the ice",))
-    assert [one.idioms for one in found.samples] == [("broke the ice",)]
+    predictions = identified(path)
+    assert (predictions.id, predictions.outcome, predictions.idioms) == (
+        JAM.id,
+        "ok",
+        ("broke the ice",),
+    )
+    assert [one.idioms for one in predictions.samples] == [("broke the ice",)]
 
 
 def test_inspect_asks_our_questions_and_scores_alike(tmp_path: Path) -> None:
@@ -286,7 +290,7 @@ def test_inspect_asks_our_questions_and_scores_alike(tmp_path: Path) -> None:
     def run(task: Any, *answers: str) -> Path:
         outputs = [model.ModelOutput.from_content("mock", text) for text in answers]
         for output in outputs:
-            # Else it counts tokens, with a tokenizer that it downloads.
+            # Otherwise it would download a tokenizer to count tokens.
             output.usage = model.ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
         mock = model.get_model("mockllm/model", custom_outputs=outputs)
         (log,) = inspect.eval(
@@ -306,7 +310,7 @@ def test_inspect_asks_our_questions_and_scores_alike(tmp_path: Path) -> None:
         tasks.jam("english", str(tmp_path / "jam.jsonl"), str(prompts / "jam/zero_shot.jinja")),
         '["broke the ice"]',
     )
-    found = identified(path)
-    assert found.idioms == ("broke the ice",)
+    predictions = identified(path)
+    assert predictions.idioms == ("broke the ice",)
     assert accuracies == [0.5, 1.0]
     assert [turns[-1] for turns in asked][-1] == "Sentence: They broke the ice."

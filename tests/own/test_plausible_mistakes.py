@@ -1,9 +1,9 @@
-"""What users get wrong: each mistake ends with one line, or the number is the right one.
+"""User mistakes: each one ends with a one-line error, or the result is still correct.
 
-Every path from a user's file to a number is walked once with sound files, which gives the right
-number, and once with each mistake. Mistakes about whole folders of results (edited, copied, with
-older time stamps, without `.snakemake`) are in `tests/workflow/test_evidence.py`; more of each
-kind are beside the tests of the readers.
+For each path from a user's file to a number, one case with valid files gives the correct number,
+followed by one case per mistake. Mistakes with entire folders of results (edited, copied, older
+time stamps, no `.snakemake`) are in `tests/workflow/test_evidence.py`. The tests of each reader
+have more cases.
 """
 
 import csv
@@ -60,11 +60,11 @@ Rows = list[dict[str, Any]]
 Change = Callable[[Path], object]
 
 
-# --- From files to a number, one function for each path ---
+# --- From files to a number: one pair of functions per path ---
 
 
 def identification(folder: Path) -> Path:
-    """ID10M's sentences, and idioms that a system found in four of five."""
+    """Write sentences of ID10M, and idioms that a system predicted in four of five."""
     shutil.copy(SAMPLE / "id10m" / "test_english.tsv", folder)
     rows = [
         {"id": item.id, "idioms": ";".join(item.idioms) if number % 5 else ""}
@@ -75,7 +75,7 @@ def identification(folder: Path) -> Path:
 
 
 def identified(folder: Path) -> float | None:
-    """Accuracy on the originals."""
+    """Return the accuracy on the originals."""
     sentences = [
         JamSentence(
             id=item.id, original_id=item.id, variant_number=0, language="english",
@@ -87,23 +87,23 @@ def identified(folder: Path) -> float | None:
         if item.idioms
     ]  # fmt: skip
     (path,) = folder.glob("mine*")
-    found = jam.read_predictions(path, sentences)
-    return accuracy(judge(sentences, {item.id: item for item in found}))
+    predictions = jam.read_predictions(path, sentences)
+    return accuracy(judge(sentences, {item.id: item for item in predictions}))
 
 
 def detection(folder: Path) -> Path:
-    """IdioTS's sentences, and a system that takes one distractor of three for idiomatic."""
+    """Write sentences of IdioTS, and a system that marks one distractor of three as idiomatic."""
     shutil.copy(SAMPLE / "idiots" / "idiots.json", folder)
     rows = [
-        {"id": item.id, "has_idiom": found, "idiom": item.pie if found else ""}
+        {"id": item.id, "has_idiom": has_idiom, "idiom": item.pie if has_idiom else ""}
         for number, item in enumerate(read_sentences(folder / "idiots.json"))
-        for found in [item.is_idiomatic or number % 3 == 0]
+        for has_idiom in [item.is_idiomatic or number % 3 == 0]
     ]
     return write_rows(folder / "mine.csv", rows)
 
 
 def detected(folder: Path) -> float | None:
-    """Balanced accuracy."""
+    """Return the balanced accuracy."""
     sentences = read_sentences(folder / "idiots.json")
     scores = detection_metrics(
         sentences, idiots.read_predictions(folder / "mine.csv", sentences),
@@ -113,7 +113,7 @@ def detected(folder: Path) -> float | None:
 
 
 def retrieval(folder: Path) -> Path:
-    """IdioLink's test split, ranked by the words that query and document share."""
+    """Write the test split of IdioLink, ranked by the words that query and document share."""
     for name in ("indexes", "queries"):
         shutil.copy(SAMPLE / "idiolink" / "test" / f"{name}.json", folder)
     documents, queries = read_split(folder / "indexes.json", folder / "queries.json")
@@ -128,7 +128,7 @@ def retrieval(folder: Path) -> Path:
 
 
 def retrieved(folder: Path) -> float:
-    """nDCG@10."""
+    """Return nDCG@10."""
     documents, queries = read_split(folder / "indexes.json", folder / "queries.json")
     (path,) = folder.glob("mine*")
     names = {document.id for document in documents}
@@ -138,7 +138,7 @@ def retrieved(folder: Path) -> float:
 
 
 def planning(folder: Path) -> Path:
-    """A configuration, and a model of the user's own."""
+    """Write a configuration and a model of the user's own."""
     registry_with(
         folder,
         "mine: {kind: predictions, label: Mine, files: [{study: idiots, setting: mine,"
@@ -150,7 +150,7 @@ def planning(folder: Path) -> Path:
 
 
 def planned(folder: Path) -> int:
-    """Metric files that a run makes."""
+    """Return how many metric files a run makes."""
     raw = layered(read_yaml(folder / "config.yaml"), ROOT / "config" / "sample.yaml")
     config = load_config(raw)
     return len(
@@ -165,7 +165,7 @@ def embedding(folder: Path) -> Path:
 
 
 def embedded(folder: Path) -> float:
-    """Cosine of two sentences."""
+    """Return the cosine of two sentences."""
     one, other = embedder(folder / "bert").encode(
         ["He broke the ice.", "She melted it."], normalize_embeddings=True
     )
@@ -173,7 +173,7 @@ def embedded(folder: Path) -> float:
 
 
 def derivation(folder: Path) -> Path:
-    """A data set, and predictions with the evidence that they were made from it."""
+    """Write a data set, and predictions with evidence that they were made from it."""
     data, made = folder / "data.jsonl", folder / "predictions.jsonl"
     write(data, "0.25\n")
     write(made, "0.5\n")
@@ -183,7 +183,7 @@ def derivation(folder: Path) -> Path:
 
 
 def derived(folder: Path) -> float:
-    """A number from both."""
+    """Return a number computed from both."""
     paths = [folder / "data.jsonl", folder / "predictions.jsonl"]
     check_evidence([evidence_of(str(path)) for path in paths])
     return sum(float(path.read_text("utf-8")) for path in paths)
@@ -276,7 +276,7 @@ def move(name: str) -> Callable[[Rows], None]:
 
 
 def each(name: str, change: Callable[[Any], Any], part: int = 1) -> Callable[[Rows], None]:
-    """Change a field of all rows, or of the first of so many parts."""
+    """Change a field of all rows, or of the first 1/n of the rows."""
 
     def made(read: Rows) -> None:
         for row in read[: -(-len(read) // part)]:
@@ -286,7 +286,7 @@ def each(name: str, change: Callable[[Any], Any], part: int = 1) -> Callable[[Ro
 
 
 def texts(folder: Path) -> dict[str, str]:
-    """ID10M's sentences by id, without what would separate two idioms."""
+    """Return the sentences of ID10M by id, without separators between two idioms."""
     read = read_id10m(folder / "test_english.tsv", split="test")
     return {item.id: item.text.replace(";", ",") for item in read}
 
@@ -321,7 +321,7 @@ def older(folder: Path) -> None:
 
 
 def copied_from_elsewhere(folder: Path) -> None:
-    """Predictions with their evidence, of another data set."""
+    """Copy predictions and evidence of another data set."""
     write(folder / "other.jsonl", "0.75\n")
     made = folder / "predictions.jsonl"
     write(made, "0.9\n")
@@ -341,7 +341,7 @@ def checkpoint(change: Change) -> Change:
 
 
 def verdicts(name: str = "cases.csv", **fields: str) -> Change:
-    """Name a file with one judged answer of a run."""
+    """Configure a file with one judged answer of a run."""
     case = dict.fromkeys(COLUMNS, "") | {
         "model": "smollm2-135m-instruct", "setting": "zero_shot", "seed": "1", "gold": "idiomatic",
         "sentence_id": "idi001-sen01-id", "automatic_verdict": "no", "answer_key": "a",
@@ -364,8 +364,8 @@ PATHS: dict[str, tuple[Callable[[Path], Path], Callable[[Path], float | None]]] 
     "evidence": (derivation, derived),
 }
 MISTAKES: dict[str, tuple[str, Change, str | None]] = {
-    # What changes nothing.
-    "a byte order mark": ("jam", text("mine.csv", lambda said: "\ufeff" + said), RIGHT),
+    # Changes without effect.
+    "a byte order mark": ("jam", text("mine.csv", lambda value: "\ufeff" + value), RIGHT),
     "lines end as on Windows": ("jam", replace("mine.csv", "\n", "\r\n"), RIGHT),
     "rows in another order": ("jam", rows(lambda read: read.reverse()), RIGHT),
     "one column more": ("jam", rows(lambda read: [row.update(note="x") for row in read]), RIGHT),
@@ -395,11 +395,11 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         rows(lambda read: [row.update(id=str(at)) for at, row in enumerate(read)]),
         "unknown ids",
     ),
-    "a row twice": ("jam", rows(lambda read: read.append(read[3])), "stands in line 5 already"),
+    "a row twice": ("jam", rows(lambda read: read.append(read[3])), "is also in line 5"),
     "half of the rows": ("jam", rows(lambda read: read.__delitem__(slice(9))), "no prediction for"),
     "none as an idiom": (
         "jam",
-        rows(each("idioms", lambda said: said or "none")),
+        rows(each("idioms", lambda value: value or "none")),
         "'none' names no idiom",
     ),
     "whole sentences for idioms": (
@@ -419,12 +419,12 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "sentences of other data": (
         "jam",
         rows(lambda read: [row.update(sentence="Quite another one.") for row in read]),
-        r"mine\.csv:2: sentence 'Quite another one\.' is '.*' in the data \(test-",
+        r"mine\.csv:2: sentence 'Quite another one\.' of test-.* is '.*' in the data set",
     ),
     "a table named .txt": (
         "jam",
         lambda folder: (folder / "mine.csv").rename(folder / "mine.txt"),
-        r"name it \.csv, \.tsv or \.jsonl",
+        r"must end in \.csv, \.tsv or \.jsonl",
     ),
     "semicolons between cells": ("jam", rows(lambda read: None, ";"), r"mine\.csv"),
     "another encoding": (
@@ -442,7 +442,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "another tag set": ("jam", replace("test_english.tsv", "B-IDIOM", "B"), "unknown tag 'B'"),
     "one column of the corpus": (
         "jam",
-        text("test_english.tsv", lambda said: said.replace("\tO", "")),
+        text("test_english.tsv", lambda value: value.replace("\tO", "")),
         "1 column",
     ),
     # IdioTS.
@@ -471,27 +471,27 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     ),
     "a usage as a Boolean": (
         "idiots",
-        records("idiots.json", each("sentence_has_idiom", lambda said: said == "True")),
+        records("idiots.json", each("sentence_has_idiom", lambda value: value == "True")),
         "'True' or 'False'",
     ),
     "no idiom in a sentence with one": (
         "idiots",
-        rows(each("idiom", lambda said: said and "none")),
+        rows(each("idiom", lambda value: value and "none")),
         "has_idiom is true and idiom",
     ),
     "no yes, and idioms": (
         "idiots",
-        rows(each("has_idiom", lambda said: False)),
+        rows(each("has_idiom", lambda value: False)),
         "has_idiom is true nowhere, but idiom is filled in 62 rows",
     ),
     "no yes and no no": (
         "idiots",
-        rows(each("has_idiom", lambda said: "")),
+        rows(each("has_idiom", lambda value: "")),
         "has_idiom is empty in every row",
     ),
     "a probability for yes and no": (
         "idiots",
-        rows(each("has_idiom", lambda said: 0.3)),
+        rows(each("has_idiom", lambda value: 0.3)),
         r"has_idiom: Input should be true or false \(given: '0\.3'\)",
     ),
     # IdioLink's texts.
@@ -504,7 +504,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     ),
     "two spaces in some PIEs": (
         "idiolink",
-        records("indexes.json", each("idiom", lambda said: said.replace(" ", "  "), 9)),
+        records("indexes.json", each("idiom", lambda value: value.replace(" ", "  "), 9)),
         "in another record",
     ),
     "a usage with a capital": (
@@ -586,8 +586,8 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         "idiolink",
         text(
             "mine.run",
-            lambda said: "".join(
-                line for line in said.splitlines(True) if int(line.split()[3]) <= 10
+            lambda value: "".join(
+                line for line in value.splitlines(True) if int(line.split()[3]) <= 10
             ),
         ),
         "fewer than 20 documents",
@@ -598,7 +598,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         "not a line of a TREC run",
     ),
     # Settings and entries.
-    "a seed twice": ("plan", replace("config.yaml", "[1, 2]", "[1, 1]"), "seeds names 1 twice"),
+    "a seed twice": ("plan", replace("config.yaml", "[1, 2]", "[1, 1]"), "seeds lists 1 twice"),
     "a seed that is too large": (
         "plan",
         replace("config.yaml", "[1, 2]", f"[{2**64}]"),
@@ -611,16 +611,20 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     ),
     "an infinite number": (
         "plan",
-        text("config.yaml", lambda said: said + "llm: {max_cost_usd: 1.0e999}\n"),
+        text("config.yaml", lambda value: value + "llm: {max_cost_usd: 1.0e999}\n"),
         "finite",
     ),
-    "no study": ("plan", replace("config.yaml", "[idiots]", "[]"), "no study"),
+    "no study": ("plan", replace("config.yaml", "[idiots]", "[]"), "empty list"),
     "a label that another model has": (
         "plan",
         replace("models.local.yaml", "Mine", "GPT-4o mini"),
         "is that of gpt-4o-mini",
     ),
-    "braces in a label": ("plan", replace("models.local.yaml", "Mine", "'Mi{n}e'"), "has braces"),
+    "braces in a label": (
+        "plan",
+        replace("models.local.yaml", "Mine", "'Mi{n}e'"),
+        "contains braces",
+    ),
     "a file that does not exist": (
         "plan",
         replace("models.local.yaml", "mine.csv", "gone.csv"),
@@ -680,7 +684,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         checkpoint(lambda folder: configure(folder, model_type="unheard-of")),
         "unheard-of",
     ),
-    # Results that were edited or copied.
+    # Edited or copied results.
     "an edited data set": (
         "evidence",
         replace("data.jsonl", "0.25", "0.26"),
@@ -691,7 +695,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         replace("predictions.jsonl", "0.5", "0.6"),
         "was changed after",
     ),
-    "predictions of other data": ("evidence", copied_from_elsewhere, "is not the file that"),
+    "predictions of other data": ("evidence", copied_from_elsewhere, "differs from the file that"),
     "predictions without their evidence": (
         "evidence",
         lambda folder: Path(evidence_of(str(folder / "predictions.jsonl"))).unlink(),
@@ -702,7 +706,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
 
 @cache
 def right_number(path: str, folder: Path) -> float:
-    """The number that sound files give."""
+    """Return the number computed from valid files."""
     prepare, number = PATHS[path]
     prepare(folder)
     right = number(folder)
@@ -712,7 +716,7 @@ def right_number(path: str, folder: Path) -> float:
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A folder for the sound files of each path."""
+    """Create a folder for the valid files of each path."""
     return {path: tmp_path_factory.mktemp(path) for path in PATHS}
 
 
@@ -721,7 +725,7 @@ def test_there_are_enough_mistakes() -> None:
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_ends_with_one_line_or_the_right_number(
+def test_a_mistake_gives_a_one_line_error_or_the_right_number(
     mistake: str, sound: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, make, expected = MISTAKES[mistake]

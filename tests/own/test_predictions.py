@@ -1,4 +1,4 @@
-"""Predictions made elsewhere: what is read of them, what is refused, and where they are shown."""
+"""External predictions: parsing, validation, and where they are shown."""
 
 import csv
 import gzip
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pytest
-from own_cases import registry_with, whole, write
+from own_cases import registry_with, run_report, write
 from support import ROOT
 
 from pieline.core.conditions import Conditions
@@ -72,16 +72,16 @@ IDIOMS = {
 
 @pytest.mark.parametrize("name", IDIOMS)
 def test_idioms_and_tags_are_read_in_the_order_of_the_sentences(name: str, tmp_path: Path) -> None:
-    found = jam.read_predictions(write(tmp_path / name, IDIOMS[name]), SENTENCES)
-    assert [item.id for item in found] == ["test-0001", "test-0001-v1"]
-    assert [item.idioms for item in found] == [("broke the ice",), ()]
-    assert {item.outcome for item in found} == {"ok"}
+    predictions = jam.read_predictions(write(tmp_path / name, IDIOMS[name]), SENTENCES)
+    assert [item.id for item in predictions] == ["test-0001", "test-0001-v1"]
+    assert [item.idioms for item in predictions] == [("broke the ice",), ()]
+    assert {item.outcome for item in predictions} == {"ok"}
 
 
-def test_no_answer_is_not_the_same_as_no_idiom(tmp_path: Path) -> None:
+def test_no_answer_differs_from_no_idiom(tmp_path: Path) -> None:
     rows = lines({"id": "test-0001", "idioms": None}, {"id": "test-0001-v1", "idioms": []})
-    found = jam.read_predictions(write(tmp_path / "a.jsonl", rows), SENTENCES)
-    assert [(item.outcome, item.idioms) for item in found] == [("empty", None), ("ok", ())]
+    predictions = jam.read_predictions(write(tmp_path / "a.jsonl", rows), SENTENCES)
+    assert [(item.outcome, item.idioms) for item in predictions] == [("empty", None), ("ok", ())]
 
 
 ROW = {"id": "test-0001", "idioms": []}
@@ -94,7 +94,7 @@ WRONG_IDIOMS = {
         lines(ROW, {"id": "x", "idioms": []}, {"id": "y", "idioms": []}),
         r"a\.jsonl:2: 2 unknown ids, such as 'x'; no prediction for 1 of 2",
     ),
-    "twice": (lines(ROW, ROW), r"a\.jsonl:2: id 'test-0001' stands in line 1 already"),
+    "twice": (lines(ROW, ROW), r"a\.jsonl:2: id 'test-0001' is also in line 1"),
     "neither": (lines({"id": "test-0001"}), r"a\.jsonl:1: either idioms or tags"),
     "both": (lines(ROW | {"tags": TAGS}), r"a\.jsonl:1: either idioms or tags"),
     "no json": ("id,idioms\n", r"a\.jsonl:1: "),
@@ -110,28 +110,28 @@ WRONG_IDIOMS = {
 
 
 @pytest.mark.parametrize("name", WRONG_IDIOMS)
-def test_what_is_wrong_with_a_file_is_told_with_its_line(name: str, tmp_path: Path) -> None:
-    text, said = WRONG_IDIOMS[name]
-    with pytest.raises(UserError, match=said):
+def test_an_invalid_file_is_reported_with_its_line(name: str, tmp_path: Path) -> None:
+    text, message = WRONG_IDIOMS[name]
+    with pytest.raises(UserError, match=message):
         jam.read_predictions(write(tmp_path / "a.jsonl", text), SENTENCES)
 
 
 @pytest.mark.parametrize("named", [[""], ["  "], ["", ""]])
-def test_blank_idioms_name_nothing(named: list[str], tmp_path: Path) -> None:
+def test_blank_idioms_are_ignored(named: list[str], tmp_path: Path) -> None:
     rows = lines(*({"id": item.id, "idioms": named} for item in SENTENCES))
-    found = jam.read_predictions(write(tmp_path / "a.jsonl", rows), SENTENCES)
-    assert [item.idioms for item in found] == [(), ()]
+    predictions = jam.read_predictions(write(tmp_path / "a.jsonl", rows), SENTENCES)
+    assert [item.idioms for item in predictions] == [(), ()]
 
 
 @pytest.mark.parametrize("word", ["none", "None.", "N/A", "no idiom", "-", "kein Idiom"])
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
-def test_a_word_for_none_is_asked_about(word: str, name: str, tmp_path: Path) -> None:
+def test_a_word_for_none_is_rejected(word: str, name: str, tmp_path: Path) -> None:
     text = {
         "a.jsonl": lines(ROW, {"id": "test-0001-v1", "idioms": [word]}),
         "a.csv": f"id,idioms\ntest-0001,\ntest-0001-v1,{word}\n",
     }[name]
-    said = r"a\.\w+:[23]: '.*' names no idiom; .*empty.* null"
-    with pytest.raises(UserError, match=said):
+    message = r"a\.\w+:[23]: '.*' names no idiom; .*empty.* null"
+    with pytest.raises(UserError, match=message):
         jam.read_predictions(write(tmp_path / name, text), SENTENCES)
 
 
@@ -146,58 +146,58 @@ MANY = [
 
 
 def own_idioms(*swapped: int) -> str:
-    """What a system found in all of `MANY`, with the ids of pairs of sentences swapped."""
+    """Return predicted idioms of all of `MANY`, with the ids of pairs of sentences swapped."""
     order = [*range(40)]
     for one in swapped:
         order[one], order[one + 20] = order[one + 20], order[one]
-    found = ("broke the ice", "Spilling the beans")
+    idioms = ("broke the ice", "Spilling the beans")
     return lines(
         *(
-            {"id": MANY[place].id, "idioms": [found[number // 20]]}
+            {"id": MANY[place].id, "idioms": [idioms[number // 20]]}
             for number, place in enumerate(order)
         )
     )
 
 
-def test_idioms_of_other_sentences_are_refused_beyond_a_small_share(tmp_path: Path) -> None:
+def test_more_than_a_few_idioms_of_other_sentences_are_rejected(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     assert len(jam.read_predictions(write(path, own_idioms()), MANY)) == 40
     assert len(jam.read_predictions(write(path, own_idioms(3)), MANY)) == 40
-    said = (
+    message = (
         r"a\.jsonl:21: 4 of 40 idioms are not in their sentences, such as 'Spilling the beans' in"
         r" 'They broke the ice\.' \(test-0000\); check the ids"
     )
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         jam.read_predictions(write(path, own_idioms(0, 7)), MANY)
 
 
-def test_a_detection_does_not_say_yes_and_name_none(tmp_path: Path) -> None:
+def test_a_positive_detection_needs_an_idiom(tmp_path: Path) -> None:
     text = "id,has_idiom,idiom\ns1,false,none\ns2,true,none\n"
     with pytest.raises(UserError, match=r"a\.csv:3: has_idiom is true and idiom 'none'"):
         idiots.read_predictions(write(tmp_path / "a.csv", text), DETECTED)
 
 
 @pytest.mark.parametrize("text", ["id,idioms\ntest-0001\n", "id,idioms\ntest-0001,a,b\n"])
-def test_cells_without_columns_are_not_guessed_at(text: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"a\.csv:2: [13] cells?, not 2"):
+def test_cells_without_columns_are_rejected(text: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"a\.csv:2: [13] cells? instead of 2"):
         jam.read_predictions(write(tmp_path / "a.csv", text), SENTENCES)
 
 
 def test_detections_are_read_from_tables_and_lines(tmp_path: Path) -> None:
     table = "idiom,id,has_idiom\nbreak the ice,s2,TRUE\n,s1,\n"
-    found = idiots.read_predictions(write(tmp_path / "a.csv", table), DETECTED)
-    assert [(item.id, item.outcome, item.has_idiom, item.idiom) for item in found] == [
+    predictions = idiots.read_predictions(write(tmp_path / "a.csv", table), DETECTED)
+    assert [(item.id, item.outcome, item.has_idiom, item.idiom) for item in predictions] == [
         ("s1", "empty", None, None),
         ("s2", "ok", True, "break the ice"),
     ]
     rows = lines({"id": "s1", "has_idiom": False}, {"id": "s2", "has_idiom": True, "idiom": "x"})
     again = idiots.read_predictions(write(tmp_path / "a.jsonl", rows), DETECTED)
     assert [item.has_idiom for item in again] == [False, True]
-    # A verdict on one answer is not one on another.
-    assert len({item.answer_key for item in (*found, *again)}) == 4
+    # A verdict applies to one answer only.
+    assert len({item.answer_key for item in (*predictions, *again)}) == 4
 
 
-def test_a_detection_must_be_said(tmp_path: Path) -> None:
+def test_a_detection_is_required(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"a\.csv:2: has_idiom: Field required"):
         idiots.read_predictions(write(tmp_path / "a.csv", "id,idiom\ns1,x\n"), DETECTED)
 
@@ -217,12 +217,12 @@ RUN = trec(
 
 
 def read_span_run(path: Path) -> RankedRun:
-    """Read a run of two queries over three documents, in mode `span`."""
+    """Read a run of two queries over three documents in mode `span`."""
     return read_foreign_run(path, ["q1", "q2"], {"d1", "d2", "d3"}, mode="span", top_k=2)
 
 
 @pytest.mark.parametrize("name", ["a.run", "a.run.gz"])
-def test_a_run_is_cut_as_trec_eval_orders_it(name: str, tmp_path: Path) -> None:
+def test_a_run_is_truncated_in_the_order_of_trec_eval(name: str, tmp_path: Path) -> None:
     path, documents = tmp_path / name, {"d1", "d2", "d3"}
     (gzip.open if name.endswith(".gz") else open)(path, "wt").write(RUN)  # type: ignore[operator]
     run = read_foreign_run(path, ["q2", "q1"], documents, mode="span", top_k=2)
@@ -235,7 +235,7 @@ def test_a_run_is_cut_as_trec_eval_orders_it(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (RUN + trec(("q9", "d1", 1)), r"a\.run:6: 1 unknown id, such as 'q9'"),
         (RUN + trec(("q2", "d9", 1)), r"a\.run:6: 1 unknown document, such as 'd9'"),
@@ -246,10 +246,8 @@ def test_a_run_is_cut_as_trec_eval_orders_it(name: str, tmp_path: Path) -> None:
         (RUN[: RUN.index("q2")], r"a\.run: no prediction for 1 of 2 queries, such as 'q2'"),
     ],
 )
-def test_what_is_wrong_with_a_run_is_told_with_its_line(
-    text: str, said: str, tmp_path: Path
-) -> None:
-    with pytest.raises(UserError, match=said):
+def test_an_invalid_run_is_reported_with_its_line(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=message):
         read_span_run(write(tmp_path / "a.run", text))
 
 
@@ -277,9 +275,9 @@ CONTRADICTORY = {
 
 
 @pytest.mark.parametrize("name", CONTRADICTORY)
-def test_a_run_that_contradicts_itself_is_refused(name: str, tmp_path: Path) -> None:
-    text, said = CONTRADICTORY[name]
-    with pytest.raises(UserError, match=said):
+def test_an_inconsistent_run_is_rejected(name: str, tmp_path: Path) -> None:
+    text, message = CONTRADICTORY[name]
+    with pytest.raises(UserError, match=message):
         read_span_run(write(tmp_path / "a.run", text))
 
 
@@ -313,7 +311,7 @@ def test_equal_scores_may_have_any_ranks(tmp_path: Path) -> None:
     assert list(run["q1"]) == ["d2", "d1", "d3"]
 
 
-def test_a_run_that_keeps_too_little_is_refused(tmp_path: Path) -> None:
+def test_a_run_with_too_few_documents_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match="fewer than 3 documents for 1 of the 2 queries, such as 'q2'"
     ):
@@ -340,14 +338,14 @@ mine:
 
 @pytest.fixture
 def entry(tmp_path: Path) -> Path:
-    """A registry with predictions for every study."""
+    """Create a registry with predictions for every study."""
     for name in ("predictions.csv", "others.csv", "detections.csv", "mine-span.run"):
         write(tmp_path / name, name)
     return registry_with(tmp_path, ENTRY.format(folder=tmp_path))
 
 
-def test_every_study_takes_its_own_files(entry: Path) -> None:
-    run = whole(
+def test_every_study_reads_its_own_files(entry: Path) -> None:
+    run = run_report(
         entry,
         jam={"models": ["mine"], "neutral": None},
         idiots={"models": ["mine"]},
@@ -365,36 +363,36 @@ def test_every_study_takes_its_own_files(entry: Path) -> None:
             name.removesuffix(".jsonl").removesuffix(".run.gz") for name in run.behind()
         }
     items = (study.items() for study in run.studies)
-    assert made <= {path for each in items if each for path in each.given.metrics}
-    # Nobody is asked, and no number of the papers' text is made with them.
+    assert made <= {path for each in items if each for path in each.display_inputs.metrics}
+    # No model is queried, and no number of the running text uses external predictions.
     assert not [task for study in run.studies[:2] for task in study.tasks() if task.model == "mine"]
-    tables = {table.name: table.given for study in run.studies for table in study.tables()}
+    tables = {table.name: table.display_inputs for study in run.studies for table in study.tables()}
     assert not made & {*tables["jam_text"].metrics, *tables["idiolink_gains"].metrics}
     for name in ("jam_drift", "idiots_detection", "idiolink_zero_shot"):
         assert made & set(tables[name].metrics)
-        assert "Mine (made elsewhere)" in {model.label for model in tables[name].models}
+        assert "Mine (external)" in {model.label for model in tables[name].models}
 
 
-def test_a_query_mode_without_a_run_says_so(entry: Path) -> None:
-    tables = whole(entry, idiolink={"models": ["mine"]}).studies[-1].tables()
-    (given,) = (table.given for table in tables if table.name == "idiolink_zero_shot")
-    content = zero_shot(given.model_copy(update={"metrics": ()}))
+def test_a_query_mode_without_a_run_is_explained(entry: Path) -> None:
+    tables = run_report(entry, idiolink={"models": ["mine"]}).studies[-1].tables()
+    (inputs,) = (table.display_inputs for table in tables if table.name == "idiolink_zero_shot")
+    content = zero_shot(inputs.model_copy(update={"metrics": ()}))
     (row,) = (row for group in content.groups for row in group.rows if "Mine" in row.labels[0])
     reasons = {cell.number.comparison.reason for cell in row.cells if cell.number}
     assert reasons == {"not run: no such run; the paper prints no such number"}
 
 
-def test_their_numbers_are_compared_with_nothing(entry: Path) -> None:
-    run = whole(entry, jam={"models": ["mine"], "neutral": None}, idiots={"models": ["mine"]})
+def test_external_numbers_are_not_compared(entry: Path) -> None:
+    run = run_report(entry, jam={"models": ["mine"], "neutral": None}, idiots={"models": ["mine"]})
     jam_study, idiots_study, idiolink = run.studies
-    said = [
+    conditions_of_runs = [
         jam_study.conditions("mine", "tuned"),
         idiots_study.conditions("mine", "tuned"),
         idiolink.conditions("mine"),
     ]
-    for text in said:
+    for text in conditions_of_runs:
         conditions = Conditions.model_validate_json(text)
-        assert conditions.deviations == ("predictions made elsewhere",)
+        assert conditions.deviations == ("external predictions",)
         assert not conditions.weights
 
 
@@ -404,7 +402,7 @@ WRONG_ENTRIES: dict[str, tuple[Callable[[str], str], str]] = {
     "another study": (lambda text: text.replace("study: idiots", "study: jam2"), "no predictions"),
     "no file": (
         lambda text: text.replace("predictions.csv", "gone.csv"),
-        rf"models\.yaml: mine: no such file: .*gone\.csv; .*counts from {re.escape(CWD)}\)",
+        rf"models\.yaml: mine: no such file: .*gone\.csv; .*relative to {re.escape(CWD)}\)",
     ),
     "no language": (
         lambda text: text.replace("language: english, setting: tuned", "setting: tuned"),
@@ -424,13 +422,13 @@ WRONG_ENTRIES: dict[str, tuple[Callable[[str], str], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG_ENTRIES)
-def test_an_entry_that_cannot_be_run_is_refused(name: str, entry: Path) -> None:
-    change, said = WRONG_ENTRIES[name]
+def test_an_unusable_entry_is_rejected(name: str, entry: Path) -> None:
+    change, message = WRONG_ENTRIES[name]
     own = entry.with_name("models.local.yaml")
     own.write_text(change(own.read_text("utf-8")), encoding="utf-8")
     of_mine = {"models": ["mine"]}
-    with pytest.raises(UserError, match=said):
-        whole(entry, jam=of_mine | {"neutral": None}, idiots=of_mine, idiolink=of_mine)
+    with pytest.raises(UserError, match=message):
+        run_report(entry, jam=of_mine | {"neutral": None}, idiots=of_mine, idiolink=of_mine)
 
 
 def test_an_error_names_the_file_that_has_the_entry(tmp_path: Path) -> None:
@@ -441,7 +439,7 @@ def test_an_error_names_the_file_that_has_the_entry(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("models", [["mine"], ["yours", "mine"]])
-def test_two_files_with_one_content_are_refused(models: list[str], entry: Path) -> None:
+def test_duplicate_files_are_rejected(models: list[str], entry: Path) -> None:
     files = [entry.with_name(name) for name in ("others.csv", "predictions.csv")]
     files[0].write_bytes(files[1].read_bytes())
     own = entry.with_name("models.local.yaml")
@@ -450,7 +448,7 @@ def test_two_files_with_one_content_are_refused(models: list[str], entry: Path) 
     if "yours" in models:
         write(own, own.read_text("utf-8").replace(one, "") + yours)
     with pytest.raises(UserError, match=r"mine: .*\.csv is a copy of .*\.csv; "):
-        whole(entry, jam={"models": models, "neutral": None})
+        run_report(entry, jam={"models": models, "neutral": None})
 
 
 def test_two_models_have_two_labels(tmp_path: Path) -> None:
@@ -462,14 +460,14 @@ def test_two_models_have_two_labels(tmp_path: Path) -> None:
         load_registry(registry_with(tmp_path, both))
 
 
-def test_a_setting_of_ones_own_has_a_part_of_the_table(entry: Path, tmp_path: Path) -> None:
-    study = whole(entry, jam={"models": ["mine"], "neutral": None}).studies[0]
+def test_a_custom_setting_has_its_own_table_section(entry: Path, tmp_path: Path) -> None:
+    study = run_report(entry, jam={"models": ["mine"], "neutral": None}).studies[0]
     rows = write(tmp_path / "a.csv", IDIOMS["b.csv"])
-    found = {item.id: item for item in jam.read_predictions(rows, SENTENCES)}
+    predictions = {item.id: item for item in jam.read_predictions(rows, SENTENCES)}
     scores = jam_metrics(
-        SENTENCES, found, model="mine", setting="tuned", seed=3, scoring="paper", released=True,
-        resamples=10, conditions=Conditions.model_validate_json(study.conditions("mine", "tuned")),
-        computed_from={},
+        SENTENCES, predictions, model="mine", setting="tuned", seed=3, scoring="paper",
+        released=True, resamples=10, computed_from={},
+        conditions=Conditions.model_validate_json(study.conditions("mine", "tuned")),
     )  # fmt: skip
     path = write(tmp_path / "metrics.json", scores.model_dump_json())
     shown = {"drift", "usage", "confusion", "runs", "pairs"}
@@ -477,14 +475,14 @@ def test_a_setting_of_ones_own_has_a_part_of_the_table(entry: Path, tmp_path: Pa
     assert len(tables) == len(shown)
     for table in tables:
         files = {end: tmp_path / f"{table.name}.{end}" for end in ("tex", "csv", "html")}
-        made_from = table.given.model_copy(update={"metrics": (str(path),)})
+        made_from = table.display_inputs.model_copy(update={"metrics": (str(path),)})
         write_table(
             table.name, import_object(table.maker)(made_from), templates=ROOT / "templates", **files
         )
         if table.name == "jam_pairs":
-            continue  # of a single run there is none
+            continue  # undefined for a single run
         text = files["html"].read_text("utf-8")
-        assert "Mine (made elsewhere)" in text
+        assert "Mine (external)" in text
         assert "tuned" in text
         numbers = [row for row in _rows(files["csv"]) if row["model"] == "mine"]
         assert numbers

@@ -1,11 +1,11 @@
-"""Settings of one's own: a name, a template and parameters in the configuration."""
+"""Custom settings: a name, a template and parameters in the configuration."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from own_cases import whole, write
+from own_cases import run_report, write
 from support import ROOT
 
 from pieline.config import load_config
@@ -38,17 +38,17 @@ DETECTED = IdiotsSentence(
 
 
 def asked(folder: Path, study: str, template: str) -> Any:
-    """A study that asks the bundled model by a prompt of one's own called `plain`."""
+    """Create a study that queries the bundled model with a custom prompt called `plain`."""
     file = str(write(folder / "plain.jinja", template))
     own = {"plain": {"file": file, "temperature": 0, "max_tokens": 7}}
     changes: dict[str, Any] = {"models": [MODEL], "settings": ["plain"], "prompts": own}
     if study == "jam":
         changes["neutral"] = None
-    return whole(ROOT / "models.yaml", **{study: changes}).every[study]
+    return run_report(ROOT / "models.yaml", **{study: changes}).all_studies[study]
 
 
 def answers(text: str) -> Any:
-    """Every question is answered so."""
+    """Create a function that answers every question with the same text."""
 
     def ask(questions: list[Question]) -> dict[str, Answer]:
         return {one.key: Answer(key=one.key, text=text, finish_reason="stop") for one in questions}
@@ -57,14 +57,14 @@ def answers(text: str) -> Any:
 
 
 def in_folder(task: Any, folder: Path, sentences: list[Any]) -> Any:
-    """The task with its sentences and predictions in a folder."""
+    """Return the task with its sentences and predictions in a folder."""
     save_jsonl(folder / "sentences.jsonl", sentences)
     inputs = task.inputs | {"sentences": str(folder / "sentences.jsonl")}
     outputs = {"predictions": str(folder / "predictions.jsonl")}
     return task.model_copy(update={"inputs": inputs, "outputs": outputs})
 
 
-def test_id10m_jam_is_asked_by_a_prompt_of_ones_own(tmp_path: Path) -> None:
+def test_id10m_jam_uses_a_custom_prompt(tmp_path: Path) -> None:
     template = "=== user ===\nIdioms in this {{ language }} sentence? {{ sentence }}\n"
     study = asked(tmp_path, "jam", template)
     runs = [run for run in study.configured("llm") if run["language"] == "english"]
@@ -77,37 +77,37 @@ def test_id10m_jam_is_asked_by_a_prompt_of_ones_own(tmp_path: Path) -> None:
     ]
     assert question.parameters["max_tokens"] == 7
     task.run(entry, answers('{"idioms": ["broke the ice"]}'))
-    (found,) = load_jsonl(tmp_path / "predictions.jsonl", IdiomPrediction)
-    assert found.idioms == ("broke the ice",)
+    (prediction,) = load_jsonl(tmp_path / "predictions.jsonl", IdiomPrediction)
+    assert prediction.idioms == ("broke the ice",)
 
 
-def test_idiots_is_asked_by_a_prompt_of_ones_own(tmp_path: Path) -> None:
+def test_idiots_uses_a_custom_prompt(tmp_path: Path) -> None:
     study = asked(tmp_path, "idiots", "=== user ===\nIdiom? {{ sentence }}\n")
     (run,) = study.configured()
     task = in_folder(study.detection(**run), tmp_path, [DETECTED])
     entry = study.run.language_model(MODEL)
     (question,) = task.questions(entry)
     assert [turn.content for turn in question.messages] == ["Idiom? It broke the ice."]
-    # What is not said is the paper's.
+    # Unset parameters have the paper's values.
     assert {name: question.parameters[name] for name in ("max_tokens", "top_k")} == {
         "max_tokens": 7,
         "top_k": 40,
     }
     task.run(entry, answers(json.dumps({"hasIdiom": True, "idiom": "break the ice"})))
-    (found,) = load_jsonl(tmp_path / "predictions.jsonl", DetectionPrediction)
-    assert (found.has_idiom, found.idiom) == (True, "break the ice")
+    (prediction,) = load_jsonl(tmp_path / "predictions.jsonl", DetectionPrediction)
+    assert (prediction.has_idiom, prediction.idiom) == (True, "break the ice")
 
 
 @pytest.mark.parametrize("study", ["jam", "idiots"])
-def test_its_numbers_are_compared_with_nothing(study: str, tmp_path: Path) -> None:
+def test_numbers_of_a_custom_prompt_are_not_compared(study: str, tmp_path: Path) -> None:
     own = asked(tmp_path, study, "=== user ===\n{{ sentence }}\n")
     conditions = Conditions.model_validate_json(own.conditions(MODEL, "plain"))
-    assert "the prompt is plain, none of the paper's" in conditions.deviations
+    assert "the prompt is plain, not one of the paper's" in conditions.deviations
     assert conditions.settings["max_tokens"] == 7
 
 
 @pytest.mark.parametrize(
-    ("template", "said"),
+    ("template", "message"),
     [
         ("=== user ===\n{{ sentense }}\n", r"plain\.jinja:2: .*'sentense' is undefined"),
         ("{{ sentence }}\n", r"plain\.jinja: does not begin with a turn"),
@@ -126,10 +126,10 @@ def test_its_numbers_are_compared_with_nothing(study: str, tmp_path: Path) -> No
     ],
 )
 @pytest.mark.parametrize("study", ["jam", "idiots"])
-def test_a_template_that_cannot_be_filled_in_is_refused_before_anything_is_asked(
-    study: str, template: str, said: str, tmp_path: Path
+def test_an_invalid_template_is_rejected_before_any_query(
+    study: str, template: str, message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         asked(tmp_path, study, template)
 
 
@@ -145,9 +145,7 @@ def test_a_template_may_show_the_sentence_in_its_own_way(
 
 
 @pytest.mark.parametrize("study", ["jam", "idiots"])
-def test_a_prompt_of_the_project_that_lost_its_sentence_asks_nothing(
-    study: str, tmp_path: Path
-) -> None:
+def test_a_project_prompt_without_the_sentence_is_rejected(study: str, tmp_path: Path) -> None:
     own = asked(tmp_path, study, "=== user ===\n{{ sentence }}\n")
     run = next(iter(own.configured(*(["llm"] if study == "jam" else []))))
     task = own.identification(**run) if study == "jam" else own.detection(**run)
@@ -161,17 +159,21 @@ PLAIN = {"plain": {"file": "plain.jinja"}}
 
 
 @pytest.mark.parametrize(
-    ("study", "section", "said"),
+    ("study", "section", "message"),
     [
         ("jam", {"settings": ["plane"], "prompts": PLAIN}, "unknown setting 'plane'.*'plain'"),
         ("idiots", {"settings": ["plane"], "prompts": PLAIN}, "unknown setting 'plane'.*'plain'"),
         ("jam", {"settings_by_model": {MODEL: ["few"]}}, "unknown setting 'few'"),
         ("jam", {"settings": ["fine_tuned"]}, "'fine_tuned' is no setting of language models"),
-        ("jam", {"prompts": {"baseline": {"file": "x"}}}, "has a setting 'baseline' already"),
-        ("idiots", {"prompts": {"zero_shot": {"file": "x"}}}, "has a setting 'zero_shot' already"),
+        ("jam", {"prompts": {"baseline": {"file": "x"}}}, "setting 'baseline' is already defined"),
+        (
+            "idiots",
+            {"prompts": {"zero_shot": {"file": "x"}}},
+            "setting 'zero_shot' is already defined",
+        ),
         ("idiots", {"prompts": {"a/b": {"file": "x"}}}, "pattern"),
     ],
 )
-def test_a_setting_must_have_one_meaning(study: str, section: Any, said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_a_setting_must_have_one_meaning(study: str, section: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message):
         load_config({study: section})

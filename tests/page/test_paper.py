@@ -223,5 +223,5 @@ def test_an_error_in_a_table_is_one_line(source: Path) -> None:
 
 def test_without_latex(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(UserError, match="no pdflatex on this machine; install"):
+    with pytest.raises(UserError, match="pdflatex is not installed; install"):
         compile_pdf(source, source.with_suffix(".pdf"))

@@ -18,9 +18,9 @@ from pieline.results.provenance import (
     Code,
     Model,
     Provenance,
-    described_raw_files,
+    describe_raw_files,
     installed_packages,
-    load_licences,
+    load_licenses,
     make_provenance,
 )
 
@@ -36,14 +36,14 @@ def provenance(folder: Path, data: str = "released") -> Provenance:
     recording = folder.parent / "recordings.jsonl"
     recording.write_text("{}", encoding="utf-8")
     upstream = {"idiolink/test/queries.json": UpstreamFile(url=URL)}
-    licences = load_licences(ROOT / "data/licences.yaml")
+    licences = load_licenses(ROOT / "data/licences.yaml")
     with contextlib.chdir(folder):
         return make_provenance(
             code=Code(commit="0" * 40, day="2026-01-02", modified=False),
             data=data,  # type: ignore[arg-type]
             config={"data": data},
             lock=LOCK,
-            raw_files=described_raw_files(
+            raw_files=describe_raw_files(
                 ["results/raw/idiolink/test/queries.json"],
                 data,  # type: ignore[arg-type]
                 upstream,
@@ -80,7 +80,7 @@ def test_sample_files_are_not_described_as_public_files(tmp_path: Path) -> None:
 
 def test_every_raw_file_has_a_license() -> None:
     names = re.findall(r"^([a-z0-9-]+)/", (ROOT / "data/upstream.yaml").read_text(), re.MULTILINE)
-    assert set(names) <= set(load_licences(ROOT / "data/licences.yaml"))
+    assert set(names) <= set(load_licenses(ROOT / "data/licences.yaml"))
 
 
 def test_versions_are_the_installed_ones() -> None:

@@ -86,7 +86,7 @@ def test_displays_are_limited_to_the_selected_studies() -> None:
     assert read.all_files() == displays.all_files()
     (table,) = read.studies[0].tables
     # The inputs of a table affect neither page nor provenance.
-    assert table == replace(study.tables[0], given=DisplayInputs())
+    assert table == replace(study.tables[0], display_inputs=DisplayInputs())
 
 
 def test_studies_are_in_the_order_of_the_configuration() -> None:

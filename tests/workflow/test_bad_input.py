@@ -113,7 +113,7 @@ def test_duplicate_key(project: Path, file: str, key: str) -> None:
     with (project / file).open("a", encoding="utf-8") as stream:
         stream.write(f"\n{key}:\n  models: []\n")
     line = fails(project, "all")
-    assert re.search(rf"{file}:\d+: not valid YAML: key '{key}' occurs twice", line)
+    assert re.search(rf"{file}:\d+: not valid YAML: duplicate key '{key}'", line)
 
 
 def test_mirror_without_the_file(project: Path, tmp_path: Path) -> None:

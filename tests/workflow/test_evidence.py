@@ -50,7 +50,7 @@ def test_predictions_on_another_dataset_are_rejected(finished: Path) -> None:
     for path, content in kept.items():
         (finished / path).write_bytes(content)
     line = error_of_run(finished, "--forcerun", METRICS, "--", METRICS)
-    assert f"is not the file that {RUN} was made from" in line
+    assert f"differs from the file that {RUN} was made from" in line
 
 
 def test_a_metric_file_of_other_predictions_is_rejected(finished: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_metric_file_of_other_predictions_is_rejected(finished: Path) -> None:
     table = "paper_tables/idiolink_bm25.tex"
     only = ("--allowed-rules", "table", "--forcerun", "table", "--")
     line = error_of_run(finished, *only, table)
-    assert f"{RUN}: is not the file that {METRICS} was made from" in line
+    assert f"{RUN}: differs from the file that {METRICS} was made from" in line
 
 
 def test_results_without_snakemake_metadata_are_checked_against_the_settings(

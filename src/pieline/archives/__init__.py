@@ -1,1 +1,1 @@
-"""Archives of runs: predictions made once, where the GPU or the key is, and scored anywhere."""
+"""Archives of runs: predictions made on a machine with a GPU or API key and scored on another."""

@@ -1,4 +1,4 @@
-"""Pack finished runs: predictions with what says how they came about."""
+"""Pack finished runs with the evidence of how they were made."""
 
 import os
 import platform
@@ -16,7 +16,7 @@ from pieline.archives.manifest import (
     below_project,
 )
 from pieline.core.conditions import Conditions
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, pluralize
 from pieline.core.evidence import Evidence, check_evidence, evidence_of
 from pieline.core.files import canonical_json, read_json, sha256_of
 from pieline.core.packing import pack
@@ -24,12 +24,12 @@ from pieline.core.records import load_record, validated
 from pieline.llm.recordings import raw_lines
 
 _NOT_COMPARED = ("data/upstream.yaml", "results/")
-"""Beginnings of paths that no job made and that decide no prediction, besides raw files."""
+"""Path prefixes of inputs that do not affect predictions (raw files are an exception)."""
 _SCORED = "results/datasets/idiolink/"
 
 
 class Chains:
-    """The evidence below results/, to follow a file back to what no job made."""
+    """Evidence files below results/, used to trace a file back to inputs that no job made."""
 
     def __init__(self) -> None:
         self._by_file: dict[str, Evidence] = {}
@@ -38,59 +38,59 @@ class Chains:
             self._by_file |= dict.fromkeys(evidence.files, evidence)
 
     def evidence(self, path: str) -> Evidence | None:
-        """The evidence of a file."""
+        """Return the evidence of a file."""
         return self._by_file.get(path)
 
     def behind(self, path: str) -> tuple[list[Evidence], dict[str, str]]:
-        """All evidence behind a file, its own first, and the digests of what no job made."""
-        found: dict[str, Evidence] = {}
+        """Return all evidence behind a file (its own first) and digests of the original inputs."""
+        evidence_files: dict[str, Evidence] = {}
         roots: dict[str, str] = {}
-        waiting = [path]
-        while waiting:
-            evidence = self._by_file.get(waiting.pop(0))
-            if evidence and evidence.path not in found:
-                found[evidence.path] = evidence
-                waiting += evidence.made_from
+        queue = [path]
+        while queue:
+            evidence = self._by_file.get(queue.pop(0))
+            if evidence and evidence.path not in evidence_files:
+                evidence_files[evidence.path] = evidence
+                queue += evidence.made_from
                 roots |= {
                     name: digest
                     for name, digest in evidence.made_from.items()
                     if name not in self._by_file
                 }
-        return [*found.values()], roots
+        return [*evidence_files.values()], roots
 
 
 def export_runs(
     archive: str | Path,
     *,
-    wanted: Callable[[str], bool] = lambda _: True,
+    is_selected: Callable[[str], bool] = lambda _: True,
     code: str | None = None,
     hardware: str = "",
 ) -> Manifest:
     """Pack the finished runs of the working directory.
 
-    Equal runs give equal bytes on one machine.
+    On one machine, equal runs give equal bytes.
 
     Args:
-        archive: the file to write.
-        wanted: whether to take the run of a metric file.
-        code: commit of the project.
-        hardware: what computed the runs; default: this machine.
+        archive: Path of the archive to write.
+        is_selected: Predicate for the metric files of runs to include.
+        code: Commit of the project.
+        hardware: Description of the hardware that computed the runs (default: this machine).
 
     Returns:
-        The archive's table of contents.
+        The manifest of the archive.
 
     Raises:
-        UserError: there are no such runs, or a file is not what its evidence says.
+        UserError: There are no such runs, or a file does not match its evidence.
     """
     chains = Chains()
     members: dict[str, bytes] = {}
-    metrics = [path for path in _metric_files() if _predictions(path, chains) and wanted(path)]
+    metrics = [path for path in _metric_files() if _predictions(path, chains) and is_selected(path)]
     runs = [run for path in metrics if (run := _run(path, chains, members))]
     if not runs:
         raise UserError(
             "no finished runs to export",
             where=Path("results/metrics").absolute(),
-            hint="run snakemake first, in this folder, or choose other runs",
+            hint="run snakemake in this folder first, or select other runs",
         )
     datasets = dict(_datasets(runs, chains, members))
     manifest = Manifest(
@@ -107,7 +107,7 @@ def export_runs(
 
 
 def _predictions(metrics: str, chains: Chains) -> str:
-    """The predictions of a metric file; empty if it is of no run."""
+    """Return the predictions behind a metric file; empty if it does not belong to a run."""
     evidence = chains.evidence(metrics)
     stem = metrics.replace(METRICS, PREDICTIONS, 1).removesuffix(".json")
     files = evidence.made_from if evidence else ()
@@ -120,16 +120,16 @@ def _metric_files() -> list[str]:
 
 
 def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun | None:
-    """The run of a metric file, whose files are added to `members`; None if it is external."""
+    """Return the run of a metric file and add its files to `members`; None if it is external."""
     evidence, predictions = chains.evidence(metrics), _predictions(metrics, chains)
-    # What was made elsewhere has no weights here: its file is the user's own.
+    # External predictions have no weights.
     conditions = validated(
         Conditions, read_json(metrics)["conditions"], where=metrics, hint="make it again"
     )
     if not evidence or not conditions.weights:
         return None
     check_evidence([evidence.path])
-    files = [predictions, *_made_with(predictions)]
+    files = [predictions, *_sibling_rankings(predictions)]
     files += [path for path in evidence.made_from if path.startswith(PREDICTIONS)]
     files = list(dict.fromkeys(files))
     files += [evidence_of(path) for path in files]
@@ -138,9 +138,9 @@ def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun
     behind, roots = chains.behind(predictions)
     if unknown := [path for path in sorted(roots) if _is_made(path)]:
         raise UserError(
-            f"nothing tells what {unknown[0]}, which is behind it, was made from",
+            f"no evidence of how its input {unknown[0]} was made",
             where=predictions,
-            hint="export it where it was computed, or choose other runs (--model)",
+            hint="export it where it was computed, or select other runs (--model)",
         )
     training = [
         log
@@ -163,15 +163,15 @@ def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun
 
 
 def _is_made(path: str) -> bool:
-    """Whether a job makes a file, so that its digest alone does not tell where it is from."""
+    """Return whether a job makes a file, so that its digest alone does not reveal its origin."""
     is_raw = path.startswith("results/raw/") or path.endswith("/.snakemake_timestamp")
     return path.startswith("results/") and not is_raw
 
 
-def _made_with(predictions: str) -> list[str]:
-    """The rankings that the same job made, in other query modes.
+def _sibling_rankings(predictions: str) -> list[str]:
+    """Return the rankings that the same job made in other query modes.
 
-    Snakemake looks for changed settings only where it knows all outputs of a job.
+    Snakemake detects changed settings only if it knows all outputs of a job.
     """
     path = Path(predictions)
     if not path.name.endswith(".run.gz"):
@@ -181,15 +181,15 @@ def _made_with(predictions: str) -> list[str]:
 
 
 def _add_answers(predictions: str, evidence: Evidence, members: dict[str, bytes]) -> str:
-    """Add the recorded answers that predictions were read from; return the member's name."""
+    """Add the recorded answers behind predictions to `members` and return the member's name."""
     if not evidence.answers:
         return ""
     lines = {key: line for path in evidence.recordings for key, line in raw_lines(path).items()}
     if missing := evidence.answers.keys() - lines.keys():
         raise UserError(
-            f"{len(missing)} of the answers behind it are no longer recorded",
+            f"{pluralize(len(missing), 'recorded answer')} missing",
             where=predictions,
-            hint="restore the recordings, or make it again",
+            hint="restore the recordings, or make the predictions again",
         )
     name = f"recordings/{predictions.removeprefix(PREDICTIONS)}"
     members[name] = b"".join(lines[key] for key in sorted(evidence.answers))
@@ -199,7 +199,7 @@ def _add_answers(predictions: str, evidence: Evidence, members: dict[str, bytes]
 def _datasets(
     runs: Iterable[ArchivedRun], chains: Chains, members: dict[str, bytes]
 ) -> Iterator[tuple[str, ArchivedDataset]]:
-    """What scoring reads of the data sets that runs rank, and needs no text."""
+    """Yield the text-free files of the ranked data sets that are needed for scoring."""
     folders = {
         str(Path(path).parent)
         for run in runs
@@ -215,18 +215,18 @@ def _datasets(
 
 
 def compared(roots: Mapping[str, str]) -> dict[str, str]:
-    """Of the files that no job made, those that decide predictions, by path below the project."""
-    named = {below_project(path): digest for path, digest in roots.items()}
+    """Return the digests of inputs that affect predictions, by path below the project."""
+    by_path = {below_project(path): digest for path, digest in roots.items()}
     return {
-        path: named[path]
-        for path in sorted(named)
+        path: by_path[path]
+        for path in sorted(by_path)
         if not path.startswith(_NOT_COMPARED)
         or (path.startswith("results/raw/") and not path.startswith("results/raw/weights/"))
     }
 
 
 def _seconds(metrics: str) -> dict[str, float]:
-    """What the jobs of a run's model and seed took, as far as Snakemake measured it."""
+    """Return the run times of the jobs of a run's model and seed, if Snakemake measured them."""
     *_, seed = Path(metrics).parts
     model = Path(metrics).parts[-3]
     files = (
@@ -234,8 +234,8 @@ def _seconds(metrics: str) -> dict[str, float]:
         for path in Path("logs/benchmarks").rglob(f"{Path(seed).stem}.tsv")
         if model in path.parts
     )
-    found = {}
+    seconds = {}
     for path in sorted(files):
         with path.open(encoding="utf-8") as stream:
-            found[str(path)] = sum(float(row["s"]) for row in DictReader(stream, delimiter="\t"))
-    return found
+            seconds[str(path)] = sum(float(row["s"]) for row in DictReader(stream, delimiter="\t"))
+    return seconds

@@ -1,4 +1,4 @@
-"""What an archive of runs contains, and reading that without unpacking it."""
+"""The manifest of an archive of runs, which can be read without unpacking the archive."""
 
 import hashlib
 import re
@@ -22,22 +22,22 @@ METRICS = "results/metrics/"
 
 
 def below_project(path: str) -> str:
-    """The path of a file as manifests state it, whatever the working directory."""
+    """Return the path below the project folder, independent of the working directory."""
     return re.sub(r"^(\.\./)+", "", path)
 
 
 class ArchivedRun(Record):
-    """The predictions of one model in one setting with one seed.
+    """The predictions of one model with one setting and seed.
 
     Attributes:
-        metrics: the metric file computed from them, which also names them.
-        conditions: those that the metric file states.
-        raw: SHA-256 of the files that no job made, by path: corpora, prompts, people's labels.
-        files: members of the archive to put back at their paths, the predictions first.
-        recordings: the member with the recorded answers behind them, if there are any.
-        training: members with the logs of the trainings behind them.
-        packages: versions of the packages that computed them.
-        seconds: what jobs took, by their file in logs/benchmarks.
+        metrics: Metric file of the predictions, which also identifies the run.
+        conditions: Conditions stated in the metric file.
+        raw: SHA-256 of inputs that no job made (corpora, prompts, human labels), by path.
+        files: Members to restore at their paths, the predictions first.
+        recordings: Member with the recorded answers behind the predictions, if any.
+        training: Members with the logs of the trainings behind the predictions.
+        packages: Versions of the packages that computed the predictions.
+        seconds: Run times of jobs, by their file in logs/benchmarks.
     """
 
     metrics: str
@@ -51,12 +51,12 @@ class ArchivedRun(Record):
 
     @property
     def predictions(self) -> str:
-        """The predictions, by their path in a run's folder and in the archive."""
+        """Path of the predictions, both in the archive and in a run's folder."""
         return self.files[0]
 
 
 class ArchivedDataset(Record):
-    """What scoring reads of a data set: members of the archive, and the raw files behind it."""
+    """Files of a data set that are needed for scoring, and the digests of its raw files."""
 
     raw: Mapping[str, str]
     files: tuple[str, ...]
@@ -66,12 +66,12 @@ class Manifest(Record):
     """The table of contents of an archive, its first member.
 
     Attributes:
-        code: commit that the archive was exported with, if it was a git clone.
-        machine: where the archive was exported.
-        runs: sorted by metric file.
-        datasets: by folder.
+        code: Commit at the time of export, if the project is a git clone.
+        machine: Hardware that computed the runs.
+        runs: Runs sorted by metric file.
+        datasets: Data sets by folder.
         files: SHA-256 of every other member.
-        digest: SHA-256 of all the rest of the manifest as canonical JSON.
+        digest: SHA-256 of the rest of the manifest as canonical JSON.
     """
 
     format: Literal[1] = 1
@@ -83,38 +83,37 @@ class Manifest(Record):
     digest: str = ""
 
     def computed_digest(self) -> str:
-        """The digest that it should state."""
+        """Compute the digest of the manifest without the field `digest`."""
         content = canonical_json(self.model_dump(mode="json", exclude={"digest"}))
         return hashlib.sha256(content.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Archive:
-    """An archive and its table of contents."""
+    """An archive and its manifest."""
 
     path: str
     manifest: Manifest
 
     @property
     def name(self) -> str:
-        """What it is called in tables."""
+        """Name of the archive in tables."""
         return Path(self.path).name.removesuffix(ENDING)
 
     @cached_property
     def runs(self) -> dict[str, ArchivedRun]:
-        """Its runs by metric file."""
+        """Archived runs by metric file."""
         return {run.metrics: run for run in self.manifest.runs}
 
 
 def read_archive(path: str | Path) -> Archive:
-    """Read an archive's table of contents; its other members are neither read nor checked.
+    """Read an archive's manifest; other members are neither read nor checked.
 
     Raises:
-        UserError: there is no such file, it is no archive of runs, or its table of contents
-            contradicts itself.
+        UserError: The file is missing, is not an archive of runs, or its manifest is inconsistent.
     """
     if not Path(path).is_file():
-        raise UserError("no such archive", where=path, hint="correct archives, or fetch the file")
+        raise UserError("no such archive", where=path, hint="correct the setting archives")
     content = first_member(path, MANIFEST)
     manifest = validated(Manifest, content, where=f"{path}: {MANIFEST}", hint=REFUSED, is_json=True)
     if manifest.computed_digest() != manifest.digest:
@@ -125,7 +124,7 @@ def read_archive(path: str | Path) -> Archive:
 
 
 def _contradictions(manifest: Manifest) -> Iterator[str]:
-    """What a plan relies on before the members are checked."""
+    """Yield inconsistencies that would affect planning, before any member is checked."""
     seen: set[str] = set()
     for run in manifest.runs:
         if run.metrics in seen:
@@ -134,10 +133,10 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
         stem = run.metrics.replace(METRICS, PREDICTIONS, 1).removesuffix(".json")
         its = run.metrics.startswith(METRICS) and run.files
         if not its or evidence_of(run.predictions) != f"{stem}.evidence.json":
-            yield f"{run.metrics}: its predictions are another run's"
+            yield f"{run.metrics}: its predictions belong to another run"
             return
         data = [name for name in run.files if not name.endswith(".evidence.json")]
-        belong = [name for name in data if _is_of(name, run.predictions)]
+        belong = [name for name in data if _belongs_to(name, run.predictions)]
         for name in run.files:
             if name not in (*belong, *map(evidence_of, belong)):
                 yield f"{run.metrics}: {name} does not belong to it"
@@ -146,13 +145,13 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
                 yield f"{run.metrics}: {name} is not in the archive"
     for where, dataset in manifest.datasets.items():
         if dataset.files != (f"{where}/meanings.jsonl", f"{where}/manifest.json"):
-            yield f"{where}: names other files than its own"
+            yield f"{where}: lists files of another data set"
         elif not {*dataset.files} <= manifest.files.keys():
             yield f"{where}: {dataset.files[0]} or its manifest is not in the archive"
 
 
-def _is_of(name: str, predictions: str) -> bool:
-    """Whether a file is a run's: its predictions, in another query mode, or what tuned them."""
+def _belongs_to(name: str, predictions: str) -> bool:
+    """Return whether a file belongs to a run: predictions (in any query mode) or their tuning."""
     path, own = Path(evidence_of(name)), Path(evidence_of(predictions))
     if path == own:
         return True

@@ -1,4 +1,4 @@
-"""Which archived runs a configuration can take, and why not others."""
+"""Match archived runs with the runs of a configuration."""
 
 import json
 import re
@@ -16,15 +16,15 @@ from pieline.core.settings import Settings
 from pieline.core.upstream import UpstreamFile, download
 
 _OF_METRICS = ("bootstrap_resamples", "permutations", "scoring")
-"""Settings that decide how predictions are scored, not the predictions."""
-_CORRECT = "name the URL of a file, and its SHA-256 in small letters"
-_NO_DOWNLOAD = "correct archives, or fetch the file and name its path there"
+"""Settings that affect the scoring but not the predictions."""
+_CORRECT = "set the URL of a file and its SHA-256 in lowercase"
+_NO_DOWNLOAD = "correct the setting archives, or download the file and set its path there"
 _SHOWN = 60
-"""Characters of a value that a difference shows."""
+"""Maximum number of characters shown per differing value."""
 
 
 class RemoteArchive(Settings):
-    """An archive that is downloaded once, to results/archives."""
+    """An archive to download once into results/archives."""
 
     url: str
     sha256: str
@@ -32,7 +32,7 @@ class RemoteArchive(Settings):
 
 @dataclass(frozen=True)
 class Offer:
-    """An archived run that a configuration names, and how it differs from what is asked for."""
+    """An archived run and its differences from the configuration."""
 
     archive: Archive
     run: ArchivedRun
@@ -40,14 +40,14 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Taking:
-    """What one job takes from an archive.
+class Extraction:
+    """Files that one job extracts from an archive.
 
     Attributes:
-        rule: name of the job's rule.
-        archive: path of the archive.
-        files: SHA-256 of the members to put back at their paths.
-        recordings: files of recorded answers to add members to, by member.
+        rule: Rule name of the job.
+        archive: Path of the archive.
+        files: SHA-256 of the members to extract, by path.
+        recordings: Recordings file to merge each member into, by member.
     """
 
     rule: str
@@ -57,26 +57,26 @@ class Taking:
 
 
 def load_archives(sources: Iterable[str | RemoteArchive], root: Path) -> tuple[Archive, ...]:
-    """Read the tables of contents of a configuration's archives, after downloading what is remote.
+    """Read the manifests of the configured archives; remote archives are downloaded first.
 
     Args:
-        sources: a relative path counts from the working directory, else from `root`.
-        root: folder of the project.
+        sources: Archives; relative paths refer to the working directory, else to `root`.
+        root: Project folder.
 
     Raises:
-        UserError: an archive is missing, cannot be downloaded, is none, or has another's name.
+        UserError: An archive is missing, invalid or not downloadable, or two have the same name.
     """
-    found: dict[str, Archive] = {}
+    archives: dict[str, Archive] = {}
     for source in sources:
         place = _place(source, root)
         if {*str(place)} & {*"<>"}:
-            # Snakemake's report would take them for HTML.
-            raise UserError("has < or > in its path", where=place, hint="rename it")
+            # Snakemake's report would parse them as HTML.
+            raise UserError("path contains < or >", where=place, hint="rename it")
         archive = read_archive(place)
-        if archive.name in found:
-            raise UserError("two archives have this name", where=archive.path, hint="rename one")
-        found[archive.name] = archive
-    return tuple(found.values())
+        if archive.name in archives:
+            raise UserError("another archive has this name", where=archive.path, hint="rename one")
+        archives[archive.name] = archive
+    return tuple(archives.values())
 
 
 def _place(source: str | RemoteArchive, root: Path) -> Path:
@@ -87,7 +87,7 @@ def _place(source: str | RemoteArchive, root: Path) -> Path:
     name = unquote(re.sub(r"[?#].*", "", source.url)).rpartition("/")[2]
     if not is_plain(name) or re.search(r"[\s\[\]]", source.url):
         raise UserError(
-            f"no file's URL: {source.url}", where="config.yaml: archives", hint=_CORRECT
+            f"not the URL of a file: {source.url}", where="config.yaml: archives", hint=_CORRECT
         )
     place = Path("results/archives", name)
     if not place.exists():
@@ -96,46 +96,48 @@ def _place(source: str | RemoteArchive, root: Path) -> Path:
         except UserError as error:
             raise UserError(error.what, where=error.where, hint=_NO_DOWNLOAD) from None
     elif problem := file.mismatch(place):
-        raise UserError(problem, where=place, hint="delete it, or correct archives")
+        raise UserError(problem, where=place, hint="delete it, or correct the setting archives")
     return place
 
 
 def offer(
     metrics: str,
-    asked: str,
+    conditions: str,
     archives: Iterable[Archive],
     digest: Callable[[str], str | None],
-    read: Mapping[str, bool] = {},
+    file_usage: Mapping[str, bool] = {},
 ) -> Offer | None:
-    """The archived run of a metric file that differs least; None if no archive has it.
+    """Return the archived run of a metric file with the fewest differences, or None.
 
     Args:
-        metrics: the metric file.
-        asked: the conditions of the configuration's run, as canonical JSON.
-        archives: to look in.
-        digest: SHA-256 of a raw file of this configuration, None if there is no such file, empty if
-            it is not known yet. Whether it is the same is then checked by the evidence, when the
-            file is there.
-        read: whether this configuration's run comes from some files.
+        metrics: Metric file of the run.
+        conditions: Conditions of the configured run, as canonical JSON.
+        archives: Archives to search.
+        digest: Function that returns the SHA-256 of a raw file in this configuration: None if there
+            is no such file, empty if not known yet (the evidence is checked once the file exists).
+        file_usage: Whether the configured run depends on each of these files.
     """
     offers = [
-        Offer(archive, run, tuple(_differences_of(run, asked, digest, read)))
+        Offer(archive, run, tuple(_differences_of(run, conditions, digest, file_usage)))
         for archive in archives
         if (run := archive.runs.get(metrics))
     ]
-    return min(offers, key=lambda found: len(found.differences), default=None)
+    return min(offers, key=lambda candidate: len(candidate.differences), default=None)
 
 
 def _differences_of(
-    run: ArchivedRun, asked: str, digest: Callable[[str], str | None], read: Mapping[str, bool]
+    run: ArchivedRun,
+    conditions: str,
+    digest: Callable[[str], str | None],
+    file_usage: Mapping[str, bool],
 ) -> Iterator[str]:
-    wanted, theirs = json.loads(asked), run.conditions.model_dump(mode="json")
+    wanted, theirs = json.loads(conditions), run.conditions.model_dump(mode="json")
     for part in ("settings", "weights"):
         for difference in _differences(wanted[part], theirs[part]):
             yield f"{part.removesuffix('s')} {difference}"
     behind = {*run.raw, *run.files}
-    for name in sorted(name for name, is_read in read.items() if is_read != (name in behind)):
-        yield f"{name}: {'read' if read[name] else 'not read'} here, archive otherwise"
+    for name in sorted(name for name, is_read in file_usage.items() if is_read != (name in behind)):
+        yield f"{name}: used {'here' if file_usage[name] else 'in the archive'} only"
     for name, stated in run.raw.items():
         known = digest(name)
         if known is None:
@@ -152,9 +154,9 @@ def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator
         if isinstance(here, dict) and isinstance(there, dict):
             yield from (f"{name} {difference}" for difference in _differences(here, there))
         else:
-            yield f"{name} {_shown(here)}, archive {_shown(there)}"
+            yield f"{name} {_shorten(here)}, archive {_shorten(there)}"
 
 
-def _shown(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -1,1 +1,1 @@
-"""Checks of what others computed: archives of runs."""
+"""Verification of archives: integrity checks and recomputation of samples."""

@@ -1,4 +1,4 @@
-"""Check an archive of runs without trusting it, and take files from it."""
+"""Verify untrusted archives of runs, and extract files from them."""
 
 import shutil
 import tempfile
@@ -29,12 +29,12 @@ from pieline.studies.idiolink.datasets.dataset import Meanings
 from pieline.studies.idiolink.predictions.runs import check_run, read_run
 
 _MADE = ("results/datasets/", "results/variants/")
-"""Where the data that predictions are made from are."""
+"""Folders of the data that predictions are made from."""
 _FOLDERS = (PREDICTIONS, "results/datasets/idiolink/", "recordings/", "results/training/")
 
 
 class _Row(Record):
-    """What every line of predictions has."""
+    """Fields required in every line of predictions."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -45,30 +45,29 @@ class _Row(Record):
 def verified(
     path: str | Path, *, only: Collection[str] | None = None
 ) -> Iterator[tuple[Archive, Path]]:
-    """Unpack an archive into a temporary folder, after every check.
+    """Verify an archive and unpack it into a temporary folder.
 
     Args:
-        path: the archive.
-        only: predictions whose content is read; of all others only the digests are checked.
+        path: Path of the archive.
+        only: Predictions whose content is checked; for others only digests are checked.
 
     Raises:
-        UserError: not an archive, or something is wrong with it; the first defect, and how many
-            there are.
+        UserError: The archive is invalid; reports the first defect and how many more there are.
     """
     archive = read_archive(path)
     with tempfile.TemporaryDirectory() as folder:
-        found = list(_defects(archive, Path(folder), only))
-        if found:
-            more = f" ({len(found) - 1} more: pieline runs verify)" if found[1:] else ""
-            raise UserError(f"{found[0]}{more}", where=path, hint=REFUSED)
+        problems = list(_defects(archive, Path(folder), only))
+        if problems:
+            more = f" ({len(problems) - 1} more: pieline runs verify)" if problems[1:] else ""
+            raise UserError(f"{problems[0]}{more}", where=path, hint=REFUSED)
         yield archive, Path(folder)
 
 
 def defects(path: str | Path) -> list[str]:
-    """List what is wrong with an archive, each in a line; nothing if it is sound.
+    """Return the defects of an archive, one line each; empty if it is valid.
 
     Raises:
-        UserError: it is none.
+        UserError: The file is not an archive of runs.
     """
     with tempfile.TemporaryDirectory() as folder:
         return list(_defects(read_archive(path), Path(folder), None))
@@ -77,16 +76,16 @@ def defects(path: str | Path) -> list[str]:
 def check_released(
     archive: Archive, where: str, folder: Path, upstream: Mapping[str, UpstreamFile]
 ) -> None:
-    """Check that a data set says to be the released one only if its raw files are.
+    """Check that a data set claims to be the released one if and only if its raw files match.
 
     Args:
-        archive: see `verified`.
-        where: folder of the data set.
-        folder: see `verified`.
-        upstream: the public files.
+        archive: Archive returned by `verified`.
+        where: Folder of the data set.
+        folder: Temporary folder returned by `verified`.
+        upstream: Public files by name.
 
     Raises:
-        UserError: it says so, and a digest is another.
+        UserError: The claim and the digests disagree.
     """
     stated = Meanings.load_meanings(folder / where)
     raw = archive.manifest.datasets[where].raw
@@ -97,31 +96,32 @@ def check_released(
     )
     if stated.released != equal:
         raise UserError(
-            f"{where} states released: {stated.released}, its raw files' digests do not agree",
+            f"{where} states released: {stated.released}, but its raw files' digests disagree",
             where=archive.path,
             hint=REFUSED,
         )
 
 
-def take(
+def extract_members(
     archive: Archive, folder: Path, files: Mapping[str, str], recordings: Mapping[str, str]
 ) -> None:
-    """Copy members of an archive that was unpacked into `folder` to their places.
+    """Copy members of an unpacked archive to their paths.
 
     Args:
-        archive: see `verified`.
-        folder: likewise.
-        files: SHA-256 of the members, by name.
-        recordings: files of recorded answers to add members to, by member.
+        archive: Archive returned by `verified`.
+        folder: Temporary folder returned by `verified`.
+        files: SHA-256 of the members to copy, by path.
+        recordings: Recordings file to merge each member into, by member.
 
     Raises:
-        UserError: a member is another than `files` says, or other answers to the same questions are
-            recorded here.
+        UserError: A member has another digest, or different answers are recorded here.
     """
     stated = archive.manifest.files
     changed = [name for name, digest in files.items() if stated.get(name) != digest]
     if changed := changed + [name for name in recordings if name not in stated]:
-        raise UserError(f"{changed[0]} changed meanwhile", where=archive.path, hint="run again")
+        raise UserError(
+            f"{changed[0]} was changed during the run", where=archive.path, hint="run again"
+        )
     for member, target in recordings.items():
         ours, theirs = read_answers(target), read_answers(folder / member)
         conflicts = [
@@ -129,9 +129,9 @@ def take(
         ]
         if conflicts:
             raise UserError(
-                f"{pluralize(len(conflicts), 'question')} answered otherwise in {archive.path}",
+                f"{archive.path} has other answers to {pluralize(len(conflicts), 'question')}",
                 where=target,
-                hint="move this file away, or remove the archive from archives",
+                hint="move this file, or remove the archive from the setting archives",
             )
     for member, target in recordings.items():
         merge(target, [folder / member])
@@ -142,16 +142,18 @@ def take(
 
 def _defects(archive: Archive, folder: Path, only: Collection[str] | None) -> Iterator[str]:
     stated = archive.manifest.files
-    belongs = [name for name in stated if name.startswith(_FOLDERS)]
-    there = unpack(
+    members = [name for name in stated if name.startswith(_FOLDERS)]
+    unpacked = unpack(
         archive.path,
         folder,
-        allowed=lambda name: name in (MANIFEST, *belongs),
+        allowed=lambda name: name in (MANIFEST, *members),
     )
-    wrong = [name for name in stated if name not in there or sha256(folder / name) != stated[name]]
-    for name in wrong:
-        yield f"{name} {'was changed' if name in there else 'is missing'}"
-    if wrong:
+    invalid = [
+        name for name in stated if name not in unpacked or sha256(folder / name) != stated[name]
+    ]
+    for name in invalid:
+        yield f"{name} {'was changed' if name in unpacked else 'is missing'}"
+    if invalid:
         return
     used: set[str] = set()
     for run in archive.manifest.runs:
@@ -179,25 +181,25 @@ def _defects_of_run(run: ArchivedRun, folder: Path) -> Iterator[str]:
 def _check_evidence(path: str, folder: Path) -> None:
     evidence = load_record(folder / evidence_of(path), Evidence)
     if evidence.path != evidence_of(path) or evidence.files.get(path) != sha256(folder / path):
-        raise UserError("is not what its evidence says", where=path)
+        raise UserError("does not match its evidence", where=path)
 
 
 def _check_origin(run: ArchivedRun, folder: Path) -> None:
-    """Raise a `UserError` if the run states another origin than its predictions' evidence."""
+    """Raise a `UserError` if a run's origin in the manifest contradicts its evidence."""
     evidence = load_record(folder / evidence_of(run.predictions), Evidence)
     if not any(path.startswith(_MADE) for path in evidence.made_from):
-        raise UserError("names no data that it was made from", where=evidence.path)
+        raise UserError("lists no data set among the inputs", where=evidence.path)
     tuned = {name: sha256(folder / name) for name in run.files if name.endswith("/tuning.json")}
-    for stated, found in ((compared(evidence.made_from), run.raw), (tuned, evidence.made_from)):
-        for path, digest in stated.items():
-            if found.get(path) != digest:
-                raise UserError(f"{path} is not the one that the run states", where=evidence.path)
+    for expected, actual in ((compared(evidence.made_from), run.raw), (tuned, evidence.made_from)):
+        for path, digest in expected.items():
+            if actual.get(path) != digest:
+                raise UserError(f"{path} differs from the one in the manifest", where=evidence.path)
     if run.conditions.weights.get("kind") == "llm" and not evidence.answers:
-        raise UserError("names no recorded answers", where=evidence.path)
+        raise UserError("lists no recorded answers", where=evidence.path)
 
 
 def _check_content(run: ArchivedRun, folder: Path) -> None:
-    """Raise a `UserError` for predictions that cannot be read or are of other data."""
+    """Raise a `UserError` if predictions are unreadable or belong to other data."""
     path = folder / run.predictions
     if path.suffix == ".gz":
         ranked = read_run(path)
@@ -209,7 +211,7 @@ def _check_content(run: ArchivedRun, folder: Path) -> None:
     else:
         ids = [row.id for row in load_jsonl(path, _Row)]
         if len(set(ids)) < len(ids) or not ids:
-            raise UserError("has no predictions, or two for one sentence", where=run.predictions)
+            raise UserError("no predictions, or duplicate ids", where=run.predictions)
     evidence = load_record(folder / evidence_of(run.predictions), Evidence)
     answers = {}
     if run.recordings:
@@ -218,7 +220,7 @@ def _check_content(run: ArchivedRun, folder: Path) -> None:
         answers = read_answers(folder / run.recordings)
     if {key: answer.digest for key, answer in answers.items()} != dict(evidence.answers):
         raise UserError(
-            f"{pluralize(len(answers), 'recorded answer')}, not those that it was read from",
+            f"{pluralize(len(answers), 'recorded answer')}, which do not match the evidence",
             where=run.recordings or run.predictions,
         )
 

@@ -1,4 +1,4 @@
-"""Compute some of an archive's rows again, where this machine can, and compare."""
+"""Recompute a sample of an archive's rows on this machine and compare them."""
 
 import random
 import tempfile
@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pieline.archives.manifest import Archive, ArchivedRun
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, pluralize
 from pieline.core.evidence import Evidence, evidence_of
 from pieline.core.files import canonical_json, read_json, sha256
 from pieline.core.records import load_jsonl, load_record
@@ -25,27 +25,27 @@ from pieline.studies.idiolink.records import Document, Query
 from pieline.study import Study, match_path
 
 SCORE_TOLERANCE = 1e-4
-"""Between scores of one model on two machines: the last digits of fp32 differ."""
+"""Tolerance for scores of one model on two machines, which differ in the last digits of fp32."""
 _BEST = 10
-"""Documents of a query whose scores are compared, and as many of the others."""
+"""Number of top-ranked documents per query to compare, and of randomly chosen others."""
 
 
 def recompute(
     run: ArchivedRun, folder: Path, studies: Sequence[Study[Any]], *, sample: int
 ) -> tuple[bool, str]:
-    """Compute some rows of an archived run again, on the data sets of the working directory.
+    """Recompute a sample of an archived run on the data sets of the working directory.
 
     Args:
-        run: the run.
-        folder: where its archive was unpacked.
-        studies: of the configuration, which know what was asked of language models.
-        sample: queries of a ranking; of a language model all recorded answers are read again.
+        run: Archived run.
+        folder: Folder that its archive was unpacked to.
+        studies: Configured studies, which provide the language model tasks.
+        sample: Number of queries per ranking; for language models, all recorded answers are parsed.
 
     Returns:
-        Whether nothing differs, and a line on what was compared or why nothing could be.
+        Whether no difference was detected, and a line with the comparison or the reason for none.
 
     Raises:
-        UserError: a file is not what it should be.
+        UserError: A file is invalid.
     """
     if reason := _other_data(run, folder):
         return True, f"not recomputed: {reason}"
@@ -57,26 +57,26 @@ def recompute(
     if not (
         weights.get("kind") == "bm25" or (weights.get("kind") == "embedder" and "dtype" in weights)
     ):
-        return True, "not recomputed: only BM25 and embedders with weights are"
+        return True, "not recomputed: only BM25 and embedders with local weights can be"
     return _rank_again(run, folder, sample)
 
 
 def compare_meanings(archive: Archive) -> dict[str, bool]:
-    """Whether what scoring reads of an archive's data sets is what it is here, where it is here."""
+    """Return whether each data set file in the archive equals ours, for those that exist here."""
     names = [dataset.files[0] for dataset in archive.manifest.datasets.values()]
     stated = archive.manifest.files
     return {name: sha256(name) == stated[name] for name in names if Path(name).exists()}
 
 
 def _other_data(run: ArchivedRun, folder: Path) -> str:
-    """Why a run cannot be compared here: its data set is not here, or is another one."""
+    """Return why the run's data set does not match the one here; empty if it does."""
     evidence = load_record(folder / evidence_of(run.predictions), Evidence)
     for path, digest in evidence.made_from.items():
         if path.startswith("results/datasets/") and path.endswith(".jsonl"):
             if not Path(path).exists():
-                return f"{path} is not here (snakemake --cores 1 -- {path})"
+                return f"{path} does not exist (run snakemake --cores 1 -- {path})"
             if sha256(path) != digest:
-                return f"{path} is another file than the run's"
+                return f"{path} differs from the run's"
     return ""
 
 
@@ -84,8 +84,8 @@ def _read_again(run: ArchivedRun, folder: Path, studies: Sequence[Study[Any]]) -
     answers = read_answers(folder / run.recordings)
 
     def recorded(questions: Sequence[Question]) -> Mapping[str, Answer]:
-        if lacking := [question for question in questions if question.key not in answers]:
-            raise UserError(f"{len(lacking)} of its questions were never answered")
+        if missing := [question for question in questions if question.key not in answers]:
+            raise UserError(f"no recorded answer to {pluralize(len(missing), 'question')}")
         return answers
 
     for spec in (spec for study in studies for spec in study.llm_tasks()):
@@ -102,7 +102,7 @@ def _read_again(run: ArchivedRun, folder: Path, studies: Sequence[Study[Any]]) -
             except UserError as error:
                 return False, str(error)
             same = output.read_bytes() == (folder / run.predictions).read_bytes()
-        return same, f"{len(answers)} answers read again: {'the same' if same else 'DIFFERENT'}"
+        return same, f"{len(answers)} answers parsed again: {'identical' if same else 'DIFFERENT'}"
     return True, "not recomputed: the configuration does not name its study"
 
 
@@ -112,39 +112,43 @@ def _rank_again(run: ArchivedRun, folder: Path, sample: int) -> tuple[bool, str]
     documents = load_jsonl(place / "documents.jsonl", Document)
     queries = load_jsonl(place / "queries.jsonl", Query)
     chance = random.Random(0)  # noqa: S311 - no secret
-    chosen = chance.sample(queries, min(sample, len(queries)))
+    sampled = chance.sample(queries, min(sample, len(queries)))
     archived = read_run(folder / run.predictions)
     depth = min(int(run.conditions.settings["top_k"]), len(documents))
     known = {document.id for document in documents}
-    for query in chosen:
+    for query in sampled:
         ranked = archived.get(query.id, {})
         if len(ranked) != depth or not ranked.keys() <= known:
             return False, f"DIFFERENT: {query.id} does not rank {depth} documents of the data set"
-    # Also some of the others, or documents could be moved down unseen.
+    # Without lower ranks, documents moved down would not be detected.
     best = {
         query.id: [*names[:_BEST], *chance.sample(names[_BEST:], min(_BEST, depth - _BEST))]
         if len(names := [*archived[query.id]]) > _BEST
         else names
-        for query in chosen
+        for query in sampled
     }
     if run.conditions.weights["kind"] == "bm25":
         (tuning,) = [path for path in run.files if path.endswith("/tuning.json")]
         point = Tuning.model_validate(read_json(folder / tuning)).chosen
         ranker = build_index(documents, point)
-        by: Literal["sentence", "span"] = "span" if mode == "span" else "sentence"
-        here = search(ranker, documents, chosen, query_mode=by, top_k=len(documents))
+        query_field: Literal["sentence", "span"] = "span" if mode == "span" else "sentence"
+        recomputed = search(
+            ranker, documents, sampled, query_mode=query_field, top_k=len(documents)
+        )
     else:
         try:
-            here = _similarities(run, mode, chosen, documents, best)
+            recomputed = _similarities(run, mode, sampled, documents, best)
         except UserError as error:
             return True, f"not recomputed: {error}"
-    found = [
-        abs(here[query][name] - archived[query][name]) for query in best for name in best[query]
+    differences = [
+        abs(recomputed[query][name] - archived[query][name])
+        for query in best
+        for name in best[query]
     ]
-    largest = max(found)
+    largest = max(differences)
     same = largest <= SCORE_TOLERANCE
-    line = f"{len(chosen)} queries, {len(found)} scores: largest difference {largest:.1g}"
-    return same, line if same else f"{line}, which is DIFFERENT"
+    line = f"{len(sampled)} queries, {len(differences)} scores: largest difference {largest:.1g}"
+    return same, line if same else f"DIFFERENT: {line}"
 
 
 def _similarities(
@@ -154,7 +158,7 @@ def _similarities(
     documents: Sequence[Document],
     best: Mapping[str, Sequence[str]],
 ) -> RankedRun:
-    """Cosine similarity of queries with the documents that are best for any of them."""
+    """Return cosine similarities between queries and all documents in `best`."""
     from pieline.studies.idiolink.predictions.embedding import embed_index, embed_query_modes
     from pieline.studies.idiolink.predictions.encoders import load_encoder
 
@@ -164,10 +168,14 @@ def _similarities(
     require_weights(entry, weights)
     model = load_encoder(entry, weights=weights)
     wanted = {name for names in best.values() for name in names}
-    some = [document for document in documents if document.id in wanted]
-    vectors = embed_index(model, some, entry, progress=False)
-    asked = embed_query_modes(model, queries, entry)[mode]
+    selected = [document for document in documents if document.id in wanted]
+    vectors = embed_index(model, selected, entry, progress=False)
+    query_vectors = embed_query_modes(model, queries, entry)[mode]
     return {
-        query.id: {document.id: float(score) for document, score in zip(some, scores, strict=True)}
-        for query, scores in zip(queries, cosine_scores(np.asarray(asked), vectors), strict=True)
+        query.id: {
+            document.id: float(score) for document, score in zip(selected, scores, strict=True)
+        }
+        for query, scores in zip(
+            queries, cosine_scores(np.asarray(query_vectors), vectors), strict=True
+        )
     }

@@ -1,1 +1,1 @@
-"""What everything else rests on: errors, files, records, YAML."""
+"""Common utilities: errors, files, records and YAML."""

@@ -1,7 +1,7 @@
-"""Which library modules a piece of code depends on, and digests of their sources.
+"""Find the library modules that code depends on, and hash their sources.
 
-The import graph is grimp's. It counts imports inside functions too, but not those
-that only a type checker sees.
+Uses the import graph of grimp. It includes imports inside functions, but not imports
+under `TYPE_CHECKING`.
 """
 
 import ast
@@ -14,34 +14,34 @@ from pathlib import Path
 import grimp
 
 _LOADED_BY_NAME = {"pieline.languages.registry": "pieline.languages"}
-"""A module that imports all modules of a package, whatever their names."""
+"""Packages whose modules are all imported at run time, by importing module."""
 
 
 LIBRARY = ("pieline",)
 
 
 def modules_behind(modules: Iterable[str], packages: tuple[str, ...] = LIBRARY) -> list[str]:
-    """Modules of packages (`pieline.core.files`) and all that importing them runs, sorted.
+    """Return the modules and everything that importing them runs, sorted by name.
 
-    Importing a module also runs the packages above it. Other packages' modules are left out.
+    Importing a module also runs its parent packages. Modules outside `packages` are omitted.
     """
     graph = _graph(packages)
-    found = {name for name in modules if name in graph.modules}
-    waiting = list(found)
-    while waiting:
-        name = waiting.pop()
-        near = graph.find_modules_directly_imported_by(name)
+    reached = {name for name in modules if name in graph.modules}
+    queue = list(reached)
+    while queue:
+        name = queue.pop()
+        imported = graph.find_modules_directly_imported_by(name)
         if package := _LOADED_BY_NAME.get(name):
-            near |= graph.find_children(package)
+            imported |= graph.find_children(package)
         if name.rpartition(".")[0]:
-            near.add(name.rpartition(".")[0])
-        waiting += near - found
-        found |= near
-    return sorted(found)
+            imported.add(name.rpartition(".")[0])
+        queue += imported - reached
+        reached |= imported
+    return sorted(reached)
 
 
 def imports_of(script: str | Path, packages: tuple[str, ...] = LIBRARY) -> set[str]:
-    """The modules of packages that a file outside them imports."""
+    """Return the modules of packages that a file outside them imports."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(Path(script).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -54,7 +54,7 @@ def imports_of(script: str | Path, packages: tuple[str, ...] = LIBRARY) -> set[s
 
 @cache
 def source_of(module: str) -> Path:
-    """The file of a module, of a package that can be imported."""
+    """Return the source file of a module."""
     package, *inner = module.split(".")
     spec = find_spec(package)
     if not spec or not spec.submodule_search_locations:
@@ -65,7 +65,10 @@ def source_of(module: str) -> Path:
 
 @cache
 def code_digest(*modules: str) -> str:
-    """SHA-256 of the sources of modules and of all modules of their packages and the library."""
+    """Return the SHA-256 of the sources of modules and all modules that they depend on.
+
+    Only dependencies in their own packages and in this library count.
+    """
     packages = tuple(sorted({*LIBRARY, *(name.partition(".")[0] for name in modules)}))
     sources = (source_of(name).read_bytes() for name in modules_behind(modules, packages))
     return sha256(b"".join(sha256(source).digest() for source in sources)).hexdigest()

@@ -1,4 +1,4 @@
-"""Under which conditions a number was computed, and how they differ from the paper's."""
+"""The conditions of a metric, and how they differ from the paper's."""
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
@@ -12,21 +12,21 @@ _DATA = "data"
 
 
 class Conditions(Frozen):
-    """What of a run's settings and weights decided its numbers; part of every metric file.
+    """Settings and weights that determine the numbers of a run; part of every metric file.
 
     Attributes:
-        settings: by name.
-        weights: the fields of the model's entry that say what computed.
-        deviations: how both differ from the paper's, each a reason why the numbers cannot be
-            compared ("epochs 4, the paper 20"); none where nothing does.
+        settings: Settings by name.
+        weights: Fields of the model entry that determine the results.
+        deviations: Differences from the paper ("epochs 4, the paper 20"). If there are any, the
+            numbers are not compared.
     """
 
     settings: Mapping[str, Any] = {}
     weights: Mapping[str, Any] = {}
     deviations: tuple[str, ...] = ()
 
-    def of_own_data(self, label: str, paper: str) -> "Conditions":
-        """The same on data of the user's own, which deviate from those of a paper."""
+    def with_own_data(self, label: str, paper: str) -> "Conditions":
+        """Return a copy with the user's own data as a setting and as a deviation."""
         return self.model_copy(
             update={
                 "settings": {**self.settings, _DATA: label},
@@ -36,47 +36,47 @@ class Conditions(Frozen):
 
     @property
     def are_of_own_data(self) -> bool:
-        """Whether the data are the user's own; deviations then say so."""
+        """True if the data is the user's own, which is then listed as a deviation."""
         return _DATA in self.settings
 
 
 def digest_of(conditions: str) -> str:
-    """A digest of conditions, given as canonical JSON."""
+    """Return the digest of conditions in canonical JSON."""
     return hashlib.sha256(conditions.encode()).hexdigest()[:16]
 
 
 class Measured(Protocol):
-    """What tables ask every metric file of data that a paper has."""
+    """Fields that tables need from each metric file on a paper's data."""
 
     @property
     def dataset_is_released(self) -> bool:
-        """Whether the data are the paper's."""
+        """True if the data is the paper's."""
 
     @property
     def conditions(self) -> Conditions:
-        """How settings, weights and data of the user's own differ from the paper's."""
+        """Settings and weights, with their differences from the paper."""
 
     @property
     def data_note(self) -> str:
-        """How the data were verified if not by digest, or how they differ from the paper's."""
+        """Note on the verification of the data, or on its difference from the paper's."""
 
 
-def data_is_told(measured: Measured) -> bool:
-    """Whether data need no reason of their own: the paper's, or the user's, told as a deviation."""
+def data_is_explained(measured: Measured) -> bool:
+    """Return whether the data needs no note: it is the paper's, or listed as a deviation."""
     return measured.dataset_is_released or measured.conditions.are_of_own_data
 
 
 NO_CONDITIONS = Conditions()
-"""Of numbers that no model's settings decide."""
+"""Conditions of numbers that do not depend on model settings."""
 
 
 class MetricRecord(Frozen):
-    """What every metric file says besides its numbers.
+    """Common fields of all metric files.
 
     Attributes:
-        conditions: settings and weights, and how they differ from the paper's.
-        data_note: how the data were verified if not by digest, or how they differ from the paper's.
-        computed_from: SHA-256 of the files behind the numbers, by path.
+        conditions: Settings and weights, with their differences from the paper.
+        data_note: Note on the verification of the data, or on its difference from the paper's.
+        computed_from: SHA-256 of the input files by path.
     """
 
     conditions: Conditions = NO_CONDITIONS
@@ -84,29 +84,30 @@ class MetricRecord(Frozen):
     computed_from: dict[str, str]
 
 
-def deviations(settings: BaseModel, *, besides: Collection[str] = ()) -> tuple[str, ...]:
-    """How settings differ from the paper's, which are the defaults of their class.
+def deviations(settings: BaseModel, *, ignored: Collection[str] = ()) -> tuple[str, ...]:
+    """Describe how settings differ from the paper's, which are the defaults of their class.
 
     Args:
-        settings: of a run.
-        besides: fields, also of nested settings, that change no number of the paper's.
+        settings: Settings of a run.
+        ignored: Fields to ignore (also in nested settings) because they do not change any number.
     """
-    return tuple(_deviations(settings, besides))
+    return tuple(_deviations(settings, ignored))
 
 
-def _deviations(settings: BaseModel, besides: Collection[str]) -> Iterator[str]:
+def _deviations(settings: BaseModel, ignored: Collection[str]) -> Iterator[str]:
     for name, field in type(settings).model_fields.items():
-        if name in besides:
+        if name in ignored:
             continue
-        value, usual = getattr(settings, name), field.get_default(call_default_factory=True)
+        value, default = getattr(settings, name), field.get_default(call_default_factory=True)
         if isinstance(value, BaseModel):
-            yield from _deviations(value, besides)
-        elif value != usual:
-            yield f"{name.replace('_', ' ')} {_said(value)}, the paper {_said(usual)}"
+            yield from _deviations(value, ignored)
+        elif value != default:
+            label = name.replace("_", " ")
+            yield f"{label} {_format_value(value)}, the paper {_format_value(default)}"
 
 
-def _said(value: object) -> str:
-    """A value as people read it."""
+def _format_value(value: object) -> str:
+    """Format a value as readable text."""
     if value is None:
         return "none"
     if isinstance(value, list | tuple):

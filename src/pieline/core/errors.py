@@ -1,4 +1,4 @@
-"""The one exception that a user's mistake raises, and how a command shows it."""
+"""User errors and how commands report them."""
 
 import os
 import sys
@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import NoReturn
 
 _LONG = 500
-"""Characters of a word that no error repeats: a file's content, not a path."""
+"""Longest word that an error message repeats; longer ones are file contents, not paths."""
 
 
 class UserError(Exception):
     """A user error, reported in one line: `where: what; hint`.
 
     Args:
-        what: what is wrong, in a few words.
-        where: file, `file:line` or `file: record` in which it is wrong.
-        hint: what to do about it.
+        what: Short description of the problem.
+        where: Location of the problem: file, `file:line` or `file: record`.
+        hint: How to fix the problem.
     """
 
     def __init__(self, what: str, *, where: str | Path = "", hint: str = "") -> None:
@@ -29,14 +29,14 @@ class UserError(Exception):
         )
 
 
-def nearest(given: str, known: Collection[str]) -> str:
-    """A hint that names the nearest known word, or all of them."""
-    near = get_close_matches(given, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
+def nearest(word: str, known: Collection[str]) -> str:
+    """Return a hint with the closest known word, or with all of them if none is close."""
+    matches = get_close_matches(word, known, n=1)
+    return f"did you mean {matches[0]!r}?" if matches else f"known: {', '.join(sorted(known))}"
 
 
 def pluralize(number: int, thing: str) -> str:
-    """How many of a thing there are: `1 answer`, `2 answers`."""
+    """Format a count with its noun: `1 answer`, `2 answers`."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
@@ -44,23 +44,23 @@ EXIT_USER_ERROR = 2
 
 
 def to_user_error(error: OSError) -> UserError:
-    """What the system says of a file (no room, no permission, a folder), in one line."""
+    """Convert an OS error (disk full, permission denied, is a directory) to a user error."""
     place = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
-    hint = "check path, permissions and room"
+    hint = "check path, permissions and free space"
     return UserError(error.strerror or str(error), where=place, hint=hint)
 
 
 def exit_with(error: UserError | OSError) -> NoReturn:
     """Print the error as one line on stderr and exit with status 2."""
-    told = to_user_error(error) if isinstance(error, OSError) else error
-    print(f"error: {told}", file=sys.stderr)
+    user_error = to_user_error(error) if isinstance(error, OSError) else error
+    print(f"error: {user_error}", file=sys.stderr)
     raise SystemExit(EXIT_USER_ERROR)
 
 
 def run_command(main: Callable[[], None]) -> None:
-    """Run a command-line program; what the user can fix becomes one line and exit status 2.
+    """Run a command-line program.
 
-    That is a `UserError`, and an `OSError` such as that of a full disk.
+    Prints a `UserError` or `OSError` as one line on stderr and exits with status 2.
     """
     try:
         main()

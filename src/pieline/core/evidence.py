@@ -1,6 +1,6 @@
-"""What files were made from: written beside them by the job that makes them, checked by readers.
+"""Evidence files: digests of a job's inputs and outputs, checked by the jobs that read them.
 
-Nothing then depends on time stamps or on Snakemake's own records, which a copy may lack.
+They do not depend on time stamps or Snakemake's metadata, which a copied folder may lack.
 """
 
 import re
@@ -19,20 +19,20 @@ _PACKAGES = (
     *("litellm", "agno", "llama-cpp-python", "numpy", "rank-bm25", "scipy"),
     *("sentence-transformers", "tokenizers", "torch", "transformers"),
 )
-"""Packages whose version may decide what a model answers, tags or embeds."""
+"""Packages whose version may affect answers, tags or embeddings."""
 
 
 class Evidence(Record):
-    """What some files were made from.
+    """The inputs and outputs of a job.
 
     Attributes:
-        path: where it lies, so that a copy beside other files is known.
-        files: SHA-256 of the files, by path.
-        made_from: SHA-256 of the files that they were made from, by path.
-        answers: the recorded answers that they were read from: a digest of each, by its key.
-        recordings: SHA-256 of the files that hold these answers, by path.
-        token: see `pieline.llm.recordings.answers_token`.
-        packages: versions of the packages that the job had loaded and that decide its results.
+        path: Path of the evidence file, which detects copies in other folders.
+        files: SHA-256 of the output files by path.
+        made_from: SHA-256 of the input files by path.
+        answers: Digests of the recorded answers that were used, by question key.
+        recordings: SHA-256 of the recording files by path.
+        token: See `pieline.llm.recordings.answers_token`.
+        packages: Versions of the loaded packages that affect the results.
     """
 
     path: str
@@ -45,7 +45,7 @@ class Evidence(Record):
 
 
 def evidence_of(path: str) -> str:
-    """Path of the evidence beside a file or a pattern of files."""
+    """Return the evidence path of a file or path pattern."""
     return re.sub(r"(\.run\.gz|\.[a-z]+)$", "", path) + _ENDING
 
 
@@ -58,7 +58,7 @@ def write_evidence(
     recordings: Iterable[str] = (),
     token: str = "",
 ) -> None:
-    """Write the evidence of some files; of a folder, of all in it. Other evidence is left out."""
+    """Write the evidence of some files; a folder includes all files in it except evidence."""
     write_json(
         path,
         Evidence(
@@ -74,15 +74,15 @@ def write_evidence(
 
 
 def check_evidence(inputs: Iterable[str], *, known: dict[str, str] | None = None) -> None:
-    """Check the files that the evidence among a job's inputs describes.
+    """Check the files described by the evidence files among a job's inputs.
 
     Args:
-        inputs: paths; those of evidence count.
-        known: digests of files that were read before; those that are read now are added.
+        inputs: Input paths; only evidence files are used.
+        known: Digests that are already known; new ones are added.
 
     Raises:
-        UserError: a file is not the one that was written, or it was made from another file than
-            the one that is there; names both, and the command that makes it again.
+        UserError: A file was changed, or was made from inputs that have changed since; the message
+            contains the command that makes it again.
     """
     for path in inputs:
         if path.endswith(_ENDING):
@@ -91,7 +91,7 @@ def check_evidence(inputs: Iterable[str], *, known: dict[str, str] | None = None
             evidence = load_record(path, Evidence)
             if evidence.path != path:
                 raise UserError(
-                    f"is a copy of {evidence.path}, and so may be what lies beside it",
+                    f"is a copy of {evidence.path}, so the files next to it may be copies",
                     where=path,
                     hint=MAKE_AGAIN.format(path),
                 )
@@ -102,33 +102,32 @@ def check_evidence(inputs: Iterable[str], *, known: dict[str, str] | None = None
                 again=first,
                 known=known,
             )
-            # What a job no longer needs may be gone.
+            # Temporary inputs may have been deleted.
             present = {name: d for name, d in evidence.made_from.items() if Path(name).exists()}
             check_digests(
                 present,
-                changed=f"is not the file that {first} was made from",
+                changed=f"differs from the file that {first} was made from",
                 again=first,
                 known=known,
             )
 
 
 def packages_behind(paths: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Versions of the packages that computed files and what they were made from, by path.
+    """Return the package versions behind files and all of their inputs, by path.
 
-    Files are known by the evidence beside them; those whose jobs loaded none of the packages that
-    decide results are left out.
+    Follows the evidence files. Files whose jobs loaded none of the relevant packages are omitted.
     """
-    found: dict[str, dict[str, str]] = {}
-    waiting, seen = [*paths], set()
-    while waiting:
-        place = evidence_of(waiting.pop())
-        if place not in seen and Path(place).exists():
-            seen.add(place)
+    packages: dict[str, dict[str, str]] = {}
+    queue, visited = [*paths], set()
+    while queue:
+        place = evidence_of(queue.pop())
+        if place not in visited and Path(place).exists():
+            visited.add(place)
             evidence = load_record(place, Evidence)
-            waiting += evidence.made_from
+            queue += evidence.made_from
             if evidence.packages:
-                found |= {path: dict(evidence.packages) for path in evidence.files}
-    return dict(sorted(found.items()))
+                packages |= {path: dict(evidence.packages) for path in evidence.files}
+    return dict(sorted(packages.items()))
 
 
 def check_digests(
@@ -138,12 +137,12 @@ def check_digests(
 
     Args:
         recorded: SHA-256 by path.
-        changed: what is said of a file that has another one.
-        again: the file to make again in that case.
-        known: digests of files that were read before; those that are read now are added.
+        changed: Error message for a file with another digest.
+        again: File to make again in that case.
+        known: Digests that are already known; new ones are added.
 
     Raises:
-        UserError: a file is missing or has another digest.
+        UserError: A file is missing or has another digest.
     """
     known = {} if known is None else known
     hint = MAKE_AGAIN.format(again)
@@ -157,7 +156,7 @@ def check_digests(
 
 
 def _plain(paths: Iterable[str]) -> set[str]:
-    """The files among some paths, and in the folders among them, but for evidence."""
+    """Return the files among the paths and in the folders among them, except evidence."""
     files: set[str] = set()
     for path in paths:
         place = Path(path)

@@ -1,4 +1,4 @@
-"""Predictions that other programs wrote: rows with their lines, in the order of our ids."""
+"""Read external predictions and align them to our sentence ids."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,9 +13,9 @@ from pieline.core.tables import read_table
 
 
 class ExternalRow(BaseModel):
-    """A row of such a file. Columns that it does not declare are left aside.
+    """A row of an external predictions file. Undeclared columns are ignored.
 
-    A sentence, where there is one, shows that the id is right.
+    The optional sentence confirms that the id is right.
     """
 
     id: Annotated[Id, BeforeValidator(lambda value: str(value).strip())]
@@ -26,20 +26,20 @@ R = TypeVar("R", bound=ExternalRow)
 
 
 def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
-    """The rows of a CSV, a TSV or (any other ending) a JSONL, each with its line.
+    """Read the rows of a CSV, TSV or JSONL file (any other extension) with their line numbers.
 
     Raises:
-        UserError: a row is not what it should be; names file and line.
+        UserError: A row is invalid; names file and line.
     """
     hint = f"the fields are {', '.join(row.model_fields)} (docs/adding.md)"
     delimiter = {".csv": ",", ".tsv": "\t"}.get(Path(path).suffix.lower())
     if not delimiter and Path(path).suffix.lower() not in (".jsonl", ".json", ".ndjson"):
-        hint += "; name it .csv, .tsv or .jsonl by what it holds"
+        hint += "; the file name must end in .csv, .tsv or .jsonl"
     lines: Iterable[tuple[int, object]]
     if delimiter:
         lines = read_table(path, ["id"], delimiter=delimiter, hint=hint)
     else:
-        # Not splitlines: a text may hold one of Unicode's other line separators.
+        # splitlines would also split at Unicode line separators within a text.
         texts = read_text(path).split("\n")
         lines = ((at, one) for at, one in enumerate(texts, start=1) if one.strip())
     return [
@@ -48,34 +48,33 @@ def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
     ]
 
 
-def one_each(
+def align_rows(
     rows: Iterable[tuple[int, R]], sentences: Mapping[str, str], *, where: str | Path
 ) -> Iterator[tuple[int, R]]:
-    """The row of each id, in the order of the sentences, which are given by their ids.
+    """Return one row per sentence, in the order of `sentences` (texts by id).
 
     Raises:
-        UserError: an id occurs twice, is unknown or has no row, or a row has another sentence;
-            names file, line and how many.
+        UserError: An id is duplicate, unknown or missing, or a sentence differs.
     """
-    found: dict[str, tuple[int, R]] = {}
+    by_id: dict[str, tuple[int, R]] = {}
     for at, row in rows:
-        if row.id in found:
+        if row.id in by_id:
             raise UserError(
-                f"id {row.id!r} stands in line {found[row.id][0]} already",
+                f"id {row.id!r} is also in line {by_id[row.id][0]}",
                 where=f"{where}:{at}",
                 hint="predict each sentence once",
             )
-        found[row.id] = at, row
-    lines = {name: at for name, (at, _) in found.items()}
+        by_id[row.id] = at, row
+    lines = {name: at for name, (at, _) in by_id.items()}
     check_ids(lines, [*sentences], "sentences", where=where)
-    for name, (at, row) in found.items():
+    for name, (at, row) in by_id.items():
         if row.sentence and _letters(row.sentence) != _letters(sentences[name]):
             raise UserError(
-                f"sentence {row.sentence!r} is {sentences[name]!r} in the data ({name})",
+                f"sentence {row.sentence!r} of {name} is {sentences[name]!r} in the data set",
                 where=f"{where}:{at}",
                 hint="check the ids, or remove the column sentence",
             )
-    return (found[name] for name in sentences)
+    return (by_id[name] for name in sentences)
 
 
 def _letters(text: str) -> str:
@@ -83,13 +82,13 @@ def _letters(text: str) -> str:
 
 
 def check_ids(lines: dict[str, int], ids: Sequence[str], things: str, *, where: str | Path) -> None:
-    """Raise a `UserError` for unknown and for missing ids, with how many they are and an example.
+    """Raise a `UserError` for unknown and missing ids, with their number and an example.
 
     Args:
-        lines: the line of each id that was found.
-        ids: those that there are.
-        things: what has them: "sentences".
-        where: the file.
+        lines: Line number of each id in the file.
+        ids: Expected ids.
+        things: Plural noun for the error message, such as "sentences".
+        where: Path of the file.
     """
     known = set(ids)
     unknown = [name for name in lines if name not in known]

@@ -1,4 +1,4 @@
-"""Reading and writing files so that a crash leaves nothing half-written and bytes repeat."""
+"""Read files, and write them atomically and reproducibly."""
 
 import codecs
 import errno
@@ -21,9 +21,9 @@ from pieline.core.errors import UserError, to_user_error
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; rename it to `path` when the block succeeds.
+    """Yield a temporary path that is renamed to `path` if the block succeeds.
 
-    On any exception the temporary file is removed and `path` stays as it was.
+    On an exception, the temporary file is removed and `path` is unchanged.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -31,9 +31,9 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
-        with _telling_a_full_disk(path):
+        with _report_full_disk(path):
             yield temporary
-        # mkstemp makes files private; outputs follow the user's umask like any other file.
+        # mkstemp creates private files; outputs should follow the user's umask.
         umask = os.umask(0)
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)
@@ -44,26 +44,26 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """Give a new folder to fill; if the block succeeds it becomes `path`, which must not exist."""
+    """Yield a new folder that is renamed to `path` if the block succeeds; `path` must not exist."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as unfinished:
         complete = Path(unfinished) / path.name
         complete.mkdir()
-        with _telling_a_full_disk(path):
+        with _report_full_disk(path):
             yield complete
         complete.replace(path)
 
 
 _NO_ROOM = 1 << 20
-"""Bytes; with fewer left a disk is full."""
+"""A disk with fewer free bytes counts as full."""
 
 
 @contextmanager
-def _telling_a_full_disk(path: Path) -> Iterator[None]:
-    """Raise the system's error where a library that writes `path` has one of its own.
+def _report_full_disk(path: Path) -> Iterator[None]:
+    """Convert any exception of a library to an `OSError` if the disk is full.
 
-    So torch.save and safetensors do.
+    torch.save and safetensors raise exceptions of their own.
     """
     try:
         yield
@@ -76,32 +76,32 @@ def _telling_a_full_disk(path: Path) -> Iterator[None]:
 
 
 def check_writable(folder: str | Path) -> None:
-    """Write a little into a folder and take it away again.
+    """Check that files can be written to a folder.
 
     Raises:
-        UserError: nothing can be written there.
+        UserError: The folder is not writable.
     """
     try:
         with tempfile.TemporaryFile(dir=folder) as probe:
             probe.write(bytes(1 << 16))
     except OSError as error:
-        error.filename = str(Path(folder).absolute())  # not that of the probe
+        error.filename = str(Path(folder).absolute())  # instead of the probe's path
         raise to_user_error(error) from None
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:
-    """Write `data` to `path` atomically."""
+    """Write bytes atomically."""
     with atomic_path(path) as temporary:
         temporary.write_bytes(data)
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write `text` to `path` atomically as UTF-8 with Unix line ends."""
+    """Write text atomically, as UTF-8 with Unix line endings."""
     write_bytes(path, text.encode("utf-8"))
 
 
 _HALF_A_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
-"""An escape of JSON that, alone, is no character."""
+"""JSON escape of a surrogate, which is not a character on its own."""
 
 _CANONICAL = json.JSONEncoder(
     sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
@@ -109,16 +109,16 @@ _CANONICAL = json.JSONEncoder(
 
 
 def canonical_json(value: Any) -> str:
-    """JSON with sorted keys and no spaces: equal values give equal text.
+    """Return JSON with sorted keys and without spaces: equal values give equal text.
 
     Raises:
-        ValueError: a NaN or infinity, which JSON cannot say.
+        ValueError: The value contains NaN or infinity.
     """
     return _CANONICAL.encode(value)
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Write `value` as indented JSON with sorted keys, atomically."""
+    """Write indented JSON with sorted keys atomically."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, indent=2, allow_nan=False)
     write_text(path, text + "\n")
 
@@ -127,30 +127,30 @@ def read_json(path: str | Path) -> Any:
     """Read a JSON file.
 
     Raises:
-        UserError: the file is missing, is not UTF-8 or is not JSON; names file and line.
+        UserError: The file is missing, not UTF-8 or not JSON; names file and line.
     """
     text = read_text(path)
     try:
         return parse_json(text)
     except ValueError as error:
-        told, where = str(error), str(path)
+        message, where = str(error), str(path)
         if isinstance(error, json.JSONDecodeError):
-            told, where = error.msg, f"{path}:{error.lineno}"
-        hint = "repair the file or fetch it again"
-        raise UserError(f"not JSON: {told}", where=where, hint=hint) from None
+            message, where = error.msg, f"{path}:{error.lineno}"
+        hint = "repair the file or download it again"
+        raise UserError(f"not JSON: {message}", where=where, hint=hint) from None
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text.
+    """Parse JSON text.
 
     Raises:
-        ValueError: it is none (nor are NaN, 1e999, half a surrogate pair, and a nesting that nobody
-            can have meant).
+        ValueError: The text is not JSON, or contains NaN, an infinite number, an unpaired surrogate
+            or excessive nesting.
     """
     try:
         value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except RecursionError:
-        raise ValueError("nested too deep") from None
+        raise ValueError("nested too deeply") from None
     if _HALF_A_PAIR.search(text):
         canonical_json(value).encode()
     return value
@@ -161,14 +161,14 @@ def _finite(text: str) -> float:
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def read_text(path: str | Path) -> str:
-    """Read a UTF-8 text file, newlines as they are; a byte order mark is no part of the text.
+    """Read a UTF-8 text file with its original line endings, without a byte order mark.
 
     Raises:
-        UserError: the file is missing, cannot be read or is not UTF-8; names file and line.
+        UserError: The file is missing, unreadable or not UTF-8; names file and line.
     """
     try:
         data = Path(path).read_bytes()
@@ -189,9 +189,9 @@ def read_text(path: str | Path) -> str:
 
 @contextmanager
 def open_gzip(path: str | Path) -> Iterator[gzip.GzipFile]:
-    """Write a gzip file atomically, without time stamp and name: same text, same bytes.
+    """Open a gzip file for atomic writing, without time stamp and name: same content, same bytes.
 
-    Level 6, as gzip itself: 9 takes five times as long for a run and saves 7 % of its bytes.
+    Uses level 6, as gzip does: level 9 takes five times as long and saves 7 % of a run's bytes.
     """
     with (
         atomic_path(path) as temporary,
@@ -202,24 +202,24 @@ def open_gzip(path: str | Path) -> Iterator[gzip.GzipFile]:
 
 
 _LARGE = 1 << 26
-"""Bytes of a file that takes long to read."""
+"""Size in bytes above which digests are cached."""
 
 
 def sha256(path: str | Path) -> str:
-    """Hexadecimal SHA-256 of a file's content."""
+    """Return the SHA-256 of a file as a hexadecimal string."""
     with Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def sha256_of(data: bytes) -> str:
-    """Hexadecimal SHA-256 of bytes."""
+    """Return the SHA-256 of bytes as a hexadecimal string."""
     return hashlib.sha256(data).hexdigest()
 
 
-def remembered_sha256(path: Path, memory: Path) -> str:
-    """The same; of a large file it is computed once and kept in the file `memory`.
+def cached_sha256(path: Path, memory: Path) -> str:
+    """Return the SHA-256 of a file, cached in the file `memory` if the file is large.
 
-    It is computed anew when size or change time differ, which no program can set back.
+    The cache is keyed by path, size and ctime, which programs cannot set back.
     """
     state = path.stat()
     if state.st_size < _LARGE:
@@ -227,7 +227,7 @@ def remembered_sha256(path: Path, memory: Path) -> str:
     key = f"{path.absolute()} {state.st_size} {state.st_ctime_ns}"
     known = read_json(memory) if memory.exists() else {}
     if key not in known:
-        # Read once more, as another process may have added to it meanwhile.
+        # Another process may have updated the file in the meantime.
         digest = sha256(path)
         known = (read_json(memory) if memory.exists() else {}) | {key: digest}
         write_json(memory, known)
@@ -235,7 +235,7 @@ def remembered_sha256(path: Path, memory: Path) -> str:
 
 
 def git_blob(path: str | Path) -> str:
-    """Name that Git gives a file's content, as `git hash-object` prints it."""
+    """Return the Git object name of a file's content, as printed by `git hash-object`."""
     with Path(path).open("rb") as stream:
         header = b"blob %d\0" % os.fstat(stream.fileno()).st_size
         new = partial(hashlib.sha1, header, usedforsecurity=False)
@@ -243,5 +243,5 @@ def git_blob(path: str | Path) -> str:
 
 
 def digests(paths: Iterable[str | Path]) -> dict[str, str]:
-    """SHA-256 by path, for the record of what a result was computed from."""
+    """Return the SHA-256 of each file, by path."""
     return {str(path): sha256(path) for path in sorted(map(str, paths))}

@@ -1,4 +1,7 @@
-"""Functions and classes that a declaration only names, so that reading it loads none of them."""
+"""Import functions and classes that declarations refer to by name.
+
+Reading a declaration then does not load the modules that it refers to.
+"""
 
 import importlib
 from typing import Any
@@ -7,10 +10,10 @@ from pieline.core.errors import UserError
 
 
 def import_object(path: str, *, hint: str = "correct the study's declaration") -> Any:
-    """What `module:name` names.
+    """Import the object that `module:name` refers to.
 
     Raises:
-        UserError: there is no such module, or nothing of that name in it.
+        UserError: The module or the name does not exist.
     """
     module, _, name = path.partition(":")
     try:

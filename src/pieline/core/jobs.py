@@ -1,4 +1,4 @@
-"""What the scripts of rules share: a log file, and user errors in one line."""
+"""Set up the processes of rule scripts: log file and one-line user errors."""
 
 import atexit
 import os
@@ -17,12 +17,12 @@ _WATCH_SECONDS = 2.0
 
 
 def start_log(path: str) -> None:
-    """Copy stderr, also that of child processes, to a log file until this process ends.
+    """Copy stderr, including that of child processes, to a log file until this process ends.
 
-    The process ends when Snakemake does. From now on an uncaught `UserError` or `OSError` is
-    printed as one line, without a traceback.
+    Also ends this process when Snakemake ends, and prints uncaught `UserError` and `OSError`
+    as one line without a traceback.
     """
-    # -i: an interrupted job still prints why it ended.
+    # -i keeps tee alive on an interrupt, so that the job's last messages are logged.
     tee = subprocess.Popen(["tee", "-i", path], stdin=subprocess.PIPE, stdout=2)
     assert tee.stdin
     os.dup2(tee.stdin.fileno(), 2)
@@ -34,14 +34,14 @@ def start_log(path: str) -> None:
 
 
 def optional(files: Sequence[str]) -> str | None:
-    """The file of an input that a rule may leave empty."""
+    """Return the file of an input that a rule may leave empty."""
     return files[0] if files else None
 
 
 def _end_with(process: int) -> None:
-    """End this process as `kill` does when another one is gone.
+    """Send SIGTERM to this process as soon as another process has ended.
 
-    Else a job whose Snakemake was killed would go on beside that of the next run.
+    Without this, a job whose Snakemake was killed would keep running next to the next run.
     """
     while True:
         time.sleep(_WATCH_SECONDS)
@@ -53,10 +53,10 @@ def _end_with(process: int) -> None:
 
 
 def _end_log(tee: "subprocess.Popen[bytes]") -> None:
-    """Wait until the log is complete, so that it can be read when this process has ended."""
+    """Wait until the log is complete, so that it can be read once this process has ended."""
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    # A child that outlives the job may keep the pipe open.
+    # A child process that outlives the job may keep the pipe open.
     with suppress(subprocess.TimeoutExpired):
         tee.wait(timeout=5)
 

@@ -1,4 +1,4 @@
-"""Archives: `.tar.zst` files with equal bytes for equal content, read without trust."""
+"""Pack and safely unpack reproducible `.tar.zst` archives."""
 
 import io
 import tarfile
@@ -15,21 +15,21 @@ from pieline.core.files import atomic_path
 GIB = 1 << 30
 
 MOST_UNPACKED = 8 * GIB
-"""Bytes that an archive may unpack to unless its reader allows more."""
+"""Default limit of the unpacked size in bytes."""
 
-REFUSED = "fetch it again, or do not use it"
+REFUSED = "download it again, or do not use it"
 
 _MOST_OF_HEADERS = 1 << 24
-"""Bytes of an archive that are no content of its files."""
+"""Limit of the bytes outside of file contents, such as tar headers."""
 _MOST_OF_FIRST = 1 << 28
-"""Bytes of the first file, where it is read alone."""
+"""Limit of the first file's size in bytes when only that file is read."""
 _LEVEL = 12
 _END = bytes(2 * tarfile.BLOCKSIZE)
-"""The end of every tar file."""
+"""End-of-archive marker of a tar file."""
 
 
 def pack(archive: str | Path, members: Iterable[tuple[str, bytes]]) -> None:
-    """Write files (name, content) to an archive, in this order, without owner and time."""
+    """Write files (name, content) to an archive in the given order, without owners and times."""
     packer = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
     with (
         atomic_path(archive) as temporary,
@@ -54,18 +54,18 @@ def unpack(
     """Extract all files of an archive and return their names.
 
     Args:
-        archive: what `pack` wrote, or what claims to be such a file.
-        place: the folder to extract to.
-        allowed: whether a name may be extracted; it must be relative and within `place`.
-        most_bytes: that the archive may unpack to.
-        if_larger: hint for an archive that unpacks to more.
+        archive: Path of the archive, which may come from an untrusted source.
+        place: Folder to extract to.
+        allowed: Predicate for names; they must also be relative paths within `place`.
+        most_bytes: Limit of the unpacked size.
+        if_larger: Hint for archives that exceed the limit.
 
     Raises:
-        UserError: not such a file, a name that is not allowed or is there twice, something that is
-            no plain file, or more than `most_bytes`; what was extracted before must not be used.
+        UserError: The archive is invalid or too large, has a duplicate or disallowed name, or
+            contains anything except regular files. Do not use files extracted before the error.
     """
     names: dict[str, str] = {}
-    left = most_bytes
+    remaining = most_bytes
 
     def refuse(what: str, hint: str = REFUSED) -> UserError:
         return UserError(what, where=archive, hint=hint)
@@ -77,29 +77,29 @@ def unpack(
                 for member in tar:
                     name = member.name
                     if not (member.isreg() and is_plain(name) and allowed(name)):
-                        raise refuse(f"contains {name!r}, which does not belong there")
-                    if folded(name) in names:
+                        raise refuse(f"contains {name!r}, which is not allowed")
+                    if normalize_name(name) in names:
                         raise refuse(f"contains the file {name} twice")
-                    names[folded(name)] = name
-                    left -= member.size
-                    if left < 0:
+                    names[normalize_name(name)] = name
+                    remaining -= member.size
+                    if remaining < 0:
                         raise refuse(f"unpacks to more than {_size(most_bytes)}", if_larger)
                     stream.allowed += member.size
                     tar.extract(member, place, filter="data")
             while stream.read(1 << 16):
                 pass
         except (tarfile.TarError, zstandard.ZstdError) as error:
-            raise refuse(f"not a whole .tar.zst file: {error}") from None
+            raise refuse(f"not a complete .tar.zst file: {error}") from None
     if stream.end != _END:
-        raise refuse("not a whole .tar.zst file: it is cut off")
+        raise refuse("not a complete .tar.zst file: it is truncated")
     return list(names.values())
 
 
 def first_member(archive: str | Path, name: str) -> bytes:
-    """Read the first file of an archive, which must have this name.
+    """Read the first file of an archive.
 
     Raises:
-        UserError: not an archive, or another file is its first.
+        UserError: The file is not an archive, or its first file has another name.
     """
     try:
         with Path(archive).open("rb") as packed:
@@ -111,12 +111,12 @@ def first_member(archive: str | Path, name: str) -> bytes:
                     return bytes(tar.extractfile(member).read())
     except (tarfile.TarError, zstandard.ZstdError) as error:
         raise UserError(f"not a .tar.zst file: {error}", where=archive, hint=REFUSED) from None
-    raise UserError(f"{name} is not its first file", where=archive, hint=REFUSED)
+    raise UserError(f"its first file is not {name}", where=archive, hint=REFUSED)
 
 
 def is_plain(name: str) -> bool:
-    """Return whether a name is a relative path to a visible file, on any file system."""
-    parts = folded(name).split("/")
+    """Return whether a name is a relative path of a visible file on any file system."""
+    parts = normalize_name(name).split("/")
     return (
         not any(part.startswith(".") or not part for part in parts)
         and name.isprintable()
@@ -124,8 +124,8 @@ def is_plain(name: str) -> bool:
     )
 
 
-def folded(name: str) -> str:
-    """Normalize a name, so that names of one file on a case-insensitive file system are equal."""
+def normalize_name(name: str) -> str:
+    """Normalize a name so that names that collide on a case-insensitive file system are equal."""
     return unicodedata.normalize("NFC", name).casefold()
 
 
@@ -139,7 +139,7 @@ class _Unpacked:
         self.end = b""
 
     def read(self, size: int) -> bytes:
-        """Return at most `size` bytes, none at the end."""
+        """Return at most `size` bytes; empty at the end."""
         data = self._stream.read(size)
         self.allowed -= len(data)
         if self.allowed < 0:

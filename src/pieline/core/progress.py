@@ -10,7 +10,7 @@ from typing import Any
 from tqdm import tqdm
 
 FIRST_S = 5.0
-"""Seconds for which nothing is told; what is done by then needs no progress."""
+"""Seconds before progress is first shown; shorter tasks print nothing."""
 
 EVERY_S = 30.0
 """Seconds between two lines."""
@@ -22,16 +22,16 @@ _LINE = (
 
 
 class Progress(tqdm):  # type: ignore[type-arg]  # tqdm takes no parameter when it runs
-    """A tqdm bar that is seen also where stderr is a pipe, as in every job of the workflow.
+    """A tqdm bar that also works if stderr is a pipe, as in all jobs of the workflow.
 
-    There a line is printed every `EVERY_S` seconds and at the end, whether anything went on or not.
+    To a pipe, it prints a line every `EVERY_S` seconds and at the end, even without progress.
 
     Args:
-        iterable: as in tqdm.
-        desc: what is done.
-        unit: what is counted.
-        shown: whether to tell anything.
-        options: as in tqdm.
+        iterable: Same as in tqdm.
+        desc: Description of the task.
+        unit: Plural noun for the counted items.
+        shown: Whether to show progress.
+        options: Further tqdm options.
     """
 
     def __init__(
@@ -58,29 +58,29 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm takes no parameter when 
             **options,
         )
         self._ended = threading.Event()
-        self._teller = threading.Thread(target=self._tell, daemon=True)
+        self._reporter = threading.Thread(target=self._report, daemon=True)
         if shown:
-            self._teller.start()
+            self._reporter.start()
 
     def display(self, msg: str | None = None, pos: int | None = None) -> bool:  # type: ignore[override]
-        """Draw the bar where there is a terminal; part of tqdm."""
+        """Draw the bar on a terminal; called by tqdm."""
         return bool(self._draws and super().display(msg, pos))
 
     def close(self) -> None:
-        """End it: the bar goes away, of lines there is a last one."""
+        """Remove the bar, or print a last line."""
         if getattr(self, "disable", True):
             return
         self._ended.set()
-        self._teller.join()
+        self._reporter.join()
         if not (self._draws or self.delay):
             self._print_line()
         super().close()
 
-    def _tell(self) -> None:
-        """Show progress also while nothing goes on."""
+    def _report(self) -> None:
+        """Refresh the display at regular intervals, even without progress."""
         pause = FIRST_S
         while not self._ended.wait(pause):
-            self.delay = 0  # something is shown from now on
+            self.delay = 0  # signals close() that progress was shown
             if self._draws:
                 self.refresh()
                 pause = 1.0
@@ -93,7 +93,7 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm takes no parameter when 
 
 
 def _is_terminal() -> bool:
-    """Whether stderr is a terminal that says how wide it is: tqdm draws on no other."""
+    """Return whether stderr is a terminal with a known width, which tqdm needs to draw."""
     with suppress(OSError):
         return os.get_terminal_size(sys.stderr.fileno()).columns > 0
     return False

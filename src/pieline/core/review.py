@@ -1,4 +1,4 @@
-"""What people filled in: a sheet (CSV), or Label Studio's export (JSON, not JSON-MIN)."""
+"""Read completed review sheets (CSV) and exports of Label Studio (JSON, not JSON-MIN)."""
 
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -11,16 +11,16 @@ from pieline.core.files import read_json
 from pieline.core.records import validated
 from pieline.core.tables import read_table
 
-_HINT = "export our own tasks as JSON (not JSON-MIN)"
+_HINT = "export the tasks as JSON (not JSON-MIN)"
 
 
 class ReviewedRow(NamedTuple):
-    """One person's answers about one item.
+    """The answers of one annotator about one item.
 
     Attributes:
-        where: file, line or task, and id of the item, for error messages.
-        annotator: who answered; empty for a sheet, and where an export does not state it.
-        fields: what was shown and what was answered, by field.
+        where: File, line or task, and item id, for error messages.
+        annotator: Name of the annotator; empty for sheets, and if the export does not state it.
+        fields: Values that were shown or answered, by field.
     """
 
     where: str
@@ -36,20 +36,19 @@ def reviewed_rows(
     hint: str = "fill in the sheet that the workflow wrote",
     last_only: bool = False,
 ) -> Iterator[ReviewedRow]:
-    """Read a filled-in sheet (.csv) or Label Studio's export of the same items.
+    """Read a completed sheet (.csv) or a Label Studio export (.json) of the same items.
 
     Args:
-        path: the file.
-        shown: fields that an item shows, its id first.
-        controls: the field that each control of the labelling configuration fills; a sheet has
-            these fields as columns.
-        hint: for a sheet with other columns.
-        last_only: whether only the last of several annotations of a task counts.
+        path: Path of the file.
+        shown: Fields that an item shows, its id first.
+        controls: Field filled by each control of the labeling configuration; a sheet has these
+            fields as columns.
+        hint: Hint for sheets with other columns.
+        last_only: Whether to use only the last of several annotations of a task.
 
     Raises:
-        UserError: another kind of file, columns are missing, it is no such export, or an
-            annotation answers a control that is unknown, or one twice; names the file and line or
-            task.
+        UserError: The file type is wrong, columns are missing, the export is invalid, or an
+            annotation has an unknown control or two answers for one field; names line or task.
     """
     if Path(path).suffix.lower() == ".csv":
         columns = [*shown, *controls.values()]
@@ -60,9 +59,9 @@ def reviewed_rows(
     if Path(path).suffix.lower() != ".json":
         raise UserError("neither .csv nor .json", where=path, hint="save the table as .csv")
     tasks = validated(list[object], read_json(path), where=path, hint=_HINT)
-    for number, given in enumerate(tasks, start=1):
+    for number, content in enumerate(tasks, start=1):
         where = f"{path}: task {number}"
-        task = validated(_Task, given, where=where, hint=_HINT)
+        task = validated(_Task, content, where=where, hint=_HINT)
         for name in shown:
             if not isinstance(task.data.get(name), str):
                 raise UserError(f"data.{name}: missing, or not text", where=where, hint=_HINT)
@@ -79,11 +78,11 @@ class _Value(BaseModel):
     text: list[str] | str | None = None
 
     def answer(self, where: str) -> str:
-        """What was chosen or written."""
+        """Return the chosen or written answer."""
         if self.choices is not None or self.text is None:
             if len(self.choices or []) != 1:
                 chosen = len(self.choices or [])
-                raise UserError(f"{chosen} choices, not 1", where=where, hint="choose one")
+                raise UserError(f"{chosen} choices instead of 1", where=where, hint="choose one")
             return (self.choices or [""])[0]
         return (self.text if isinstance(self.text, str) else "\n".join(self.text)).strip()
 
@@ -118,7 +117,7 @@ def _answers(annotation: _Annotation, controls: Mapping[str, str], where: str) -
     for result in annotation.result:
         if result.from_name not in controls:
             problem = f"unknown control {result.from_name!r}"
-            raise UserError(problem, where=where, hint="use our labelling configuration")
+            raise UserError(problem, where=where, hint="use our labeling configuration")
         field, value = controls[result.from_name], result.value.answer(where)
         if answers.setdefault(field, value) != value:
             problem = f"one annotation has two answers for {field}"

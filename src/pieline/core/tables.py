@@ -1,4 +1,4 @@
-"""Reading tables (CSV, TSV) with an error that names the line."""
+"""Read CSV and TSV tables, with errors that name the line."""
 
 import csv
 import io
@@ -19,19 +19,21 @@ def read_table(
     quoted: bool = True,
     hint: str,
 ) -> list[tuple[int, dict[str, str]]]:
-    """The rows of a table by column, each with the line on which it ends; blank lines are none.
+    """Return the rows of a table by column, each with the line number where it ends.
+
+    Blank lines are skipped.
 
     Args:
-        path: the file.
-        columns: that it must have, in any order.
-        more: that it may have besides; null: any.
-        delimiter: between two cells.
-        quoted: whether quotes around a cell are no part of it.
-        hint: what to do about a row or a header that is wrong.
+        path: Path of the file.
+        columns: Required columns, in any order.
+        more: Optional columns; null allows any.
+        delimiter: Cell separator.
+        quoted: Whether to strip quotes around cells.
+        hint: Hint for a wrong row or header.
 
     Raises:
-        UserError: a column is missing, unknown or there twice, or a row has more or fewer cells;
-            names file and line.
+        UserError: A column is missing, unknown or duplicate, or a row has a different number of
+            cells than the header; names file and line.
     """
     reader = csv.reader(
         io.StringIO(read_text(path), newline=""),
@@ -39,30 +41,32 @@ def read_table(
         quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         strict=True,
     )
-    found: list[tuple[int, dict[str, str]]] = []
+    rows: list[tuple[int, dict[str, str]]] = []
     header: list[str] | None = None
     try:
         for cells in reader:
             if header is None:
                 header = cells
-                wrong = [f"no column {name!r}" for name in columns if name not in cells]
+                problems = [f"no column {name!r}" for name in columns if name not in cells]
                 if more is not None:
                     known = {*columns, *more}
-                    wrong += [f"unknown column {name!r}" for name in cells if name not in known]
-                wrong += [f"two columns {name!r}" for name in cells if cells.count(name) > 1]
-                if wrong:
+                    problems += [f"unknown column {name!r}" for name in cells if name not in known]
+                problems += [
+                    f"duplicate column {name!r}" for name in cells if cells.count(name) > 1
+                ]
+                if problems:
                     if len(cells) == 1 and (other := re.search(r"[,;\t]", cells[0])):
                         hint = f"separate the columns by {delimiter!r}, not {other[0]!r}"
-                    raise UserError(wrong[0], where=f"{path}:1", hint=hint)
+                    raise UserError(problems[0], where=f"{path}:1", hint=hint)
             elif cells:
                 if len(cells) != len(header):
-                    problem = f"{pluralize(len(cells), 'cell')}, not {len(header)}"
+                    problem = f"{pluralize(len(cells), 'cell')} instead of {len(header)}"
                     raise UserError(problem, where=f"{path}:{reader.line_num}", hint=hint)
-                found.append((reader.line_num, dict(zip(header, cells, strict=True))))
+                rows.append((reader.line_num, dict(zip(header, cells, strict=True))))
     except csv.Error as error:
         raise UserError(
-            f"not a table: {error}", where=f"{path}:{reader.line_num}", hint=hint
+            f"not a valid table: {error}", where=f"{path}:{reader.line_num}", hint=hint
         ) from None
     if header is None:
-        raise UserError("an empty file", where=path, hint=hint)
-    return found
+        raise UserError("the file is empty", where=path, hint=hint)
+    return rows

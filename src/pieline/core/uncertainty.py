@@ -1,4 +1,4 @@
-"""How far a number would move with other data or another seed: intervals and deviations."""
+"""Bootstrap intervals, and deviations over seeds."""
 
 from collections.abc import Sequence
 from statistics import fmean, stdev
@@ -15,14 +15,14 @@ Ratios = npt.NDArray[np.float64]
 
 
 class Interval(Frozen):
-    """A 95 % percentile bootstrap interval, over the units that its metric names."""
+    """A 95 % percentile bootstrap interval; each metric defines its sampling units."""
 
     low: float
     high: float
 
 
 class Spread(Frozen):
-    """Mean over seeds, and the standard deviation (ddof 1), null for a single seed."""
+    """Mean and standard deviation (ddof 1) over seeds; the deviation of a single seed is null."""
 
     mean: float
     deviation: float | None
@@ -30,10 +30,10 @@ class Spread(Frozen):
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Mean and standard deviation (ddof 1) over seeds.
+    """Return mean and standard deviation (ddof 1) over seeds.
 
     Raises:
-        ValueError: no values.
+        ValueError: There are no values.
     """
     if not values:
         raise ValueError("no values")
@@ -44,22 +44,22 @@ def spread(values: Sequence[float]) -> Spread:
 def ratio_interval(
     above: Sequence[float], below: Sequence[float], *, resamples: int, seed: int
 ) -> Interval | None:
-    """Percentile bootstrap interval of sum(above) / sum(below) over units drawn with replacement.
+    """Return the percentile bootstrap interval of sum(above) / sum(below), resampling units.
 
-    `above` and `below` have one part a unit: with the sums and sizes of clusters it is the interval
-    of the mean over their members, drawn by cluster. None where the denominator is 0, or where
-    there is one unit, which cannot tell how others differ.
+    `above` and `below` have one value per unit. With the sums and sizes of clusters, this is the
+    cluster bootstrap of a mean. Returns None if the denominator is 0, or if there is only one
+    unit, from which no variation can be estimated.
     """
     if len(above) < 2 or not sum(below):
         return None
     drawn = draw_units([0] * len(above), resamples=resamples, seed=seed)
-    return percentile_interval(drawn_ratios(drawn, above, below))
+    return percentile_interval(resampled_ratios(drawn, above, below))
 
 
 def draw_units(strata: npt.ArrayLike, *, resamples: int, seed: int) -> Counts:
-    """How often each unit is drawn in each resample of the bootstrap, shape (resamples, units).
+    """Return how often each bootstrap resample draws each unit, with shape (resamples, units).
 
-    Units are drawn within their stratum, so every resample has as many of each as the data.
+    Resampling is stratified: all resamples have the same number of units per stratum as the data.
     """
     of_unit = np.asarray(strata)
     generator = np.random.default_rng(seed)
@@ -71,8 +71,8 @@ def draw_units(strata: npt.ArrayLike, *, resamples: int, seed: int) -> Counts:
     return drawn
 
 
-def drawn_ratios(drawn: Counts, above: npt.ArrayLike, below: npt.ArrayLike) -> Ratios:
-    """sum(above) / sum(below) in each resample, NaN where the denominator is 0."""
+def resampled_ratios(drawn: Counts, above: npt.ArrayLike, below: npt.ArrayLike) -> Ratios:
+    """Return sum(above) / sum(below) per resample; NaN if the denominator is 0."""
     numerators = drawn @ np.asarray(above, dtype=float)
     denominators = drawn @ np.asarray(below, dtype=float)
     ratios: Ratios = np.full(len(drawn), np.nan)
@@ -81,10 +81,10 @@ def drawn_ratios(drawn: Counts, above: npt.ArrayLike, below: npt.ArrayLike) -> R
 
 
 def percentile_interval(values: Ratios) -> Interval | None:
-    """The interval of a statistic by its resamples without those that are NaN; None if all are."""
-    known = values[~np.isnan(values)]
-    if not len(known):
+    """Return the interval of a resampled statistic without NaN values; None if all are NaN."""
+    finite = values[~np.isnan(values)]
+    if not len(finite):
         return None
     outside = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(known, [outside, 1 - outside])
+    low, high = np.quantile(finite, [outside, 1 - outside])
     return Interval(low=float(low), high=float(high))

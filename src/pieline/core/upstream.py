@@ -1,4 +1,4 @@
-"""Retrieval of the raw files: from a mirror folder or by URL, checked by digest."""
+"""Copy raw files from a mirror folder or download them, and check their digests."""
 
 import shutil
 import sys
@@ -18,16 +18,16 @@ from pieline.core.yamls import read_mapping
 
 BY_COUNTS = "The data were verified by the printed counts, not by a digest."
 SELF_VERIFIED = "equal by the verification of the data"
-"""Why a count that verifies the data is not compared with the printed one."""
+"""Why a count that verifies the data is not compared with the printed count."""
 _CHUNK_BYTES = 1 << 16
 _TIMEOUT_SECONDS = 60.0
 
 
 class UpstreamFile(Frozen):
-    """A public file: its URL and digests of the content that the papers used; either suffices."""
+    """A public file: its URL and the digests of the content that the papers used; one is enough."""
 
     url: str | None = Field(
-        pattern=r"^https?://", description="null where only a mirror folder can have it"
+        pattern=r"^https?://", description="null if only a mirror folder can provide it"
     )
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
     git_blob: str | None = Field(
@@ -38,29 +38,29 @@ class UpstreamFile(Frozen):
 
     @property
     def identity(self) -> str:
-        """The digest that identifies the content, with its kind; empty where none is known."""
+        """Digest of the content with the name of its algorithm; empty if unknown."""
         if self.sha256:
             return f"SHA-256 {self.sha256}"
         return f"Git object {self.git_blob}" if self.git_blob else ""
 
     def mismatch(self, path: str | Path) -> str:
-        """How a file's content differs from the digests; empty if it does not or none is known."""
+        """Describe how a file differs from the digests; empty if it matches or none is known."""
         for kind, expected, compute in (
             ("SHA-256", self.sha256, sha256),
             ("Git object", self.git_blob, git_blob),
         ):
-            if expected and (found := compute(path)) != expected:
-                return f"{kind} is {found}, expected {expected}"
+            if expected and (actual := compute(path)) != expected:
+                return f"{kind} is {actual}, expected {expected}"
         return ""
 
 
 class Verification(Frozen):
-    """Whether a raw file is the one that a paper used.
+    """Result of checking whether a raw file is the one that a paper used.
 
     Attributes:
-        verified: by its digest or, where none is known, by the counts that the paper prints; None
-            if it is not, or was not checked.
-        problem: how it differs from the paper's.
+        verified: How the file was verified: by digest or, if none is known, by the counts in the
+            paper; None if it differs or was not checked.
+        problem: Difference from the paper's file.
     """
 
     verified: Literal["digest", "counts"] | None = None
@@ -68,7 +68,7 @@ class Verification(Frozen):
 
     @property
     def data_note(self) -> str:
-        """What tables state about data that no digest verified."""
+        """Note for tables if the data was not verified by digest."""
         if self.verified == "counts":
             return BY_COUNTS
         return f"not verified as the released data: {self.problem}" if self.problem else ""
@@ -78,14 +78,14 @@ NOT_VERIFIED = Verification()
 
 
 def load_upstream(path: str | Path) -> dict[str, UpstreamFile]:
-    """Read data/upstream.yaml: public files by their name under results/raw/ and in a mirror.
+    """Read the public files of data/upstream.yaml, by their name in results/raw/ and mirrors.
 
     Raises:
-        UserError: names the file and the entry that is wrong.
+        UserError: An entry is invalid; names file and entry.
     """
     return {
         name: validated(UpstreamFile, fields, where=f"{path}: {name}", hint="correct it")
-        for name, fields in read_mapping(path, hint="see its head").items()
+        for name, fields in read_mapping(path, hint="see the top of the file").items()
     }
 
 
@@ -97,17 +97,17 @@ def copy_file(
     upstream: UpstreamFile | None = None,
     name: str = "",
 ) -> None:
-    """Copy a raw file, checking its digest where one is known.
+    """Copy a raw file and check its digest, if known.
 
     Args:
-        source: the file in a mirror or sample folder.
-        output: where it goes; written atomically.
-        hint: for a missing file.
-        upstream: the public file that it must be, or None for a file with no fixed content.
-        name: of the public file; where no digest is known, the actual one goes to stderr.
+        source: File in a mirror or sample folder.
+        output: Target path, written atomically.
+        hint: Hint if the file is missing.
+        upstream: Public file that the source must match, or None to accept any content.
+        name: Name of the public file, printed on stderr with its actual digest if none is known.
 
     Raises:
-        UserError: the file is missing or its digest is another.
+        UserError: The file is missing or has another digest.
     """
     if not Path(source).is_file():
         raise UserError("no such file", where=source, hint=hint)
@@ -116,7 +116,7 @@ def copy_file(
         if upstream and (problem := upstream.mismatch(temporary)):
             raise UserError(problem, where=source, hint="replace the file in the mirror")
         if upstream and not upstream.identity:
-            _tell_unknown(name, temporary, f"copied from {source}")
+            _print_unknown_digest(name, temporary, f"copied from {source}")
 
 
 def download(
@@ -124,20 +124,22 @@ def download(
 ) -> None:
     """Download a public file; a partial or altered download never reaches `output`.
 
-    Of a file with no expected digest the first download writes it into the folder `digests`; later
-    ones must have it. Each says so on standard error.
+    If no digest is known, the first download records it in the folder `digests`, and later ones
+    must match it. Both print the digest on stderr.
 
     Raises:
-        UserError: no network, an HTTP error, or another digest than expected or recorded.
+        UserError: The download fails, or the digest differs from the known or recorded one.
     """
-    kept = Path(digests, f"{name}.sha256") if digests and not upstream.identity else None
+    digest_file = Path(digests, f"{name}.sha256") if digests and not upstream.identity else None
     expected, changed = upstream, "the file changed upstream"
-    if kept and kept.exists():
-        expected = upstream.model_copy(update={"sha256": read_text(kept).strip()})
-        changed += f" since the first download; delete {kept} to take the new one"
-    offline = f"check the network, or put the file into a folder as {name} and set mirror"
+    if digest_file and digest_file.exists():
+        expected = upstream.model_copy(update={"sha256": read_text(digest_file).strip()})
+        changed += f" since the first download; delete {digest_file} to accept the new one"
+    offline = f"check the network, or save the file as {name} in a folder and set mirror to it"
     if upstream.url is None:
-        raise UserError("no public URL is known", where=name, hint="name a mirror that has it")
+        raise UserError(
+            "no public URL is known", where=name, hint="set mirror to a folder that contains it"
+        )
     try:
         with (
             urllib.request.urlopen(upstream.url, timeout=_TIMEOUT_SECONDS) as response,  # noqa: S310
@@ -160,11 +162,13 @@ def download(
                 )
             if problem := expected.mismatch(temporary):
                 raise UserError(problem, where=upstream.url, hint=changed)
-            if kept and not expected.identity:
-                write_text(kept, f"{sha256(temporary)}\n")
-            if kept:
+            if digest_file and not expected.identity:
+                write_text(digest_file, f"{sha256(temporary)}\n")
+            if digest_file:
                 first = "the same as at" if expected.identity else "recorded as that of"
-                _tell_unknown(name, temporary, f"{first} the first download in {kept}")
+                _print_unknown_digest(
+                    name, temporary, f"{first} the first download in {digest_file}"
+                )
     except urllib.error.HTTPError as error:
         raise UserError(f"HTTP status {error.code}", where=upstream.url, hint=offline) from None
     except (urllib.error.URLError, OSError) as error:
@@ -173,7 +177,7 @@ def download(
 
 
 def is_released(paths: Mapping[str, str | Path], upstream: Mapping[str, UpstreamFile]) -> bool:
-    """Whether every raw file (by upstream name) has exactly the content that the papers used."""
+    """Return whether all raw files (by upstream name) have the content that the papers used."""
     return all(
         name in upstream and upstream[name].identity and not upstream[name].mismatch(path)
         for name, path in paths.items()
@@ -183,13 +187,13 @@ def is_released(paths: Mapping[str, str | Path], upstream: Mapping[str, Upstream
 def verify(
     name: str, path: str | Path, upstream: Mapping[str, UpstreamFile], *, problem: str
 ) -> Verification:
-    """Verify a raw file by its digest or, where none is known, by counts.
+    """Verify a raw file by its digest or, if none is known, by counts.
 
     Args:
-        name: of the public file.
-        path: the file.
-        upstream: the public files.
-        problem: how counts differ from the printed ones; empty if they do not.
+        name: Name of the public file.
+        path: Path of the raw file.
+        upstream: Public files by name.
+        problem: Difference between the counts and the printed ones; empty if they agree.
     """
     if is_released({name: path}, upstream):
         return Verification(verified="digest")
@@ -198,6 +202,6 @@ def verify(
     return Verification(problem=problem) if problem else Verification(verified="counts")
 
 
-def _tell_unknown(name: str, path: Path, how: str) -> None:
-    """Say that nobody knows what a public file should hold, and what came."""
+def _print_unknown_digest(name: str, path: Path, how: str) -> None:
+    """Warn that no checksum is known, and print the actual one."""
     print(f"{name}: no digest is known; SHA-256 is {sha256(path)}, {how}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Reading YAML with an error that names the line, and without silently merged duplicate keys."""
+"""Read YAML strictly, with errors that name the line."""
 
 import re
 from collections.abc import Hashable, Mapping
@@ -14,17 +14,17 @@ from pieline.core.records import validated
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """A safe loader that refuses a key that occurs twice in a mapping, and what is no character."""
+    """A safe loader that rejects duplicate keys and invalid characters."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable):
-                break  # refused below
+                break  # rejected by the base class
             if key in seen:
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key!r} occurs twice", key_node.start_mark
+                    None, None, f"duplicate key {key!r}", key_node.start_mark
                 )
             seen.add(key)
         return super().construct_mapping(node, deep=deep)
@@ -32,7 +32,7 @@ class _StrictLoader(yaml.SafeLoader):
     def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:
         if re.search("[\0\ud800-\udfff]", str(node.value)):
             raise yaml.constructor.ConstructorError(
-                None, None, "a NUL or half a surrogate pair", node.start_mark
+                None, None, "contains NUL or an unpaired surrogate", node.start_mark
             )
         return super().construct_scalar(node)
 
@@ -41,16 +41,16 @@ def read_yaml(path: str | Path) -> Any:
     """Read a YAML file.
 
     Raises:
-        UserError: the file is missing, is not YAML, or has a key twice; names file and line.
+        UserError: The file is missing, not YAML, or has a duplicate key; names file and line.
     """
     return parse_yaml(read_text(path), where=path)
 
 
 def parse_yaml(text: str, *, where: str | Path, above: int = 0) -> Any:
-    """Parse the YAML of a file (`where`), in which `above` other lines come before it.
+    """Parse YAML text that starts after `above` lines of the file `where`.
 
     Raises:
-        UserError: it is not YAML, or has a key twice; names file and line.
+        UserError: The text is not YAML or has a duplicate key; names file and line.
     """
     try:
         return yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
@@ -59,24 +59,24 @@ def parse_yaml(text: str, *, where: str | Path, above: int = 0) -> Any:
         problem, where = error.problem, f"{where}:{above + line + 1}"
     except yaml.reader.ReaderError as error:
         problem = f"{error.reason} (character 0x{error.character:02x})"
-    except (ValueError, RecursionError) as error:  # no such date or number; a deep nesting
+    except (ValueError, RecursionError) as error:  # invalid date or number, or deep nesting
         problem = str(error)
     raise UserError(f"not valid YAML: {problem}", where=where, hint="correct this line")
 
 
 def read_mapping(path: str | Path, *, hint: str) -> dict[str, Any]:
-    """Read a YAML file of things by their name.
+    """Read a YAML file that contains a mapping with string keys.
 
     Raises:
-        UserError: as `read_yaml`, or it is no mapping or has a key that is no text.
+        UserError: As in `read_yaml`, or the content is not such a mapping.
     """
     return validated(dict[str, Any], read_yaml(path), where=path, hint=hint)
 
 
 def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one layer of a configuration on top of another; mappings are merged key by key."""
+    """Merge two layers of configuration key by key; values of `above` take precedence."""
     merged = deepcopy(dict(below))
     for key, value in above.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = merge(merged[key], value) if both else value
+        mergeable = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = merge(merged[key], value) if mergeable else value
     return merged

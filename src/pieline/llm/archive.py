@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
-from pieline.core.packing import MOST_UNPACKED, REFUSED, folded, is_plain, pack, unpack
+from pieline.core.packing import MOST_UNPACKED, REFUSED, is_plain, normalize_name, pack, unpack
 from pieline.llm.recordings import Line, all_lines, raw_lines, read_lines, recording, write_lines
 
 
@@ -42,7 +42,7 @@ class Merged:
 
 def is_recording(name: str) -> bool:
     """Return whether a relative path may name a file of recordings, on any file system."""
-    *folders, _ = folded(name).split("/")
+    *folders, _ = normalize_name(name).split("/")
     in_no_file = not any(folder.endswith(".jsonl") for folder in folders)
     return name.endswith(".jsonl") and is_plain(name) and in_no_file
 

@@ -1,1 +1,1 @@
-"""What stands above the studies: claims, comparison, page, document, provenance."""
+"""Reports that span all studies: claims, comparison, page, document and provenance."""

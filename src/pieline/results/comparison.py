@@ -1,4 +1,4 @@
-"""Every cell that we computed beside the printed one, over all tables of a run."""
+"""Compare all computed table cells with the printed ones."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from pieline.reporting.latex import render_latex
 from pieline.reporting.printed import VERDICTS, read_comparisons, verdict_of
 
 COMPARED = frozenset(VERDICTS.values())
-"""The verdicts on what could be compared."""
+"""Verdicts on cells that were compared."""
 _NUMBER_COLUMNS = {
     "ours",
     "printed",
@@ -27,17 +27,17 @@ _NUMBER_COLUMNS = {
 
 
 class ComparedCell(Frozen):
-    """A cell of one of our tables; numbers as the CSV writes them, empty where unknown.
+    """A table cell with our number and the printed one, formatted as in the CSV (empty if unknown).
 
     Attributes:
-        table: name of the CSV.
-        keys: the columns that tell the cell apart, in their order.
-        tolerance: how far ours may lie from the printed number and count as reproduced, or its
-            sampling range.
-        verdict: one of `VERDICTS`, `not comparable` or `not run`.
-        reason: why it is not comparable, why there is no number of ours, or under which readings of
-            the printed number alone it is within sampling range.
-        metrics: the metric files that ours comes from.
+        table: Name of the CSV.
+        keys: Columns that identify the cell, in order.
+        tolerance: Maximum difference at which our number counts as reproduced, or its sampling
+            range.
+        verdict: One of `VERDICTS`, `not comparable` or `not run`.
+        reason: Why the cell is not comparable or has no number, or the only readings of the printed
+            number under which ours is within sampling range.
+        metrics: Metric files behind our number.
     """
 
     table: str
@@ -53,21 +53,21 @@ class ComparedCell(Frozen):
 
     @property
     def cell(self) -> str:
-        """The keys as one text."""
+        """Nonempty keys joined to one text."""
         return " ".join(value for value in self.keys.values() if value)
 
 
 def read_cells(tables: Iterable[str | Path]) -> list[ComparedCell]:
-    """The cells of CSVs that `pieline.reporting.printed.write_comparisons` wrote, in order.
+    """Read the cells of CSVs written by `pieline.reporting.printed.write_comparisons`, in order.
 
     Raises:
-        UserError: a file is no such CSV.
+        UserError: A file is not such a CSV.
     """
     return [_cell(Path(path).stem, row) for path in tables for row in read_comparisons(path)]
 
 
 def metric_files(tables: Iterable[str | Path]) -> list[str]:
-    """The metric files that numbers of these CSVs come from."""
+    """Return the metric files behind the numbers of these CSVs."""
     return sorted({path for cell in read_cells(tables) for path in cell.metrics})
 
 
@@ -80,7 +80,7 @@ def write_comparison(
     template: str | Path,
     mark: str = "",
 ) -> None:
-    """Write all cells as CSV, and those with two numbers as LaTeX under summary and mark."""
+    """Write all cells as CSV, and cells with two numbers as LaTeX with a summary and a mark."""
     columns = ["table", "cell", "ours", "printed", "difference", "tolerance", "verdict", "reason"]
     table = pd.DataFrame([{name: getattr(cell, name) for name in columns} for cell in cells])
     write_text(csv, table.to_csv(index=False, lineterminator="\n"))

@@ -1,8 +1,8 @@
-"""A run's provenance as an RO-Crate, whose root is the folder of the run.
+"""Export a run's provenance as an RO-Crate whose root is the folder of the run.
 
-RO-Crate 1.1 with the profiles of Workflow Run RO-Crate: one action that used the raw files, the
-recordings, the code and the models, and created the outputs. No time is written, so equal runs
-give equal bytes.
+Follows RO-Crate 1.1 and the profiles of Workflow Run RO-Crate: one action that uses the raw
+files, recordings, code and models, and creates the outputs. It contains no time stamps, so equal
+runs give equal bytes.
 """
 
 import re
@@ -40,12 +40,12 @@ PROFILES_VERSION = "0.5"
 
 
 def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> Json:
-    """The metadata of the RO-Crate of a run.
+    """Return the RO-Crate metadata of a run.
 
     Args:
-        provenance: of the run.
-        version: of this project.
-        workflow: path of the Snakefile below the run's folder, or None where it lies elsewhere.
+        provenance: Provenance of the run.
+        version: Version of this project.
+        workflow: Path of the Snakefile below the run's folder; None if it is outside.
     """
     code, packages = provenance.code, provenance.reported_with
     computing = {pair for each in provenance.packages.values() for pair in each.items()}
@@ -53,7 +53,9 @@ def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> J
     crate = ROCrate(version="1.1")
 
     def add(identity: str, kind: str | list[str], **properties: Any) -> Any:
-        return crate.add(ContextEntity(crate, identity, {"@type": kind} | _known(properties)))
+        return crate.add(
+            ContextEntity(crate, identity, {"@type": kind} | _without_nulls(properties))
+        )
 
     def license_of(name: str | None) -> Any:
         if name is None:
@@ -64,7 +66,7 @@ def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> J
 
     def file(item: File) -> Any:
         path = Path(item.path)
-        properties = _known(
+        properties = _without_nulls(
             {
                 "name": path.name,
                 "contentSize": str(item.bytes),
@@ -75,7 +77,7 @@ def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> J
             }
         )
         if item.path.startswith(("/", "../")):
-            # Outside the folder, as in a clone elsewhere: described, but no part of the crate.
+            # Files outside the run's folder are described, but not part of the crate.
             return add(f"#{path.name}-{item.sha256[:12]}", "CreativeWork", **properties)
         return crate.add_file(dest_path=path, properties=properties)
 
@@ -86,7 +88,7 @@ def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> J
     )
     crate.datePublished = code.day or "1970-01-01"
     crate.license = license_of("Apache-2.0")
-    about = _known(
+    about = _without_nulls(
         {
             "name": "pieline",
             "version": version,
@@ -101,7 +103,7 @@ def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> J
         kinds = ["SoftwareSourceCode", "ComputationalWorkflow"]
         program = add("#workflow", kinds, programmingLanguage=language, **about)
         crate.mainEntity = program
-    # A Workflow Run Crate contains its workflow.
+    # A Workflow Run Crate must contain its workflow.
     for name, title in PROFILES.items():
         if workflow or name == "process":
             identity = f"https://w3id.org/ro/wfrun/{name}/{PROFILES_VERSION}"
@@ -113,17 +115,17 @@ def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> J
         [
             program,
             *(
-                add(f"#package-{name}", "SoftwareApplication", name=name, softwareVersion=found)
-                for name, found in packages.items()
+                add(f"#package-{name}", "SoftwareApplication", name=name, softwareVersion=installed)
+                for name, installed in packages.items()
             ),
             *(
                 add(
-                    f"#package-{name}-{found}",
+                    f"#package-{name}-{installed}",
                     "SoftwareApplication",
                     name=name,
-                    softwareVersion=found,
+                    softwareVersion=installed,
                 )
-                for name, found in others
+                for name, installed in others
             ),
             *(
                 add(
@@ -147,6 +149,6 @@ def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> J
     return metadata
 
 
-def _known(properties: Json) -> Json:
-    """The properties that have a value."""
+def _without_nulls(properties: Json) -> Json:
+    """Return the properties that have a value."""
     return {name: value for name, value in properties.items() if value is not None}

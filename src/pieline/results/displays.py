@@ -1,4 +1,4 @@
-"""The tables and figures of a run: what the scripts above the studies are told of them."""
+"""Describe the tables and figures of a run for scripts that span all studies."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,15 +8,15 @@ from pieline.study import Figure, Table
 
 
 class StudyDisplays(Frozen):
-    """What a study shows in this run: nothing if the configuration does not name it.
+    """Tables and figures of a study in this run; empty if the study is not configured.
 
     Attributes:
-        name: of the study.
-        paper: its paper's title for readers.
-        items: `module:class` of its items, which read the predictions behind a metric file; empty
-            without.
-        recordings: by the pattern of predictions, that of the files with the answers behind them.
-        tables, figures: in the order of the paper; without `given` as JSON.
+        name: Study name.
+        paper: Title of the paper for readers.
+        items: `module:class` of the items, which read the predictions behind a metric file; empty
+            if there are none.
+        recordings: Path patterns of recordings, by the pattern of the predictions read from them.
+        tables, figures: Displays in the paper's order; their JSON lacks `display_inputs`.
     """
 
     name: str
@@ -28,19 +28,19 @@ class StudyDisplays(Frozen):
 
     @property
     def displays(self) -> tuple[Table | Figure, ...]:
-        """The tables, then the figures."""
+        """Tables followed by figures."""
         return (*self.tables, *self.figures)
 
 
 class Displays(Frozen):
-    """The tables and figures of a run by study, those of the configuration first.
+    """Tables and figures of a run by study, with the configured studies first.
 
     Attributes:
-        studies: all of them.
-        mark: what stands over everything that shows the run: it is no result, or of own data.
+        studies: All studies.
+        mark: Notice on every display if the run is a rehearsal or uses own data.
         data: `sample`, `released` or `own`.
-        document: all tables and figures in one file.
-        archives: names of the archives that predictions were taken from.
+        document: File with all tables and figures.
+        archives: Names of the archives that predictions were taken from.
     """
 
     studies: tuple[StudyDisplays, ...]
@@ -50,15 +50,15 @@ class Displays(Frozen):
     archives: tuple[str, ...] = ()
 
     def papers(self) -> dict[str, str]:
-        """The papers' titles by study."""
+        """Return the papers' titles by study."""
         return {study.name: study.paper for study in self.studies}
 
     def files(self, ending: str) -> list[str]:
-        """All files of one ending."""
+        """Return all files with an extension."""
         return [path for path in self.all_files() if Path(path).suffix == f".{ending}"]
 
     def all_files(self) -> list[str]:
-        """The files of all tables and figures."""
+        """Return the files of all tables and figures."""
         return [
             path
             for study in self.studies

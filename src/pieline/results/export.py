@@ -1,4 +1,4 @@
-"""Scores of all runs as one tidy table, for other benches and for meta-analyses."""
+"""Export the scores of all runs as one tidy table for other benchmarks and meta-analyses."""
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ _RUN_KEYS = {
     *("model", "setting", "query_mode", "language", "composition", "seed", "metric"),
     *("interval_95", "seeds"),
 }
-"""Keys of a table's cell that tells runs apart and nothing within a run."""
+"""Keys that distinguish runs, but not scores within a run."""
 _NO_SCORES = {"conditions", "computed_from", "tuning"}
 _BOUNDS = {"low", "high"}
 
@@ -27,7 +27,7 @@ _BOUNDS = {"low", "high"}
 class ExportedScore(NamedTuple):
     """A score of a metric file as a fraction, with the bounds of its 95 % interval if known.
 
-    `part` is what of the data it is computed on (`overall`, `by_usage.literal`); empty: all of it.
+    `part` is the part of the data that it covers (`overall`, `by_usage.literal`), or empty for all.
     """
 
     part: str
@@ -38,7 +38,7 @@ class ExportedScore(NamedTuple):
 
 
 def scores_of(fields: Mapping[str, Any]) -> Iterator[ExportedScore]:
-    """The scores among the fields of a metric file; counts and unknown scores are left out."""
+    """Yield the scores in a metric file; counts and unknown scores are omitted."""
     return _scores(fields, (), fields.get("intervals") or {})
 
 
@@ -52,11 +52,11 @@ def _scores(
         return
     for name, value in fields.items():
         if isinstance(value, float):
-            # The field `interval` is that of the only score beside it.
-            found = fields.get(f"{name}_interval") or fields.get("interval") or intervals.get(name)
-            yield ExportedScore(".".join(place), name, value, **(found or {}))
+            # `interval` belongs to the only score at its level.
+            bounds = fields.get(f"{name}_interval") or fields.get("interval") or intervals.get(name)
+            yield ExportedScore(".".join(place), name, value, **(bounds or {}))
         elif isinstance(value, dict) and name not in _NO_SCORES and {*value} != _BOUNDS:
-            # The field `intervals` has those of the scores over all queries.
+            # `intervals` contains the intervals of the scores over all queries.
             yield from _scores(value, (*place, name), intervals if name == "overall" else {})
 
 
@@ -71,11 +71,11 @@ def write_export(
     """Write one row per run and score as CSV; equal metric files and tables give equal bytes.
 
     Args:
-        path: where; written atomically.
-        studies: the metric files of each study; those that are of no model are left out.
-        cells: of our tables, for the printed numbers that ours may be compared with.
+        path: Output path, written atomically.
+        studies: Metric files by study; files without a model are ignored.
+        cells: Table cells that provide the comparable printed numbers.
         data: `sample`, `released` or `own`.
-        note: why the rows are no result, or whose data they are of.
+        note: Notice for all rows, if the run is a rehearsal or uses own data.
     """
     compared: dict[tuple[str, str], list[ComparedCell]] = {}
     for cell in cells:
@@ -108,7 +108,7 @@ def write_export(
 
 
 def _printed(score: ExportedScore, cells: Iterable[ComparedCell]) -> float | None:
-    """The printed number as a fraction; None unless a cell shows this score, in its unit."""
+    """Return the printed number as a fraction; None unless a cell shows this score."""
     for cell in cells:
         decimals = len(cell.ours.partition(".")[2])
         printed = number_in(cell.printed)

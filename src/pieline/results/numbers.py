@@ -1,6 +1,6 @@
-"""What became of every number that the papers print: the denominator is all of published/.
+"""Account for every number printed in the papers (all files in published/).
 
-Which numbers count, and as what, is in published/tables.yaml.
+published/tables.yaml defines which numbers count, and their kind.
 """
 
 import csv
@@ -19,7 +19,7 @@ from pieline.results.claims.tables import TEXT_NUMBERS, Kind, OurCell, OurNumber
 from pieline.results.comparison import COMPARED
 
 STATES = (*VERDICTS.values(), "not comparable", "not run")
-"""What can become of a printed number."""
+"""Possible verdicts on a printed number."""
 NOWHERE = "nothing in this project computes it"
 NO_NUMBER = "no number of the papers is of these data"
 REAL_DATA = "the papers' data in place of the sample"
@@ -28,19 +28,19 @@ _JOIN = " + "
 
 
 class PrintedNumber(Frozen):
-    """A number of a paper, and ours.
+    """A number printed in a paper, and ours.
 
     Attributes:
-        paper: its study.
-        place: in the paper ("Table 2", "Section 5").
-        file: our CSV in paper_tables/, without ending; empty if nothing computes the number.
-        what: its row and column, or what the text says it is.
+        paper: Study name.
+        place: Place in the paper ("Table 2", "Section 5").
+        file: Our CSV in paper_tables/ without extension; empty if nothing computes the number.
+        what: Row and column, or the description of a number in the text.
         kind: `score`, `count` or `parameter`.
-        model: as printed, if its row is that of a model.
-        ours: empty if there is none.
-        verdict: one of `STATES`.
-        reason: why it was not compared.
-        needs: what it takes to compare it.
+        model: Printed model name, if the row belongs to a model.
+        ours: Our number; empty if there is none.
+        verdict: One of `STATES`.
+        reason: Why it was not compared.
+        needs: Requirements for comparing it.
     """
 
     paper: str
@@ -66,16 +66,16 @@ def account_for(
     mark: str = "",
     general_need: str = "",
 ) -> list[PrintedNumber]:
-    """Find what became of every printed number.
+    """Determine the verdict on every printed number.
 
     Args:
-        folder: published/.
-        catalogue: the printed tables.
-        ours: our cells of those that were made.
-        absent: why other CSVs of ours were not made, by name.
-        models: what a run of a model takes, by its printed name.
-        mark: what every reason of this run begins with.
-        general_need: what every number takes.
+        folder: Path of published/.
+        catalogue: Printed tables by name.
+        ours: Our cells by table.
+        absent: Why other CSVs were not made, by name.
+        models: Requirements for running a model, by printed name.
+        mark: Prefix of every reason in this run, removed here.
+        general_need: Requirement of every number.
     """
     numbers = []
     for name, table in catalogue.items():
@@ -118,7 +118,7 @@ def account_for(
 
 
 def summarize(numbers: Sequence[PrintedNumber]) -> str:
-    """The line that counts all of them."""
+    """Return one line that counts all printed numbers by verdict."""
     if not numbers:
         return NO_NUMBER
     none = "" if kinds_of(numbers) else "none reproduced, "
@@ -126,7 +126,7 @@ def summarize(numbers: Sequence[PrintedNumber]) -> str:
 
 
 def describe(numbers: Sequence[PrintedNumber]) -> str:
-    """How many have which verdict, and the kinds of those that were reproduced."""
+    """Return the number of each verdict, and the kinds of the reproduced numbers."""
     counts = Counter(number.verdict for number in numbers)
     kinds = {"reproduced": f" ({kinds_of(numbers)})"}
     return ", ".join(
@@ -135,19 +135,19 @@ def describe(numbers: Sequence[PrintedNumber]) -> str:
 
 
 def kinds_of(numbers: Iterable[PrintedNumber]) -> str:
-    """How many of those that were reproduced are scores, counts and parameters."""
+    """Return how many reproduced numbers are scores, counts and parameters."""
     counts = Counter(number.kind for number in numbers if number.verdict == "reproduced")
     return ", ".join(pluralize(counts[kind], kind) for kind in get_args(Kind) if counts[kind])
 
 
 def ranked(texts: Iterable[str]) -> Counter[str]:
-    """How often each text occurs, the commonest first."""
+    """Count each text, with the most common first."""
     counted = Counter(texts)
     return Counter(dict(sorted(counted.items(), key=lambda item: (-item[1], item[0]))))
 
 
 def write_numbers(path: str | Path, numbers: Iterable[PrintedNumber]) -> None:
-    """Write one number a line as CSV."""
+    """Write the numbers as CSV with one row each."""
     text = StringIO()
     table = csv.DictWriter(text, PrintedNumber.model_fields, lineterminator="\n")
     table.writeheader()
@@ -156,10 +156,10 @@ def write_numbers(path: str | Path, numbers: Iterable[PrintedNumber]) -> None:
 
 
 def read_numbers(path: str | Path) -> list[PrintedNumber]:
-    """Read such a CSV.
+    """Read a CSV written by `write_numbers`.
 
     Raises:
-        UserError: it is none.
+        UserError: The file is not such a CSV.
     """
     hint = "name printed_numbers.csv of paper_tables/"
     rows = read_table(path, list(PrintedNumber.model_fields), hint=hint)

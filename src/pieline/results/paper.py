@@ -1,4 +1,4 @@
-"""One document with all tables and figures in the papers' order: its LaTeX, and its PDF."""
+"""Write one LaTeX document with all tables and figures in the papers' order, and compile it."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from pieline.results.provenance import Model
 from pieline.study import Display
 
 _RUNS = 3
-"""Longtables settle their columns, and references their numbers, by the third run."""
+"""Longtable columns and references are stable after the third run."""
 
 _LONGEST_SECONDS = 300
 
@@ -30,13 +30,13 @@ def write_paper_source(
     models: Sequence[Model],
     data: str,
 ) -> None:
-    """Write the document's LaTeX, which inputs the tables and figures from beside it.
+    """Write the LaTeX document, which inputs tables and figures from its own folder.
 
     Args:
-        output: the LaTeX file; tables lie in its folder, figures in `figures/` there.
+        output: LaTeX file; its folder contains the tables, and `figures/` in it the figures.
         template: LaTeX template.
-        displays: tables and figures of the run.
-        models: of the run, for its provenance.
+        displays: Tables and figures of the run.
+        models: Models of the run, for the provenance section.
         data: `sample`, `released` or `own`.
     """
     folder = Path(output).parent
@@ -55,7 +55,7 @@ def write_paper_source(
 
 
 def _part(shown: Display, folder: Path) -> dict[str, Any]:
-    """What to input of a table or figure, and the file and digest of its numbers."""
+    """Return the source file of a table or figure, and the file and digest of its numbers."""
     source, numbers = ("tex", "csv") if shown.kind == "table" else ("pdf", "pdf")
     path = shown.files[numbers]
     return {
@@ -70,21 +70,21 @@ def compile_pdf(source: str | Path, output: str | Path) -> None:
     """Compile a LaTeX file with pdflatex; equal sources give equal bytes.
 
     Raises:
-        UserError: there is no pdflatex, or it stops at an error, which is named.
+        UserError: pdflatex is not installed, or fails; the message contains its first error.
     """
     program = shutil.which("pdflatex")
     if program is None:
         hint = "install texlive-latex-recommended, or read paper_tables/index.html"
-        raise UserError("no pdflatex on this machine", where=source, hint=hint)
+        raise UserError("pdflatex is not installed", where=source, hint=hint)
     source = Path(source)
     environment = os.environ | {
         "SOURCE_DATE_EPOCH": "0",
         "FORCE_SOURCE_DATE": "1",
-        # Error messages in one line each.
+        # Prevents line breaks within error messages.
         "max_print_line": "1000",
     }
     with tempfile.TemporaryDirectory(prefix="paper-") as folder:
-        # TeX asks for it, and for nothing in it.
+        # TeX requires HOME to be set, but does not use its content.
         environment.setdefault("HOME", folder)
         command = [
             program,
@@ -112,6 +112,6 @@ def compile_pdf(source: str | Path, output: str | Path) -> None:
 
 
 def _first_error(log: str) -> str:
-    """The first error of a LaTeX log, with the line that it points at."""
-    found = re.search(r"^! (.*)(?:\n(?!l\.).*)*(?:\n(l\.\d+ .*))?", log, flags=re.MULTILINE)
-    return " ".join(filter(None, found.groups())) if found else "pdflatex failed"
+    """Return the first error in a LaTeX log with the line that it refers to."""
+    match = re.search(r"^! (.*)(?:\n(?!l\.).*)*(?:\n(l\.\d+ .*))?", log, flags=re.MULTILINE)
+    return " ".join(filter(None, match.groups())) if match else "pdflatex failed"

@@ -1,4 +1,4 @@
-"""Where a run's results come from. The record holds no time: equal runs give equal bytes."""
+"""Record the provenance of a run's results, without time stamps: equal runs give equal bytes."""
 
 import platform
 import re
@@ -19,9 +19,9 @@ DataSource = Literal["sample", "released", "own"]
 
 
 class Code(Frozen):
-    """The project's state: its commit, that commit's day, and whether files were changed since.
+    """Version of the project: commit, day of the commit, and whether files were modified.
 
-    All are None outside a git clone.
+    All fields are None outside a git clone.
     """
 
     commit: str | None
@@ -38,7 +38,7 @@ class File(Frozen):
 
 
 class RawFile(File):
-    """A raw file: where it is public, and under which licence the copy here is, if known."""
+    """A raw file with its public URL and the license of the copy, if known."""
 
     url: str | None
     licence: str | None
@@ -46,7 +46,7 @@ class RawFile(File):
 
 
 class Model(Frozen):
-    """A model of the run and what exactly of it was used."""
+    """A model of the run, with the exact version that was used."""
 
     name: str
     label: str
@@ -58,10 +58,10 @@ class Model(Frozen):
 
 
 class RunDescription(Frozen):
-    """What the workflow knows of a run.
+    """Run metadata provided by the workflow.
 
     Attributes:
-        workflow: path of the Snakefile below the run's folder, or None where it lies elsewhere.
+        workflow: Path of the Snakefile below the run's folder; None if it is outside.
     """
 
     code: Code
@@ -71,21 +71,21 @@ class RunDescription(Frozen):
 
 
 def parse_models(text: str) -> list[Model]:
-    """Models from JSON.
+    """Parse models from JSON.
 
     Raises:
-        UserError: the text is no such list.
+        UserError: The text is not a list of models.
     """
     hint = "pass a JSON list"
     return validated(list[Model], text, where="--models", hint=hint, is_json=True)
 
 
 class Provenance(Frozen):
-    """Everything that decided a run's results.
+    """Everything that determined a run's results.
 
     Attributes:
-        packages: versions of the packages that computed each file, by its path.
-        reported_with: versions of the locked packages that were in use when this was written.
+        packages: Versions of the packages that computed each file, by path.
+        reported_with: Versions of the locked packages in use when the record was written.
     """
 
     code: Code
@@ -100,57 +100,57 @@ class Provenance(Frozen):
     outputs: list[File]
 
 
-class Licences(Frozen):
-    """Licences of one corpus."""
+class Licenses(Frozen):
+    """Licenses of a corpus."""
 
     released: str
     sample: str
 
 
-def load_licences(path: str | Path) -> dict[str, Licences]:
+def load_licenses(path: str | Path) -> dict[str, Licenses]:
     """Read data/licences.yaml.
 
     Raises:
-        UserError: the file is wrong.
+        UserError: The file is invalid.
     """
-    return validated(dict[str, Licences], read_yaml(path), where=path, hint="correct it")
+    return validated(dict[str, Licenses], read_yaml(path), where=path, hint="correct it")
 
 
 def installed_packages(lock: str | Path) -> dict[str, str]:
-    """Version in use of each package of a lock file (`name==version` a line)."""
+    """Return the installed version of each package in a lock file (`name==version` per line)."""
     names = re.findall(r"^([A-Za-z0-9._-]+)==", read_text(lock), flags=re.MULTILINE)
-    found = {
+    distributions = {
         name: next(iter(metadata.Distribution.discover(name=name)), None) for name in sorted(names)
     }
-    # A cluster's environments hold only what their jobs need.
-    return {name: package.version for name, package in found.items() if package}
+    # Environments on a cluster contain only some of the locked packages.
+    return {name: package.version for name, package in distributions.items() if package}
 
 
-def described_files(paths: Iterable[str | Path]) -> list[File]:
-    """Path, digest and size of files, by path.
+def describe_files(paths: Iterable[str | Path]) -> list[File]:
+    """Return path, digest and size of files, sorted by path.
 
     Raises:
-        UserError: one is missing.
+        UserError: A file is missing.
     """
-    found = []
+    files = []
     for path in sorted(set(map(str, paths))):
         if not Path(path).is_file():
             raise UserError("no such file", where=path, hint="run snakemake again")
-        found.append(File(path=path, sha256=sha256(path), bytes=Path(path).stat().st_size))
-    return found
+        files.append(File(path=path, sha256=sha256(path), bytes=Path(path).stat().st_size))
+    return files
 
 
-def described_raw_files(
+def describe_raw_files(
     paths: Iterable[str | Path],
     data: DataSource,
     upstream: Mapping[str, UpstreamFile],
-    licences: Mapping[str, Licences],
+    licences: Mapping[str, Licenses],
     *,
     folder: str = "results/raw",
 ) -> list[RawFile]:
-    """Raw files with where they come from; `folder` is the part of their path before the name."""
+    """Return raw files with URL and license; `folder` is the part of their path before the name."""
     described = []
-    for file in described_files(paths):
+    for file in describe_files(paths):
         name = str(Path(file.path).relative_to(folder))
         known = upstream.get(name)
         is_sample = data == "sample"
@@ -178,7 +178,7 @@ def make_provenance(
     recordings: Iterable[str | Path],
     outputs: Iterable[str | Path],
 ) -> Provenance:
-    """The record of a run in this interpreter."""
+    """Create the provenance record of a run in this interpreter."""
     return Provenance(
         code=code,
         data=data,
@@ -188,6 +188,6 @@ def make_provenance(
         reported_with=installed_packages(lock),
         raw_files=list(raw_files),
         models=list(models),
-        recordings=described_files(recordings),
-        outputs=described_files(outputs),
+        recordings=describe_files(recordings),
+        outputs=describe_files(outputs),
     )

@@ -1,7 +1,7 @@
-"""What stands above the studies: everything that shows a run as a whole, and what it is made from.
+"""Define the outputs that cover all studies, and their inputs.
 
-The rules `claims`, `comparison`, `results_page`, `paper_source`, `paper_pdf` and `provenance` read
-it.
+Used by the rules `claims`, `comparison`, `results_page`, `paper_source`, `paper_pdf` and
+`provenance`.
 """
 
 import shutil
@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pieline.archives.matching import Taking
+from pieline.archives.matching import Extraction
 from pieline.config import Config
 from pieline.core.conditions import digest_of
 from pieline.core.errors import UserError, pluralize
@@ -26,10 +26,10 @@ from pieline.reporting.models import REHEARSAL_NOTE
 from pieline.results.claims.tables import load_catalogue
 from pieline.results.displays import Displays, StudyDisplays
 from pieline.results.provenance import Code, Model, RunDescription
-from pieline.study import Display, Items, Study, own_name
+from pieline.study import Display, Items, Study, own_data_name
 
 CATEGORY = "The whole artifact"
-"""Where the report has what belongs to no single paper."""
+"""Category of the Snakemake report for files that do not belong to a single paper."""
 
 PARTS = {
     "paper_tables/claims.csv": (
@@ -47,27 +47,26 @@ PARTS = {
     ),
     "paper_tables/paper.pdf": ("Document", "All tables and figures in the papers' order."),
 }
-"""What shows the run and belongs to no study: its place and caption, by file."""
+"""Place and caption of the files that do not belong to a study, by path."""
 
 
 class RunReport:
-    """A run of some studies.
+    """The outputs of a run that cover all studies.
 
     Args:
-        every: all studies by name, also those that the configuration does not name.
-        config: what to run.
+        all_studies: All studies by name, including those that the configuration does not name.
+        config: Configuration of the run.
     """
 
-    def __init__(self, every: Mapping[str, Study[Any]], config: Config) -> None:
-        self.every = every
+    def __init__(self, all_studies: Mapping[str, Study[Any]], config: Config) -> None:
+        self.all_studies = all_studies
         self.config = config
-        # What all studies share.
-        self.run = next(iter(every.values())).run
-        self.studies = [every[name] for name in config.studies]
+        self.run = next(iter(all_studies.values())).run
+        self.studies = [all_studies[name] for name in config.studies]
 
     @cached_property
     def displays(self) -> Displays:
-        """Tables and figures, as scripts are told of them."""
+        """Tables and figures in the form that scripts receive."""
         return Displays(
             studies=(
                 *(
@@ -87,7 +86,7 @@ class RunReport:
                 ),
                 *(
                     StudyDisplays(name=study.name, paper=study.paper)
-                    for study in self.every.values()
+                    for study in self.all_studies.values()
                     if study not in self.studies
                 ),
             ),
@@ -107,70 +106,73 @@ class RunReport:
 
     @property
     def mark(self) -> str:
-        """What stands over everything that shows the run: it is no result, or of own data."""
+        """Notice on every display if the run is a rehearsal or uses own data, else empty."""
         if label := self.run.own_label:
             return f"{label[0].upper()}{label[1:]}."
         return REHEARSAL_NOTE if self.config.rehearsal else ""
 
-    def given(self, shown: Display | Items) -> str:
-        """What a table, a figure or items are made from, as canonical JSON."""
+    def display_inputs_json(self, shown: Display | Items) -> str:
+        """Return the inputs of a table, a figure or items as canonical JSON."""
         update = {
             "mark": self.mark,
             "is_own": bool(self.run.own_data),
-            "asked": self.asked(shown.given.metrics),
+            "asked": self.configured_digests(shown.display_inputs.metrics),
             "archived": {
                 path: study.archived[path].archive.name
                 for study in self.studies
-                for path in shown.given.metrics
+                for path in shown.display_inputs.metrics
                 if path in study.archived
             },
         }
-        return shown.given.model_copy(update=update).canonical()
+        return shown.display_inputs.model_copy(update=update).canonical()
 
-    def asked(self, metrics: Iterable[str]) -> dict[str, str]:
-        """Digests of the conditions that the configuration asks for, by metric file."""
+    def configured_digests(self, metrics: Iterable[str]) -> dict[str, str]:
+        """Return digests of the configured conditions by metric file."""
         conditions = {
-            path: next(filter(None, (study.asked(path) for study in self.every.values())), "")
+            path: next(
+                filter(None, (study.conditions_of(path) for study in self.all_studies.values())),
+                "",
+            )
             for path in metrics
         }
         return {path: digest_of(each) for path, each in conditions.items() if each}
 
     def check_settings(self) -> None:
-        """Check the metric files that are there, for a run of which Snakemake has no record.
+        """Check existing metric files in a run without Snakemake metadata.
 
         Raises:
-            UserError: one was computed under other conditions than the configuration asks for.
+            UserError: A file was computed under conditions other than the configured ones.
         """
         present = [path for path in self.metrics() if Path(path).exists()]
         try:
-            check_metrics(present, self.asked(present))
+            check_metrics(present, self.configured_digests(present))
         except UserError as error:
             hint = "restore the folder .snakemake, or delete results/ to make everything again"
             raise UserError(error.what, where=error.where, hint=hint) from None
 
     def files(self, ending: str) -> list[str]:
-        """The files with this ending, of tables (csv, html, tex) or of figures (pdf, png)."""
+        """Return the files of tables (csv, html, tex) or figures (pdf, png) with this extension."""
         return self.displays.files(ending)
 
     def evidence(self) -> list[str]:
-        """What the tables were made from."""
+        """Return the evidence files of the tables."""
         return [evidence_of(path) for path in self.files("html")]
 
     def item_classes(self) -> list[str]:
-        """The classes of the items, which also read what lies behind the metric files."""
+        """Return the item classes, which also read the files behind the metric files."""
         return [study.items for study in self.displays.studies if study.items]
 
     def items(self) -> list[str]:
-        """The files of all items."""
+        """Return the files of all items."""
         declared = (study.items() for study in self.studies)
         return [path for items in declared if items for path in items.files.values()]
 
     def metrics(self) -> list[str]:
-        """The metric files that numbers of tables come from."""
+        """Return the metric files behind the tables."""
         return list(dict.fromkeys(chain.from_iterable(study.metrics() for study in self.studies)))
 
     def behind(self) -> list[str]:
-        """Predictions and datasets behind the metric files, which the results page shows."""
+        """Return the predictions and data sets behind the metric files, for the results page."""
         return sorted(
             {
                 path
@@ -181,26 +183,26 @@ class RunReport:
         )
 
     def raw_files(self) -> list[str]:
-        """The raw files that the run's results come from."""
+        """Return the raw files that the results depend on."""
         names = chain.from_iterable(study.raw_files() for study in self.studies)
         return sorted({name for name in names if name.startswith("results/raw/")})
 
     def recordings(self) -> list[str]:
-        """Files of recorded answers that the run's predictions come from; some may not exist."""
+        """Return the recordings files that predictions depend on; some may not exist."""
         return sorted({task.recordings for study in self.studies for task in study.tasks()})
 
     def published(self) -> list[str]:
-        """The papers' printed numbers and claims."""
+        """Return the files with the papers' printed numbers and claims."""
         folder = self.run.root / "published"
         return sorted(self.run.here("published", path.name) for path in folder.iterdir())
 
     def models(self) -> list[Model]:
-        """The models that the configuration names."""
+        """Return the models that the configuration names."""
         names = {name for study in self.studies for name in study.models()}
         return [self._model(name) for name in sorted(names)]
 
     def model_records(self) -> str:
-        """The same as canonical JSON."""
+        """Return the configured models as canonical JSON."""
         return canonical_json([model.model_dump() for model in self.models()])
 
     def _model(self, name: str) -> Model:
@@ -211,49 +213,51 @@ class RunReport:
         return Model.model_validate(fields | {"name": name})
 
     def absent(self) -> dict[str, str]:
-        """Why the tables with the papers' numbers that this run does not make are not made."""
+        """Return why this run does not make some tables with printed numbers, by table name."""
         catalogue = load_catalogue(self.run.here("published/tables.yaml"))
         ours = chain.from_iterable(table.ours.files for table in catalogue.values() if table.ours)
         made = {table.name for study in self.studies for table in study.tables()}
         return {
             name: study.why_no_table(name)
-            if (study := self.every[name.partition("_")[0]]) in self.studies
+            if (study := self.all_studies[name.partition("_")[0]]) in self.studies
             else f"the configuration does not name {study.paper}"
             for name in ours
             if name not in made
         }
 
     def needs(self) -> dict[str, str]:
-        """What a run of each model of the papers takes, by its printed name."""
+        """Return the requirements for running each of the papers' models, by printed name."""
         entries = [entry for entry in self.run.registry.values() if entry.published_as]
-        # Of a model that its provider ended there may be weights to serve.
+        # Entries of retired models come last, since weights of the same model may be available.
         needs: dict[str, str] = {}
         for entry in sorted(entries, key=lambda entry: bool(getattr(entry, "retired", None))):
             needs.setdefault(str(entry.published_as), need_of(entry))
         return needs
 
     def described_models(self) -> str:
-        """What page and claims say of the papers' models and of those of the run, as JSON.
+        """Return descriptions of the papers' and the run's models for page and claims, as JSON.
 
-        Not of all that exist, or one more in models.local.yaml would make both stale.
+        Other models are omitted, so that a new entry in models.local.yaml does not make them stale.
         """
         used = {name for study in self.studies for name in study.models()}
         names = [
             name for name, entry in self.run.registry.items() if entry.published_as or name in used
         ]
         marks = {model: mark for study in self.studies for model, mark in study.marks().items()}
-        return canonical_json([model.model_dump() for model in self.run.described(names, marks)])
+        return canonical_json(
+            [model.model_dump() for model in self.run.describe_models(names, marks)]
+        )
 
     def description(self) -> str:
-        """Code, configuration and models, as canonical JSON."""
+        """Return code version, configuration and models as canonical JSON."""
         return RunDescription(
             code=code_state(self.run.root),
-            # Where files lie or a gateway is says nothing of the results; the digests do.
+            # Paths and API addresses do not affect the results.
             config=self.config.model_dump(
                 mode="json", exclude={"mirror": True, "llm": {"api_bases"}}
             )
             | {
-                "own_data": self.run.own_data and own_name(self.run.own_data),
+                "own_data": self.run.own_data and own_data_name(self.run.own_data),
                 "archives": {each.name: each.manifest.digest for each in self.run.archives},
             },
             models=self.models(),
@@ -261,24 +265,24 @@ class RunReport:
         ).canonical()
 
     def beside(self) -> list[str]:
-        """The printed numbers of the run that the page links to, if that run has been made."""
+        """Return the printed numbers of the run that the page links to, if it has been made."""
         folder = self.config.page.beside
         path = Path(folder or "", "paper_tables", "printed_numbers.csv")
         return [str(path)] if folder and path.exists() else []
 
-    def takings(self) -> list[Taking]:
-        """What jobs take from archives."""
-        return [taking for study in self.studies for taking in study.takings()]
+    def extractions(self) -> list[Extraction]:
+        """Return what jobs extract from archives."""
+        return [extraction for study in self.studies for extraction in study.extractions()]
 
     def left_out(self) -> list[str]:
-        """What the run takes from archives, and does not make at all: a line for each reason."""
+        """Return one line per reason for runs that are taken from archives or not made."""
         runs: dict[tuple[str, str], Counter[str]] = {}
         for study in self.studies:
             for run, reason in study.left_out().items():
                 runs.setdefault((study.name, reason), Counter())[run.partition("/")[0]] += 1
             for table in study.tables():
-                shown = {model.name for model in table.given.models}
-                for model, reason in table.given.not_run.items():
+                shown = {model.name for model in table.display_inputs.models}
+                for model, reason in table.display_inputs.not_run.items():
                     if model in shown:
                         runs.setdefault((table.name, reason), Counter())[model] += 1
         archived = [line for study in self.studies for line in study.archive_notes()]
@@ -290,11 +294,11 @@ class RunReport:
 
     @property
     def _document(self) -> str:
-        """The document, compiled where the machine has pdflatex."""
+        """Path of the document, as PDF if pdflatex is installed."""
         return f"paper_tables/paper.{'pdf' if shutil.which('pdflatex') else 'tex'}"
 
     def targets(self) -> list[str]:
-        """What shows the run."""
+        """Return the targets that cover all studies."""
         return [
             "paper_tables/claims.tex",
             "paper_tables/comparison.tex",
@@ -304,27 +308,27 @@ class RunReport:
         ]
 
     def category(self, path: str) -> str:
-        """The paper under which the report shows a file."""
+        """Return the paper under which the report shows a file."""
         return self._reported[path][0]
 
     def labels(self, path: str) -> dict[str, str]:
-        """What the report says of a file."""
+        """Return place, caption and format of a file for the Snakemake report."""
         _, place, caption = self._reported[path]
         return {"place": place, "shows": caption, "as": Path(path).suffix.strip(".").upper()}
 
     @cached_property
     def _reported(self) -> dict[str, tuple[str, str, str]]:
-        """Category, place and caption of what the report can show, of whatever study."""
-        found = {path: (CATEGORY, *told) for path, told in PARTS.items()}
-        for study in self.every.values():
+        """Category, place and caption of every file that the report can show."""
+        reported = {path: (CATEGORY, *labels) for path, labels in PARTS.items()}
+        for study in self.all_studies.values():
             for each in (*study.tables(), *study.figures()):
                 shown = each.files["csv" if each.kind == "table" else "png"]
-                found[shown] = (study.paper, each.place, each.caption)
-        return found
+                reported[shown] = (study.paper, each.place, each.caption)
+        return reported
 
 
 def code_state(root: Path) -> Code:
-    """The commit of a clone and whether files were changed since; nothing is known elsewhere."""
+    """Return the commit and modification state of a git clone; all None for other folders."""
 
     def git(*arguments: str) -> str | None:
         command = ["git", "-C", str(root), *arguments]
@@ -334,7 +338,7 @@ def code_state(root: Path) -> Code:
             return None
         return result.stdout.strip()
 
-    # A folder without .git may lie inside another project's clone.
+    # A folder without .git may be inside another project's clone.
     commit = git("rev-parse", "HEAD") if (root / ".git").exists() else None
     if commit is None:
         return Code(commit=None, day=None, modified=None)

@@ -1,1 +1,1 @@
-"""The papers' claims and what decides about them."""
+"""The papers' claims and how they are judged."""

@@ -1,4 +1,4 @@
-"""A claim of a paper: what it says, the numbers it rests on, and the formula that decides."""
+"""Claims of the papers: the numbers that they use and the formula that decides."""
 
 import re
 from collections import Counter
@@ -29,18 +29,18 @@ _STATISTICS = {
 _STATISTIC = re.compile(rf"({'|'.join(_STATISTICS)})\(([^()]*)\)")
 _SHARE = re.compile(r"(exactly|at least|at most) ([0-9]+)( %)?")
 _CLOSE = 1e-9
-"""Differences below this are floating-point noise: printed numbers have few decimals."""
+"""Smaller differences are floating-point noise, since printed numbers have few decimals."""
 
 
 class Statement(Frozen):
-    """What a claim says of its numbers: a comparison in every row, or which rows come first."""
+    """A statement to test: a comparison in each row, or the highest or lowest rows."""
 
-    formula: str = Field(description="A comparison `left > right`; the column that is ordered.")
-    within: float | None = Field(default=None, ge=0, description="How far `==` may lie apart.")
+    formula: str = Field(description="A comparison `left > right`, or the column to rank.")
+    within: float | None = Field(default=None, ge=0, description="Tolerance of `==`.")
     in_rows: str | None = Field(
         default=None,
         pattern=f"^{_SHARE.pattern}$",
-        description="In how many rows the comparison holds, where not in every one.",
+        description="Number of rows in which the comparison must hold; null: all.",
     )
     highest: list[str] | None = Field(default=None, min_length=1)
     lowest: list[str] | None = Field(default=None, min_length=1)
@@ -48,11 +48,11 @@ class Statement(Frozen):
     @model_validator(mode="after")
     def _one_statement(self) -> Self:
         if self.highest and self.lowest:
-            raise ValueError("give either highest or lowest")
+            raise ValueError("set only one of highest and lowest")
         if self._first and (len(self._parts) > 1 or self.within is not None or self.in_rows):
-            raise ValueError("highest and lowest rows are those of a column, not of a comparison")
+            raise ValueError("highest and lowest exclude a comparison, within and in_rows")
         if not self._first and len(self._parts) != 3:
-            raise ValueError("the formula must be one comparison, or give highest or lowest")
+            raise ValueError("the formula must be one comparison, unless highest or lowest is set")
         if self.within is not None and self._parts[1] != "==":
             raise ValueError("within needs a formula with ==")
         return self
@@ -66,15 +66,15 @@ class Statement(Frozen):
         return self.highest or self.lowest
 
     def names(self) -> set[str]:
-        """The names of numbers that it uses.
+        """Return the names of the numbers in the formula.
 
         Raises:
-            ClaimError: its formula is none.
+            ClaimError: The formula is invalid.
         """
         return {name for side in self._parts[::2] for name in names_in(side)}
 
     def in_words(self) -> str:
-        """The statement as a phrase."""
+        """Return the statement as a phrase."""
         if self._first:
             start = "highest" if self.highest else "lowest"
             return f"{self.formula} from the {start}: {', '.join(self._first)}"
@@ -83,36 +83,38 @@ class Statement(Frozen):
         where = f" in {self.in_rows} of the rows" if self.in_rows else ", in every row"
         if statistic := _STATISTIC.fullmatch(left):
             left = f"{_STATISTICS[statistic[1]]} of {statistic[2].replace(', ', ' and ')}"
-            where = ""  # It is a single number.
+            where = ""  # a single number has no rows
         return f"{left} {near} {right}{where}"
 
     def judge(self, columns: Mapping[str, Values]) -> tuple[bool, str]:
-        """Whether it holds of the numbers of each name, and in a few words what they came to.
+        """Return whether the statement holds for the numbers, and a short summary of their values.
 
-        A tie between the rows named first and the next counts against it.
+        A tie between a named row and the next one counts as failure.
 
         Raises:
-            ClaimError: the formula and the numbers do not fit together.
+            ClaimError: The formula is invalid for these numbers.
         """
         table = evaluate(self._parts[::2], columns)
         if self._first:
             ranked = table[0].sort_index().sort_values(ascending=not self.highest, kind="stable")
             named = len(self._first)
             steps = ranked.diff().abs().iloc[1 : named + 1]
-            told = [f"{row} {_number(value)}" for row, value in ranked.head(4).items()]
+            values = [f"{row} {_number(value)}" for row, value in ranked.head(4).items()]
             holds = list(ranked.index[:named]) == self._first and bool((steps > _CLOSE).all())
-            return holds, ", ".join(told)
-        so = _compare(table[0] - table[1], self._parts[1], _CLOSE + (self.within or 0))
+            return holds, ", ".join(values)
+        holds_in_row = _compare(table[0] - table[1], self._parts[1], _CLOSE + (self.within or 0))
         if self.in_rows:
-            return _counted(so, self.in_rows)
+            return _judge_count(holds_in_row, self.in_rows)
         if len(table) == 1:
             left, right = table.iloc[0]
-            return bool(so.all()), f"{_number(left)} against {_number(right)}"
-        return bool(so.all()), _told(len(so), list(so.index[~so]))
+            return bool(holds_in_row.all()), f"{_number(left)} against {_number(right)}"
+        return bool(holds_in_row.all()), _summarize_rows(
+            len(holds_in_row), list(holds_in_row.index[~holds_in_row])
+        )
 
 
 class Claim(Statement):
-    """A claim of a paper, in our words, with the numbers it rests on and what it says of them."""
+    """A claim of a paper in our words, with its numbers and the statement that tests it."""
 
     id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
     paper: str
@@ -121,13 +123,13 @@ class Claim(Statement):
     numbers: dict[str, Selection] = Field(min_length=1)
     remark: str = ""
     verify: Literal["holds", "fails"] | None = Field(
-        default=None, description="What `make verify` decides; null: it lacks some number."
+        default=None, description="Verdict of `make verify`; null if a number is missing."
     )
 
     @model_validator(mode="before")
     @classmethod
     def _fill_in_what_is_shared(cls, fields: Any) -> Any:
-        """Give every number of a table what `shared` says of all of them."""
+        """Merge the fields of `shared` into every number from a table."""
         if not isinstance(fields, dict) or "shared" not in fields:
             return fields
         own = {name: value for name, value in fields.items() if name != "shared"}
@@ -139,12 +141,12 @@ class Claim(Statement):
 
     @property
     def restates(self) -> bool:
-        """Whether nothing of ours can decide it: it restates the print, and counts in no total."""
+        """True if the claim has no measured number; such claims are not counted."""
         return not any(number.measured for number in self.numbers.values())
 
 
 def _merged(shared: Any, number: Any) -> Any:
-    """A selection with what it shares: its own keys come first, also within where and but_not."""
+    """Merge shared fields into a selection, including `where` and `but_not`; its own fields win."""
     if not (isinstance(shared, dict) and isinstance(number, dict)) or "text" in number:
         return number
     inner = {
@@ -159,12 +161,12 @@ def load_claims(path: str | Path) -> list[Claim]:
     """Read published/claims.yaml.
 
     Raises:
-        UserError: a field is wrong, an id occurs twice, or a formula names unknown numbers;
-            names the file and the claim.
+        UserError: A field is invalid, an id is duplicate, or the numbers do not match the formula;
+            names file and claim.
     """
     claims = []
-    given = validated(list[Any], read_yaml(path), where=path, hint="see the head of the file")
-    for number, fields in enumerate(given, start=1):
+    raw_claims = validated(list[Any], read_yaml(path), where=path, hint="see the top of the file")
+    for number, fields in enumerate(raw_claims, start=1):
         name = fields.get("id", number) if isinstance(fields, Mapping) else number
         where = f"{path}: claim {name}"
         claim = validated(Claim, fields, where=where, hint="see the other claims")
@@ -177,12 +179,12 @@ def load_claims(path: str | Path) -> list[Claim]:
             raise UserError(
                 f"{word} number {min(different)!r}",
                 where=where,
-                hint="name each number once and use it",
+                hint="define and use each number",
             )
         claims.append(claim)
     repeated = [name for name, times in Counter(claim.id for claim in claims).items() if times > 1]
     if repeated:
-        raise UserError(f"id {repeated[0]!r} occurs twice", where=path, hint="rename one")
+        raise UserError(f"duplicate id {repeated[0]!r}", where=path, hint="rename one")
     return claims
 
 
@@ -196,20 +198,22 @@ def _compare(difference: Any, relation: str, close: float = _CLOSE) -> Any:
     }[relation]
 
 
-def _counted(so: pd.Series, in_rows: str) -> tuple[bool, str]:
+def _judge_count(holds_in_row: pd.Series, in_rows: str) -> tuple[bool, str]:
     ((measure, number, percent),) = _SHARE.findall(in_rows)
-    wanted = int(number) * (len(so) / 100 if percent else 1)
+    expected = int(number) * (len(holds_in_row) / 100 if percent else 1)
     relation = {"exactly": "==", "at least": ">=", "at most": "<="}[measure]
-    found = sorted(so.index[so])
-    which = f": {', '.join(found)}" if 0 < len(found) <= 4 else ""
-    return _compare(len(found) - wanted, relation), f"{len(found)} of {len(so)} rows{which}"
+    matches = sorted(holds_in_row.index[holds_in_row])
+    which = f": {', '.join(matches)}" if 0 < len(matches) <= 4 else ""
+    return _compare(
+        len(matches) - expected, relation
+    ), f"{len(matches)} of {len(holds_in_row)} rows{which}"
 
 
 def _number(value: float) -> str:
     return f"{value:.4f}".rstrip("0").rstrip(".")
 
 
-def _told(rows: int, against: list[str]) -> str:
+def _summarize_rows(rows: int, against: list[str]) -> str:
     if not against:
         return f"so in all {rows} rows"
     more = f" and {len(against) - 3} more" if len(against) > 3 else ""

@@ -1,6 +1,6 @@
-"""What claims compute: Python expressions over named numbers, as `mean(span - sentence)`.
+"""Evaluate the formulas of claims: Python expressions over named numbers.
 
-Claims are this project's own file, so nothing guards against a formula that does harm.
+Example: `mean(span - sentence)`. Formulas come from this project and are not sandboxed.
 """
 
 import math
@@ -12,17 +12,17 @@ import numpy as np
 import pandas as pd
 
 Values = pd.Series | float
-"""A column of numbers by the name of its row, or a single number, which applies to every row."""
+"""Numbers by row name, or a single number that applies to every row."""
 
 
 class ClaimError(ValueError):
-    """A claim that cannot be judged: its formula, or a number that it selects, is wrong."""
+    """An invalid claim: a formula or a selection of numbers is wrong."""
 
 
 def _over_all(statistic: Callable[[Any], Any]) -> Callable[..., float]:
     def over_all(*columns: Values) -> float:
         numbers = np.hstack(columns)
-        # pandas' own statistics skip what is undefined, and so would hide it.
+        # The statistics of pandas would skip undefined values.
         return float(statistic(numbers)) if np.isfinite(numbers).all() else math.nan
 
     return over_all
@@ -32,7 +32,7 @@ def _pearson(left: Any, right: Any) -> float:
     return float(np.corrcoef(left, right)[0, 1])
 
 
-# What only reads claims need not load scipy.stats, which takes a second.
+# Imported lazily, since scipy.stats takes a second and is only needed to judge claims.
 def _spearman(left: Any, right: Any) -> float:
     from scipy.stats import rankdata
 
@@ -67,10 +67,10 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def names_in(formula: str) -> set[str]:
-    """The names of numbers that a formula uses.
+    """Return the names of the numbers in a formula.
 
     Raises:
-        ClaimError: it is not an expression.
+        ClaimError: The formula is not an expression.
     """
     try:
         names = compile(formula, "formula", "eval").co_names
@@ -80,21 +80,21 @@ def names_in(formula: str) -> set[str]:
 
 
 def evaluate(formulas: Sequence[str], columns: Mapping[str, Values]) -> pd.DataFrame:
-    """Compute formulas row by row.
+    """Evaluate formulas row by row.
 
     Args:
-        formulas: numbers, names, `+ - * /`, parentheses, `abs(x)`, and `mean(x)`, `median(x)`,
-            `largest(x)`, `smallest(x)`, `total(x)`, `count(x)`, Pearson's `correlation(x, y)` and
-            the rank correlations `spearman(x, y)` and `kendall(x, y)` (tau-b), which make one
-            number of columns.
-        columns: the numbers of each name.
+        formulas: Expressions of numbers, names, `+ - * /`, parentheses and `abs(x)`. Functions that
+            reduce columns to one number are `mean(x)`, `median(x)`, `largest(x)`, `smallest(x)`,
+            `total(x)`, `count(x)`, Pearson's `correlation(x, y)` and the rank correlations
+            `spearman(x, y)` and `kendall(x, y)` (tau-b).
+        columns: Numbers by name.
 
     Returns:
-        A column for each formula; a single row without a name if all come to a single number.
+        One column per formula; a single unnamed row if all results are single numbers.
 
     Raises:
-        ClaimError: a formula is no such arithmetic or has an unknown name, or is undefined: a row
-            stands in one column only, a division by zero, the correlation of a constant column.
+        ClaimError: A formula is invalid, has an unknown name, or is undefined: a row is missing in
+            one column, a division by zero, or the correlation of a constant column.
     """
     values = [_value(formula, columns) for formula in formulas]
     rows = dict.fromkeys(
@@ -119,7 +119,7 @@ def _value(formula: str, columns: Mapping[str, Values]) -> Values:
     }
     try:
         with np.errstate(all="ignore"):
-            found: Any = eval(formula, {"__builtins__": {}}, known)  # noqa: S307 - our own file
-        return found if isinstance(found, pd.Series) else float(found)
-    except Exception as error:  # of any kind: a formula is code
+            result: Any = eval(formula, {"__builtins__": {}}, known)  # noqa: S307 - our own file
+        return result if isinstance(result, pd.Series) else float(result)
+    except Exception as error:  # a formula may raise any exception
         raise ClaimError(f"not a formula: {formula!r} ({error})") from None

@@ -1,4 +1,4 @@
-"""Every claim judged on the printed numbers and on ours."""
+"""Judge all claims on the printed numbers and on ours."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ Verdict = Literal["holds", "fails", "not run", "not comparable", "restates the p
 
 
 class Finding(Frozen):
-    """A verdict, what the numbers came to, and why it could not be judged."""
+    """A verdict, a summary of the values, and why the claim could not be judged."""
 
     verdict: Verdict
     found: str = ""
@@ -37,8 +37,8 @@ class Finding(Frozen):
 class JudgedClaim(Frozen):
     """A claim with its two verdicts.
 
-    `tables` are printed ones, `our_files` the CSVs of paper_tables/ with our numbers of them, and
-    `models` those whose numbers it uses, as printed.
+    `tables` are printed tables, `our_files` the CSVs in paper_tables/ with our numbers for them,
+    and `models` the printed names of the models that the claim uses.
     """
 
     id: str
@@ -55,7 +55,7 @@ class JudgedClaim(Frozen):
 
     @property
     def restates(self) -> bool:
-        """As `Claim.restates`."""
+        """See `Claim.restates`."""
         return self.ours.verdict == "restates the print"
 
 
@@ -65,16 +65,16 @@ def judge_claims(
     printed: PrintedNumbers,
     ours: OurNumbers,
 ) -> list[JudgedClaim]:
-    """Judge every claim on the printed numbers and on ours.
+    """Judge all claims on the printed numbers and on ours.
 
     Raises:
-        UserError: a claim's numbers or formula are wrong; names the claim.
+        UserError: The numbers or the formula of a claim are invalid; names the claim.
     """
     judged = []
     for claim in claims:
         numbers = claim.numbers.values()
         try:
-            # First, since it refuses unknown tables.
+            # Comes first, since it rejects unknown tables.
             on_printed = judge_on_printed(claim, catalogue, printed)
             sources = [catalogue[number.table].ours for number in numbers if number.measured]
             judged.append(
@@ -105,10 +105,10 @@ def judge_claims(
 def judge_on_printed(
     claim: Claim, catalogue: Mapping[str, PrintedTable], printed: PrintedNumbers
 ) -> Finding:
-    """Does the paper support itself?
+    """Judge a claim on the numbers printed in the paper.
 
     Raises:
-        ClaimError: the claim's numbers do not fit together.
+        ClaimError: The claim's numbers or formula are invalid.
     """
     return _finding(
         claim,
@@ -125,12 +125,12 @@ def judge_on_ours(
     printed: PrintedNumbers,
     ours: OurNumbers,
 ) -> Finding:
-    """Does the claim hold in our run? Numbers of the running text stay as the paper says them.
+    """Judge a claim on our numbers; numbers from the running text keep the printed value.
 
-    A claim of which nothing is measured "restates the print". One with a missing number is "not
-    run". One whose numbers are all there but were computed from other data or another checkpoint is
-    "not comparable"; what they came to is reported anyway. Where they leave its formula undefined
-    (a division by zero), that counts against it.
+    The verdict is "restates the print" if no number is measured, "not run" if a number is missing,
+    and "not comparable" if some were computed from other data or another checkpoint; the outcome is
+    then still reported. If our numbers make the formula undefined (division by zero), the claim
+    fails.
     """
     if claim.restates:
         return Finding(verdict="restates the print", reason="nothing here measures what it says")
@@ -177,12 +177,12 @@ def write_claims(
     template: str | Path,
     mark: str = "",
 ) -> None:
-    """Write the judged claims as JSON, as CSV (one claim a line) and as a LaTeX table.
+    """Write the judged claims as JSON, CSV (one row per claim) and a LaTeX table.
 
-    The mark stands over the table and begins the reason of each verdict on our numbers.
+    The mark is shown above the table and precedes the reason for each verdict on our numbers.
 
     Raises:
-        UserError: a claim names a paper that is not among `papers` (titles by study).
+        UserError: A claim names a paper that is not in `papers` (titles by study).
     """
     for claim in judged:
         if claim.paper not in papers:
@@ -220,8 +220,8 @@ def write_claims(
 
 
 def _finding(claim: Claim, columns: Mapping[str, Mapping[str, float]]) -> Finding:
-    holds, found = claim.judge({name: values_of(numbers) for name, numbers in columns.items()})
-    return Finding(verdict="holds" if holds else "fails", found=found)
+    holds, summary = claim.judge({name: values_of(numbers) for name, numbers in columns.items()})
+    return Finding(verdict="holds" if holds else "fails", found=summary)
 
 
 def _our_cell(
@@ -240,7 +240,7 @@ def _our_cell(
 
 
 def _why_missing(missing: Sequence[tuple[str, str]], total: int) -> str:
-    """Which numbers are missing and why, in one line: the commonest reason with some rows."""
+    """Summarize the missing numbers in one line, grouped by reason, with examples."""
     reasons = Counter(reason for _, reason in missing)
     parts = []
     for reason, times in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):

@@ -1,4 +1,4 @@
-"""The printed tables by name, their numbers, and ours for the same cells."""
+"""Load the printed tables and match our numbers to their cells."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,47 +21,51 @@ from pieline.results.claims.formulas import ClaimError, Values
 TEXT_NUMBERS = "text_numbers"
 Kind = Literal["score", "count", "parameter"]
 Row = tuple[str, ...]
-"""The values of a printed row's keys."""
+"""Values of the keys of a printed row."""
 
 
 class OurTable(Frozen):
-    """Where our numbers of a printed table stand in paper_tables/.
+    """Location of our numbers for a printed table in paper_tables/.
 
-    Where several rows stand for one printed row (seeds, losses), the first with a number counts,
-    those of `prefer` before all others.
+    If several rows match one printed row (seeds, losses), the first one with a number is used, and
+    rows that match `prefer` come first.
     """
 
     files: list[str] = Field(
-        min_length=1, description="Names of the CSVs in paper_tables/, without ending."
+        min_length=1, description="Names of the CSVs in paper_tables/, without extension."
     )
-    rows: dict[str, str] = Field(default={}, description="Its column for a key, where it differs.")
-    metric: str = Field(default="metric", description="Its column with the name of the number.")
-    where: dict[str, str] = Field(default={}, description="Only its rows with these values.")
+    rows: dict[str, str] = Field(
+        default={}, description="Column of the CSV by key, if the names differ."
+    )
+    metric: str = Field(default="metric", description="Column with the name of the metric.")
+    where: dict[str, str] = Field(default={}, description="Use only rows with these values.")
     prefer: dict[str, str] = Field(
-        default={}, description="Its rows with these values count before the others."
+        default={}, description="Rows with these values take precedence."
     )
 
 
 class PrintedTable(Frozen):
-    """A file of published/: what it is and which columns identify a row."""
+    """A file in published/, with the columns that identify a row."""
 
-    paper: str | None = Field(description="None: all three.")
-    number: str = Field(description="As the paper numbers it.")
+    paper: str | None = Field(description="Study name; None for all three papers.")
+    number: str = Field(description="Number in the paper.")
     title: str
     keys: list[str] = Field(min_length=1)
-    kind: Kind | None = Field(default="score", description="Of its numbers; null: not counted.")
+    kind: Kind | None = Field(
+        default="score", description="Kind of its numbers; null if not counted."
+    )
     kinds: dict[str, Kind | None] = Field(
-        default={}, description="Of columns whose kind is not the table's."
+        default={}, description="Kinds of columns that differ from the table's kind."
     )
     ours: OurTable | None = None
     needs: dict[str, list[str]] = Field(
-        default={}, description="By CSV of ours: what its numbers take besides the models."
+        default={}, description="Requirements of numbers besides models, by name of our CSV."
     )
 
 
 @dataclass(frozen=True)
 class OurCell:
-    """Our number of a printed cell; `reason` says why there is none or what keeps them apart."""
+    """Our number for a printed cell; `reason` explains why it is missing or not comparable."""
 
     value: float | None
     comparable: bool
@@ -70,11 +74,11 @@ class OurCell:
 
 
 class Selection(Frozen):
-    """A column of a printed table, in the rows that `where` names and `but_not` does not.
+    """A column of a printed table, in the rows that match `where` and not `but_not`.
 
-    Written `{text: id}` it is a number that the paper's running text prints. `measured` says that
-    our number takes its place where the claim is judged on ours; one of the running text is else
-    what the paper says, and stays. A claim without any measured number restates the print.
+    `{text: id}` selects a number from the paper's running text. If `measured`, our number replaces
+    the printed one when the claim is judged on our numbers; by default, numbers from the running
+    text are not measured. A claim without measured numbers restates the print.
     """
 
     table: str
@@ -89,13 +93,13 @@ class Selection(Frozen):
         if not isinstance(fields, Mapping) or "text" not in fields:
             return fields
         if unknown := fields.keys() - {"text", "measured"}:
-            raise ValueError(f"a number of the running text has no {min(unknown)!r}")
+            raise ValueError(f"unknown field {min(unknown)!r} of a number in the running text")
         text = TypeAdapter(Id).validate_python(fields["text"])
         cell = {"table": TEXT_NUMBERS, "column": "value", "where": {"id": text}}
         return cell | {"measured": fields.get("measured", False)}
 
     def takes(self, named: Mapping[str, str]) -> bool:
-        """Whether a row with these keys is selected."""
+        """Return whether a row with these keys is selected."""
         return all(
             named[key] == value if isinstance(value, str) else named[key] in value
             for key, value in self.where.items()
@@ -103,26 +107,26 @@ class Selection(Frozen):
 
 
 PrintedNumbers = dict[str, dict[Row, dict[str, float]]]
-"""The numbers of every printed table: by table, by row (the values of its keys), by column."""
+"""Printed numbers by table, row (values of its keys) and column."""
 
 OurNumbers = dict[str, dict[tuple[Row, str], OurCell]]
-"""Our cells of every table that a run made: by table, then by row and printed column."""
+"""Our cells by table, then by row and printed column; only tables that a run made."""
 
 
 def load_catalogue(path: str | Path) -> dict[str, PrintedTable]:
-    """Read published/tables.yaml: the printed tables by the name of their file.
+    """Read published/tables.yaml: the printed tables by file name.
 
     Raises:
-        UserError: names file, table and field.
+        UserError: A table is invalid; names file, table and field.
     """
     return {
         name: validated(PrintedTable, fields, where=f"{path}: {name}", hint="see the other tables")
-        for name, fields in read_mapping(path, hint="see its head").items()
+        for name, fields in read_mapping(path, hint="see the top of the file").items()
     }
 
 
 def load_printed(folder: str | Path, catalogue: Mapping[str, PrintedTable]) -> PrintedNumbers:
-    """Read the CSV of every table of the catalogue."""
+    """Read the CSVs of all printed tables."""
     return {
         name: read_published(Path(folder) / f"{name}.csv", table.keys)
         for name, table in catalogue.items()
@@ -135,13 +139,13 @@ def load_ours(
     printed: PrintedNumbers,
     published_names: Mapping[str, str],
 ) -> OurNumbers:
-    """Find our number of every printed cell in the CSVs that a run made.
+    """Collect our number for each printed cell from the CSVs of a run.
 
     Args:
-        files: CSVs of paper_tables/.
-        catalogue: the printed tables.
-        printed: their numbers.
-        published_names: a model's name in the printed tables, by its name in models.yaml.
+        files: CSVs in paper_tables/.
+        catalogue: Printed tables by name.
+        printed: Printed numbers.
+        published_names: Printed model names by name in models.yaml.
     """
     made = {Path(file).stem: file for file in files}
     ours: OurNumbers = {}
@@ -155,13 +159,17 @@ def load_ours(
         metrics |= {column.removesuffix("_pct"): column for column in columns}
         files_made = [made[file] for file in source.files if file in made]
         rows = [row for file in files_made for row in read_comparisons(file)]
-        rows.sort(key=lambda row: any(row.get(name) != of for name, of in source.prefer.items()))
+        rows.sort(
+            key=lambda row: any(
+                row.get(name) != preferred for name, preferred in source.prefer.items()
+            )
+        )
         for row in rows:
             if any(row.get(column) != value for column, value in source.where.items()):
                 continue
             column = metrics.get(row.get(source.metric, ""))
             if name == TEXT_NUMBERS:
-                # Its id identifies a number, whatever its table calls the metric.
+                # The id alone identifies a number of the running text.
                 column = "value"
             values = [row.get(source.rows.get(key, key)) for key in table.keys]
             if column is None or None in values:
@@ -176,7 +184,7 @@ def load_ours(
                 reason=_reason(row),
                 verdict=verdict_of(row),
             )
-            # Two models may stand for one printed row; the one that was run speaks for it.
+            # If several models match one printed row, use the first with a number.
             known = cells.get((named, column))
             if known is None or known.value is None:
                 cells[named, column] = cell
@@ -185,7 +193,7 @@ def load_ours(
 
 
 def _reason(row: Mapping[str, str]) -> str:
-    # Texts that stand beside each other have no difference.
+    # Only cells with text have both values and no difference.
     is_stated = row["ours"] and row["printed"] and not row.get("difference")
     return f"stated, not measured: {row['reason']}" if is_stated else row.get("reason", "")
 
@@ -193,34 +201,34 @@ def _reason(row: Mapping[str, str]) -> str:
 def select(
     selection: Selection, catalogue: Mapping[str, PrintedTable], printed: PrintedNumbers
 ) -> dict[str, tuple[Row, float]]:
-    """The printed numbers that a selection names.
+    """Return the printed numbers of a selection.
 
     Returns:
-        The full row and its number, by the values of those keys that `where` leaves open.
+        Row and number, by the values of the keys that `where` leaves open.
 
     Raises:
-        ClaimError: no such table, key, column, or nothing selected.
+        ClaimError: A table, key or column is unknown, or nothing is selected.
     """
     if selection.table not in catalogue:
         raise ClaimError(f"unknown table {selection.table!r}, known: {', '.join(catalogue)}")
     keys = catalogue[selection.table].keys
     if unknown := (selection.where.keys() | selection.but_not) - set(keys):
         raise ClaimError(f"{selection.table} has no key {min(unknown)!r}, only {', '.join(keys)}")
-    found = {}
+    selected = {}
     for row, numbers in printed[selection.table].items():
         named = dict(zip(keys, row, strict=True))
         if selection.takes(named) and selection.column in numbers:
             open_keys = (key for key in keys if not isinstance(selection.where.get(key), str))
             label = " / ".join(named[key] for key in open_keys)
-            found[label] = (row, numbers[selection.column])
-    if not found:
+            selected[label] = (row, numbers[selection.column])
+    if not selected:
         raise ClaimError(
             f"{selection.table} has no number in column {selection.column!r}"
             f" where {selection.where}"
         )
-    return found
+    return selected
 
 
 def values_of(numbers: Mapping[str, float]) -> Values:
-    """Numbers by row as a column, or the one of a selection that leaves no key open."""
+    """Convert numbers by row to a column, or to a single number if the only row is unnamed."""
     return numbers[""] if set(numbers) == {""} else pd.Series(numbers, dtype=float)

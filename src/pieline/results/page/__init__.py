@@ -1,1 +1,1 @@
-"""The results page."""
+"""Generation of the results page."""

@@ -1,8 +1,7 @@
-"""Assembling the results page: what the run is, tables, claims, figures, and what is behind each.
+"""Build the results page.
 
-The page is one HTML file. What lies behind its numbers stands in files beside it, which it loads
-when a reader asks for it, also from disk: scripts that call a function, since browsers let no page
-read other files there.
+The page is one HTML file. Details on its numbers are loaded on demand from files next to it. These
+are scripts that call a function, since browsers do not let a local page read other files.
 """
 
 import base64
@@ -48,15 +47,15 @@ _LINKED = re.compile(r'(?<=data-metrics=")[^"]*')
 
 @dataclass(frozen=True)
 class TableView:
-    """A table on the page; without `shown` and cells one that the run did not make.
+    """A table on the page; `shown` and `cells` are empty if the run did not make the table.
 
     Attributes:
-        study: whose it is.
-        title: its place in the paper, or what it shows.
-        caption: one sentence, or why it was not made.
-        numbers: of the paper.
-        shown: what was declared of it.
-        cells: its numbers of ours.
+        study: Study of the table.
+        title: Place in the paper, or the caption if it is not in the paper.
+        caption: One sentence, or why the table was not made.
+        numbers: Numbers that the paper prints in this table.
+        shown: Declaration of the table.
+        cells: Cells of our CSV.
     """
 
     study: StudyDisplays
@@ -68,11 +67,11 @@ class TableView:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has cells, and no number of ours in them."""
+        """True if the table has cells but no number of ours."""
         return bool(self.cells) and not any(cell.ours for cell in self.cells)
 
     def layout(self, places: Mapping[str, int]) -> str:
-        """HTML in the paper's layout; its cells name metric files by their number."""
+        """Return the HTML in the paper's layout, with metric files replaced by their index."""
 
         def numbered(paths: re.Match[str]) -> str:
             return " ".join(str(places[path]) for path in unescape(paths[0]).split())
@@ -82,7 +81,7 @@ class TableView:
 
     @property
     def id(self) -> str:
-        """Of its section on the page."""
+        """HTML id of the section."""
         return (
             f"table-{self.shown.name}"
             if self.shown
@@ -91,22 +90,22 @@ class TableView:
 
     @property
     def reasons(self) -> Counter[str]:
-        """Why how many of the paper's numbers were not compared."""
+        """Reasons why the paper's numbers were not compared, with their counts."""
         return ranked(number.reason for number in self.numbers if number.reason)
 
     @property
     def needs(self) -> list[str]:
-        """What these take."""
+        """Requirements for comparing the remaining numbers, most frequent first."""
         return list(ranked(need for number in self.numbers for need in number.needs))
 
     def cell_reasons(self, mark: str) -> Counter[str]:
-        """Why how many of its cells were not compared."""
+        """Return the reasons why cells were not compared, with their counts."""
         return ranked(cell.reason.removeprefix(mark).strip() for cell in self.cells if cell.reason)
 
 
 @dataclass(frozen=True)
 class StudyView:
-    """A study on the page: its printed numbers, and its tables in the order of the paper."""
+    """A study on the page: its printed numbers, and its tables in the paper's order."""
 
     study: StudyDisplays
     numbers: list[PrintedNumber]
@@ -114,18 +113,18 @@ class StudyView:
 
     @property
     def differing(self) -> list[PrintedNumber]:
-        """The numbers that were compared and not reproduced."""
+        """Numbers that were compared but not reproduced."""
         return [number for number in self.numbers if number.verdict == "not reproduced"]
 
     @property
     def reasons(self) -> Counter[str]:
-        """Why how many numbers were not compared."""
+        """Reasons why numbers were not compared, with their counts."""
         return ranked(number.reason for number in self.numbers if number.reason)
 
 
 @dataclass(frozen=True)
 class Need:
-    """Something that printed numbers take to be compared."""
+    """A requirement for comparing printed numbers."""
 
     what: str
     numbers: int
@@ -146,23 +145,23 @@ def write_page(
     depth: int,
     other: str | None = None,
 ) -> None:
-    """Write the results page and the files that its numbers open.
+    """Write the results page and the files with details on its numbers.
 
     Args:
-        path: of the page.
-        items: folder of those files, beside the page; emptied first.
+        path: Path of the page.
+        items: Folder for the detail files, next to the page; emptied first.
         template: HTML template.
-        displays: tables and figures of the run.
-        ledger: claims.json.
-        numbers: printed_numbers.csv.
-        catalogue: the printed tables.
-        absent: why CSVs of ours with printed numbers were not made, by name.
-        models: of models.yaml.
-        depth: documents shown for a query.
-        other: printed_numbers.csv of another run, to which the page links.
+        displays: Tables and figures of the run.
+        ledger: Path of claims.json.
+        numbers: Path of printed_numbers.csv.
+        catalogue: Printed tables by name.
+        absent: Why CSVs with printed numbers were not made, by name.
+        models: Models of models.yaml.
+        depth: Documents shown per query.
+        other: printed_numbers.csv of another run to link to.
 
     Raises:
-        UserError: a file behind the numbers is not the one that they were computed from.
+        UserError: A file behind the numbers has changed since they were computed.
     """
     counted = read_numbers(numbers)
     studies = [
@@ -196,7 +195,7 @@ def write_page(
         needs=_needs(counted, {model.published_as: model.label for model in reversed(models)}),
         papers=displays.papers(),
         claims=claims,
-        words=_searched(claims, models),
+        words=_search_terms(claims, models),
         labels=[model.label for model in models],
         table_names={view.shown.name for view in tables if view.shown},
         figures=[(study, shown) for study in displays.studies for shown in study.figures],
@@ -210,7 +209,7 @@ def write_page(
 
 
 def _kind(displays: Displays, cells: Iterable[ComparedCell]) -> str:
-    """What the run is: rehearsal, sample, mixed, or what the data are called."""
+    """Return the kind of run: rehearsal, mixed, or the data source."""
     if displays.mark == REHEARSAL_NOTE:
         return "rehearsal"
     of_sample = any("sample data" in cell.reason for cell in cells)
@@ -218,7 +217,7 @@ def _kind(displays: Displays, cells: Iterable[ComparedCell]) -> str:
 
 
 def _scores_by_paper(numbers: Iterable[PrintedNumber]) -> dict[str, tuple[int, int]]:
-    """How many printed scores were reproduced, and how many there are, of papers with any."""
+    """Return the number of reproduced and of printed scores, for papers with reproduced scores."""
     scores = [number for number in numbers if number.kind == "score"]
     printed = Counter(number.paper for number in scores)
     equal = Counter(number.paper for number in scores if number.verdict == "reproduced")
@@ -226,7 +225,7 @@ def _scores_by_paper(numbers: Iterable[PrintedNumber]) -> dict[str, tuple[int, i
 
 
 def _needs(numbers: Sequence[PrintedNumber], labels: Mapping[str | None, str]) -> list[Need]:
-    """What the most numbers take comes first; models are named by their labels."""
+    """Return the requirements, most frequent first, with the labels of the affected models."""
     counts = ranked(need for number in numbers for need in number.needs)
     return [
         Need(
@@ -250,7 +249,7 @@ def _study_view(
     catalogue: Mapping[str, PrintedTable],
     absent: Mapping[str, str],
 ) -> StudyView:
-    """Put a study's tables into the paper's order, with those that were not made."""
+    """Arrange a study's tables in the paper's order, including tables that were not made."""
     printed = {
         table.ours.files[0]: table
         for table in catalogue.values()
@@ -280,10 +279,10 @@ def _study_view(
     return StudyView(study, numbers, tables)
 
 
-def _searched(
+def _search_terms(
     claims: Iterable[JudgedClaim], models: Iterable[ModelDescription]
 ) -> dict[str, list[str]]:
-    """By claim: the models whose numbers it uses, as printed and as the tables label them."""
+    """Return search terms by claim: printed names and labels of the models that it uses."""
     labels = {model.published_as: model.label for model in models}
     return {
         claim.id: [word for name in claim.models for word in (name, labels.get(name, ""))]
@@ -292,27 +291,27 @@ def _searched(
 
 
 def _source(maker: str) -> str:
-    """The file of the function that made a table or figure."""
+    """Return the file that defines the maker of a table or figure."""
     spec = find_spec(maker.partition(":")[0])
     return str(spec.origin) if spec else ""
 
 
 def _recording(study: StudyDisplays, predictions: str) -> str | None:
-    """The file of the answers behind predictions, unless no language model was asked for them."""
+    """Return the existing recordings file behind predictions, or None."""
     for pattern, recordings in study.recordings.items():
         groups = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(pattern))
-        if found := re.fullmatch(groups, predictions):
-            path = recordings.format(**found.groupdict())
+        if match := re.fullmatch(groups, predictions):
+            path = recordings.format(**match.groupdict())
             return path if Path(path).is_file() else None
     return None
 
 
 def _write_items(folder: Path, study_of: Mapping[str, StudyDisplays], depth: int) -> None:
-    """Write what lies behind the metric file of each path, and the texts that they share."""
+    """Write the details on each metric file, and the texts that they share."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     pool = Pool()
-    # One metric file in memory at a time: each holds a decision for every sentence.
+    # Only one metric file is kept in memory, since each has a decision per sentence.
     for number, metric in enumerate(map(load_metric_file, sorted(study_of))):
         study = study_of[metric.path]
         evidence = import_object(study.items).evidence(metric, pool, depth) if study.items else None
@@ -345,15 +344,15 @@ def _write_items(folder: Path, study_of: Mapping[str, StudyDisplays], depth: int
 
 
 def _write_script(folder: Path, name: str, content: Json) -> None:
-    """Write JSON, compressed, as a script that gives it to the page."""
-    # What gzip.compress writes into the header depends on the version of Python.
+    """Write compressed JSON as a script that passes it to the page."""
+    # The header written by gzip.compress depends on the version of Python.
     packed = zlib.compress(canonical_json(content).encode(), level=6, wbits=31)
     text = base64.b64encode(packed).decode("ascii")
     write_text(folder / f"{name}.js", f'pieline("{name}", "{text}");\n')
 
 
 def _settings(fields: Mapping[str, Any]) -> Json:
-    """What a metric file says of settings and weights, without what is unset."""
+    """Return the settings and weights in a metric file, without null values."""
     conditions = fields.get("conditions") or {}
     return {
         name: value
@@ -364,14 +363,14 @@ def _settings(fields: Mapping[str, Any]) -> Json:
 
 
 def _scores(fields: Mapping[str, Any], *, depth: int = 2) -> Json:
-    """The numbers of a metric file, without what is given by PIE or subject or sentence."""
-    found: Json = {}
+    """Return the numbers in a metric file, without breakdowns (`by_…`)."""
+    numbers: Json = {}
     for name, value in fields.items():
         if name.startswith("by_") or name in {"computed_from", "conditions", "judged", "tuning"}:
             continue
         if isinstance(value, Mapping) and depth:
             inner = _scores(value, depth=depth - 1)
-            found |= {f"{name}.{key}": number for key, number in inner.items()}
+            numbers |= {f"{name}.{key}": number for key, number in inner.items()}
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            found[name] = value
-    return found
+            numbers[name] = value
+    return numbers

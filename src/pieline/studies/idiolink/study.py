@@ -7,7 +7,7 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any, get_args
 
-from pieline.archives.matching import Taking
+from pieline.archives.matching import Extraction
 from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
 from pieline.core.evidence import evidence_of
@@ -151,10 +151,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         settings, tuning = self.settings, self.settings.finetuning
         kinds = ("bm25", "embedder", *OWN_RANKERS, "predictions")
         self.check_models(settings.models, *kinds, where=f"{where}.models")
-        self.check_taken(settings.models, where=f"{where}.models")
+        self.check_external(settings.models, where=f"{where}.models")
         self._check_first_stages(where)
         for name in settings.models:
-            for one in self.taken(name):
+            for one in self.prediction_files(name):
                 if one.setting not in QUERY_MODES or one.seed:
                     raise UserError(
                         f"{one.file} of {name!r} has setting {one.setting!r}, seed {one.seed}",
@@ -339,7 +339,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         """
         if "+" in model:
             return evaluated_modes(model.split("+")[1])
-        if taken := self.taken(model):
+        if taken := self.prediction_files(model):
             wanted = {one.setting for one in taken}
             return [mode for mode in self.settings.query_modes if mode in wanted]
         instructed = not isinstance(self.run.entry(model), Bm25Entry)
@@ -359,7 +359,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return [
             paths.METRICS.format(index=index, model=model, query_mode=mode, seed=0)
             for model in models
-            if composition == "full" or not self.taken(model)
+            if composition == "full" or not self.prediction_files(model)
             for mode in self.modes_of(model)
         ]
 
@@ -377,14 +377,14 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         """Whether there are texts, not only what scoring needs to know of them."""
         return self.settings.dataset != "archived"
 
-    def archived_datasets(self) -> dict[str, Taking]:
+    def archived_datasets(self) -> dict[str, Extraction]:
         """What scoring reads of the data sets of a run without texts, by index."""
         if self.has_texts or not self.archived:
             return {}
         archive = next(iter(self.archived.values())).archive
         indexes = {Path(path).parts[3] for path in self.archived}
         return {
-            index: Taking(
+            index: Extraction(
                 rule=re.sub(r"\W", "_", f"take_idiolink_{index}"),
                 archive=archive.path,
                 files={
@@ -436,18 +436,18 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         zero_shot = (self.metrics_files(name, self.settings.models) for name in compositions)
         return [*chain.from_iterable(zero_shot), *self.tuned_metrics()]
 
-    def read_for(self, metrics: str) -> dict[str, bool]:
+    def file_usage(self, metrics: str) -> dict[str, bool]:
         """Whether a run ranks texts that were constructed from MAGPIE, and what tuned it."""
         run = match_path(paths.METRICS, metrics)
         assert run
         tuned = self.tuning(run["model"], run["index"], run["query_mode"])
         return {self.magpie(): self.settings.dataset == "constructed", **dict.fromkeys(tuned, True)}
 
-    def taken_models(self) -> set[str]:
+    def archived_models(self) -> set[str]:
         """As of every study, without those that construct the data set."""
-        return super().taken_models() - {*(self.roles().values() if self.constructs() else ())}
+        return super().archived_models() - {*(self.roles().values() if self.constructs() else ())}
 
-    def made_together(self, metrics: str) -> list[str]:
+    def runs_of_same_job(self, metrics: str) -> list[str]:
         """All query modes, which one job ranks; of some kinds each by itself."""
         run = match_path(paths.METRICS, metrics)
         assert run
@@ -547,7 +547,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         if wanted != "released_where_available":
             return wanted
         name = raw_name(RELEASED_TUPLES)
-        had = not self.run.is_sample and self.run.can_be_had(name)
+        had = not self.run.is_sample and self.run.is_available(name)
         return "released" if had else "sampled"
 
     def tuples(self, seed: str) -> str:
@@ -589,17 +589,17 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         Loss, tuples and inputs are told but are no deviation: the paper describes one way, its
         released code goes another, and it is not known which of them its numbers come from.
         """
-        return self.of_data(self._conditions(model, *also)).canonical()
+        return self.mark_own_data(self._conditions(model, *also)).canonical()
 
     def _conditions(self, model: str, *also: str) -> Conditions:
         """The same, whatever the data."""
         settings = self.settings
         used = settings.model_dump(include={"top_k", "bootstrap_resamples", *also})
-        if self.taken(model):
-            return self.elsewhere(**used)
+        if self.prediction_files(model):
+            return self.external_conditions(**used)
         found = [
             *self.run.changed_entry(model),
-            *deviations(settings, besides=set(type(settings).model_fields) - {"top_k"}),
+            *deviations(settings, ignored=set(type(settings).model_fields) - {"top_k"}),
         ]
         entry = self.run.entry(model)
         if isinstance(entry, EmbedderEntry):
@@ -609,7 +609,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             # Which of the ablation's points was taken stands in each metric file.
             points = self.bm25_points()
             used |= points.model_dump(exclude={"tuning"})
-            found += deviations(points, besides={"tuning"})
+            found += deviations(points, ignored={"tuning"})
         if "+" in model:
             base, train_mode, loss = model.split("+")
             training = self.training(base, train_mode, loss, seed="0")
@@ -626,7 +626,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def data_conditions(self, origin: str) -> str:
         """Those of counts of a data set, as canonical JSON: how it was constructed, if it was."""
         if origin != "constructed":
-            return self.of_data(Conditions()).canonical()
+            return self.mark_own_data(Conditions()).canonical()
         construction = self.settings.construction
         of_this_computer = {"enabled", "exclusions", "corrections", "unreviewed", "prompts"}
         roles = {
@@ -636,13 +636,13 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         besides = of_this_computer | {"attempts", "split_source", "seed", "semantics"}
         filtering = "PIEs filtered as the released code does, the paper's text otherwise"
         as_released = construction.semantics == "released"
-        return self.of_data(
+        return self.mark_own_data(
             Conditions(
                 settings=construction.model_dump(mode="json", exclude=of_this_computer),
                 weights=roles,
                 deviations=(
                     *([filtering] if as_released else []),
-                    *deviations(construction, besides=besides),
+                    *deviations(construction, ignored=besides),
                 ),
             )
         ).canonical()
@@ -670,7 +670,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def candidates(self) -> list[str]:
         """The released list of candidate PIEs, where it can be had."""
         name = raw_name(paths.CANDIDATES)
-        had = not self.run.is_sample and self.run.can_be_had(name)
+        had = not self.run.is_sample and self.run.is_available(name)
         return [paths.CANDIDATES] if had else []
 
     def compared_indexes(self) -> list[str]:
@@ -720,7 +720,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             split
             for split in SPLITS
             if split == "test"
-            or any(self.run.can_be_had(f"idiolink/{split}/{name}.json") for name in TEXT_FILES)
+            or any(self.run.is_available(f"idiolink/{split}/{name}.json") for name in TEXT_FILES)
         ]
 
     def checked_files(self, origin: str) -> list[str]:
@@ -874,7 +874,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             "zero_shot:zero_shot",
             "Table 2",
             "Zero-shot retrieval in four query modes, in per cent.",
-            self._with_own(self.given(self.metrics_files("full", rows), rows, "embedder")),
+            self._with_own(self.display_inputs(self.metrics_files("full", rows), rows, "embedder")),
             published="idiolink_table2",
         )
         if embedders:
@@ -883,7 +883,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "gains:gains",
                 "Section 6",
                 "Average gains by instructions and span embedding, in points.",
-                self.given(self.metrics_files("full", embedders), embedders, "embedder"),
+                self.display_inputs(self.metrics_files("full", embedders), embedders, "embedder"),
                 published="text_numbers",
             )
         if bm25 := self.metrics_files("full", self.named("bm25")):
@@ -920,7 +920,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "finetuning:finetuned",
                 "Table 5",
                 "Retrieval by fine-tuned models, in per cent.",
-                self.given(self.tuned_metrics(), tuned, "embedder"),
+                self.display_inputs(self.tuned_metrics(), tuned, "embedder"),
                 published="idiolink_table5",
             )
         yield self._table(
@@ -943,11 +943,11 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "zero_shot:ablation",
                 "not in the paper",
                 "The same queries over an index without some usages, in per cent.",
-                DisplayInputs(metrics=every, models=self.described(ranking)),
+                DisplayInputs(metrics=every, models=self.describe_models(ranking)),
                 published="idiolink_bm25_ablation",
             )
         if tests := self.significance_tests():
-            tested = self.described(dict.fromkeys([*models, *tuned]))
+            tested = self.describe_models(dict.fromkeys([*models, *tuned]))
             yield self._table(
                 "idiolink_significance",
                 "significance:significance",
@@ -964,7 +964,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "Paired randomisation tests over PIEs between every two models, with intervals.",
                 DisplayInputs(
                     metrics=tuple(as_published),
-                    models=self.described(models),
+                    models=self.describe_models(models),
                     options={
                         "permutations": settings.permutations,
                         "resamples": settings.bootstrap_resamples,
@@ -993,7 +993,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "shortcuts:shortcuts",
                 "not in the paper",
                 "Whether queries that share more words with relevant documents are found better.",
-                DisplayInputs(metrics=tuple(measured), models=self.described(models)),
+                DisplayInputs(metrics=tuple(measured), models=self.describe_models(models)),
             )
 
     def why_no_table(self, name: str) -> str:
@@ -1072,7 +1072,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     ) -> Figure:
         """A figure of some metric files; `maker` is its module and function."""
         maker = f"pieline.studies.idiolink.figures.{maker}"
-        given = DisplayInputs(metrics=tuple(metrics), models=self.described(models))
+        given = DisplayInputs(metrics=tuple(metrics), models=self.describe_models(models))
         return Figure(name, place, caption, maker, given)
 
     def _table(
@@ -1096,7 +1096,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         """The same, with the models that are left out and that the paper does not have."""
         registry = self.run.registry
         own = [name for name in self._not_run if registry[name].published_as is None]
-        return given.model_copy(update={"absent": (*given.absent, *self.described(own))})
+        return given.model_copy(update={"absent": (*given.absent, *self.describe_models(own))})
 
     def _checkpoints(self) -> dict[str, Any]:
         """Entries of the paper's embedders and of the construction's models, as Table 6 is told."""
@@ -1151,7 +1151,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
 def _training_deviations(model: str, training: TrainingSettings) -> list[str]:
     """How the hyperparameters of a training differ from those of Table 3."""
-    found = deviations(training, besides={"loss", "train_mode", "seed", "batch_size"})
+    found = deviations(training, ignored={"loss", "train_mode", "seed", "batch_size"})
     papers = FineTuning()
     batch_size = papers.batch_sizes.get(model, papers.batch_size)
     if training.batch_size != batch_size:

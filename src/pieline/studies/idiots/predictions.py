@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from pieline.core.errors import UserError, pluralize
-from pieline.core.external import ExternalRow, one_each, read_rows
+from pieline.core.external import ExternalRow, align_rows, read_rows
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.languages.denial import joins, names_nothing, says_none, takes_back
 from pieline.languages.spelling import normalise
@@ -263,7 +263,7 @@ def read_predictions(
             yes where idioms are named; names file and line.
     """
     texts = {one.id: one.sentence for one in sentences}
-    rows = list(one_each(read_rows(path, ForeignDetection), texts, where=path))
+    rows = list(align_rows(read_rows(path, ForeignDetection), texts, where=path))
     if all(row.has_idiom is None for _, row in rows):
         raise UserError("has_idiom is empty in every row", where=path, hint="write true or false")
     named = [line for line, row in rows if row.idiom and not names_nothing(row.idiom)]

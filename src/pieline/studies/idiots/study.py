@@ -38,11 +38,11 @@ class IdiotsStudy(Study[IdiotsSettings]):
         """Raise a `UserError` for a model that is no language model, or a prompt that is none."""
         settings = self.settings
         self.check_models(settings.models, "llm", "predictions", where=f"{where}.models")
-        self.check_taken(settings.models, where=f"{where}.models")
+        self.check_external(settings.models, where=f"{where}.models")
         self.check_models(settings.settings_by_model, "llm", where=f"{where}.settings_by_model")
         for setting in settings.prompts:
             load_prompt(self.prompt(setting)).check_shows("sentence")
-        if self.run.own_data and all(map(self.run.can_be_had, (TABLE, ARRAY))):
+        if self.run.own_data and all(map(self.run.is_available, (TABLE, ARRAY))):
             raise UserError(f"both {TABLE} and {ARRAY}", where=self.run.own_data, hint="keep one")
         # A rehearsal makes its own.
         if settings.verdicts and not settings.verdicts.startswith("results/"):
@@ -66,7 +66,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         return [
             {"model": model, "setting": setting, "seed": str(seed)}
             for model in settings.models
-            for setting, seed in [(one.setting, one.seed) for one in self.taken(model)]
+            for setting, seed in [(one.setting, one.seed) for one in self.prediction_files(model)]
             or product(settings.settings_by_model.get(model, settings.settings), settings.seeds)
         ]
 
@@ -86,14 +86,14 @@ class IdiotsStudy(Study[IdiotsSettings]):
     def _no_data(self) -> str:
         """Why there are no sentences, empty if there are."""
         name = self.raw_name()
-        had = self.run.data != "released" or self.run.can_be_had(name)
+        had = self.run.data != "released" or self.run.is_available(name)
         return "" if had else f"the mirror has no {name}"
 
     def _why_not(self, model: str, setting: str, seed: str) -> str:
         if lack := self._no_data():
             return lack
         path = paths.METRICS.format(model=model, setting=setting, seed=seed)
-        if self.taken(model) or path in self.archived:
+        if self.prediction_files(model) or path in self.archived:
             return ""
         if lack := cannot_be_asked(self.run.language_model(model), setting):
             return lack
@@ -115,7 +115,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         return {
             "model": self.run.constraint(*kinds or ("llm", "predictions")),
             "setting": alternatives(
-                {*get_args(DetectionSetting), *self.settings.prompts, *self.taken_settings()}
+                {*get_args(DetectionSetting), *self.settings.prompts, *self.external_settings()}
             ),
         }
 
@@ -132,7 +132,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
     def prompt(self, setting: str) -> str:
         """The template of a setting."""
         own = self.settings.prompts.get(setting)
-        return self.run.named_file(own.file) if own else self.run.here(PROMPT)
+        return self.run.configured_file(own.file) if own else self.run.here(PROMPT)
 
     def parameters(self, setting: str) -> DetectionParameters:
         """Return the request parameters of a setting."""
@@ -168,7 +168,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
                     for run in self.configured()
                     if not self._no_data()
                     and paths.METRICS.format(**run) not in self.archived
-                    and not self.taken(run["model"])
+                    and not self.prediction_files(run["model"])
                     and not cannot_be_asked(self.run.language_model(run["model"]), run["setting"])
                 ],
                 constraints=self.constraints("llm"),
@@ -185,13 +185,13 @@ class IdiotsStudy(Study[IdiotsSettings]):
 
     def conditions(self, model: str, setting: str) -> str:
         """Under which conditions a run's numbers are computed, as canonical JSON."""
-        if self.taken(model):
-            return self.of_data(self.elsewhere(setting=setting)).canonical()
+        if self.prediction_files(model):
+            return self.mark_own_data(self.external_conditions(setting=setting)).canonical()
         parameters = self.parameters(setting)
         prompts = self.prompt_digests(self.prompt(setting))
         is_own = setting in self.settings.prompts
         worded = [OWN_PROMPT.format(setting)] if is_own else self.reworded(prompts)
-        return self.of_data(
+        return self.mark_own_data(
             Conditions(
                 settings={
                     "bootstrap_resamples": self.settings.bootstrap_resamples,
@@ -304,8 +304,8 @@ class IdiotsStudy(Study[IdiotsSettings]):
         models = dict.fromkeys(run["model"] for run in self.runs())
         compared = [model for model in models if self.compared(model, paths.METRICS)]
         metrics = [paths.BIAS.format(model=model) for model in compared]
-        given = self.given(metrics, self.settings.models, "llm")
-        return given.model_copy(
+        inputs = self.display_inputs(metrics, self.settings.models, "llm")
+        return inputs.model_copy(
             update={"absent": (), "options": {"against": self.settings.prompts_against}}
         )
 
@@ -321,14 +321,14 @@ class IdiotsStudy(Study[IdiotsSettings]):
 
     def _bias_conditions(self, model: str) -> str:
         settings = self.settings
-        return self.of_data(
+        return self.mark_own_data(
             Conditions(
                 settings={
                     "against": settings.prompts_against,
                     "permutations": settings.permutations,
                     "bootstrap_resamples": settings.bootstrap_resamples,
                     "runs": {
-                        path: digest_of(self.asked(path))
+                        path: digest_of(self.conditions_of(path))
                         for path in self.compared(model, paths.METRICS)
                     },
                 }
@@ -336,7 +336,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         ).canonical()
 
     def _given(self) -> DisplayInputs:
-        return self.given(self.files(paths.METRICS), self.settings.models, "llm")
+        return self.display_inputs(self.files(paths.METRICS), self.settings.models, "llm")
 
     def items(self) -> Items:
         """Every sentence in every run."""
@@ -351,8 +351,8 @@ class IdiotsStudy(Study[IdiotsSettings]):
 
     def raw_name(self) -> str:
         """The file of sentences: the public table, or the JSON array of the sample or your own."""
-        own_array = self.run.own_data and not self.run.can_be_had(TABLE)
-        is_array = self.run.is_sample or (own_array and self.run.can_be_had(ARRAY))
+        own_array = self.run.own_data and not self.run.is_available(TABLE)
+        is_array = self.run.is_sample or (own_array and self.run.is_available(ARRAY))
         return ARRAY if is_array else TABLE
 
     def origin(self) -> Origin:

@@ -101,7 +101,7 @@ class JamStudy(Study[JamSettings]):
         """Raise a `UserError` for a model of the wrong kind, or variants of another corpus."""
         settings, variants = self.settings, self.settings.variants
         self.check_models(settings.models, "llm", "encoder", "predictions", where=f"{where}.models")
-        self.check_taken(settings.models, where=f"{where}.models")
+        self.check_external(settings.models, where=f"{where}.models")
         for name in ("settings_by_model", "seeds_by_model"):
             self.check_models(getattr(settings, name), "llm", where=f"{where}.{name}")
         self._check_prompts(where)
@@ -126,7 +126,7 @@ class JamStudy(Study[JamSettings]):
         if settings.attention:
             self._check_attention(settings.attention.model, f"{where}.attention.model")
         for name in settings.models:
-            if any(one.language is None for one in self.taken(name)):
+            if any(one.language is None for one in self.prediction_files(name)):
                 raise UserError(
                     f"a file of {name!r} for jam has no language",
                     where=f"{where}.models",
@@ -218,7 +218,7 @@ class JamStudy(Study[JamSettings]):
                     *get_args(PromptSetting),
                     FINE_TUNED,
                     *self.settings.prompts,
-                    *self.taken_settings(),
+                    *self.external_settings(),
                 }
             ),
         }
@@ -235,7 +235,7 @@ class JamStudy(Study[JamSettings]):
             entry = self.run.entry(model)
             if entry.kind not in kinds:
                 continue
-            for one in self.taken(model):
+            for one in self.prediction_files(model):
                 if one.language in settings.languages:
                     yield {
                         "language": one.language,
@@ -360,7 +360,7 @@ class JamStudy(Study[JamSettings]):
         """Whether the release, or the user's own data, has a file of a language."""
         name = name.format(language=language)
         if self.run.own_data:
-            return self.run.can_be_had(name)
+            return self.run.is_available(name)
         return name in self.run.public_files
 
     def released_originals(self, language: str) -> list[str]:
@@ -374,7 +374,7 @@ class JamStudy(Study[JamSettings]):
         The user's own data may lack it.
         """
         split = paths.DEV_SPLIT.format(language=language)
-        lacks = self.run.own_data and not self.run.can_be_had(raw_name(split))
+        lacks = self.run.own_data and not self.run.is_available(raw_name(split))
         by_tags = self.decided_by(language) == "tags"
         return [split] if by_tags and not lacks else []
 
@@ -411,7 +411,7 @@ class JamStudy(Study[JamSettings]):
         released = self.settings.variants.source == "released" and not self.is_written(language)
         return [self.variants_file(language)] if released else []
 
-    def read_for(self, metrics: str) -> dict[str, bool]:
+    def file_usage(self, metrics: str) -> dict[str, bool]:
         """Whether a run comes from a file of decisions, and from variants that are there."""
         language = Path(metrics).parts[3]
         decided = self.decisions(language)
@@ -424,11 +424,11 @@ class JamStudy(Study[JamSettings]):
             **dict.fromkeys([*self.annotations(language), *self.adjudications(language)], True),
         }
 
-    def taken_models(self) -> set[str]:
+    def archived_models(self) -> set[str]:
         """As of every study, without the model looked into and the one that writes variants."""
         attention = self.settings.attention
         others = {self.settings.variants.model, attention and attention.model}
-        return super().taken_models() - others
+        return super().archived_models() - others
 
     def annotations(self, language: str) -> list[str]:
         """Label Studio exports for a language."""
@@ -442,7 +442,7 @@ class JamStudy(Study[JamSettings]):
     def training_file(self, language: str) -> list[str]:
         """ID10M's training split, if it can be had: a folder may lack it."""
         split = paths.TRAIN_SPLIT.format(language=language)
-        return [split] if self.run.can_be_had(raw_name(split)) else []
+        return [split] if self.run.is_available(raw_name(split)) else []
 
     def manifest(self, language: str) -> list[str]:
         """The dataset's manifest, unless the study stops at the originals."""
@@ -475,7 +475,7 @@ class JamStudy(Study[JamSettings]):
     def prompt_files(self, setting: str) -> dict[str, str]:
         """The templates of a setting: `prompt`, and `example` if it has examples."""
         if own := self.settings.prompts.get(setting):
-            return {"prompt": self.run.named_file(own.file)}
+            return {"prompt": self.run.configured_file(own.file)}
         folder = self.run.here("prompts/jam")
         if self.settings.asking == "released":
             folder = self.settings.released_prompts or f"{folder}/released"
@@ -693,16 +693,16 @@ class JamStudy(Study[JamSettings]):
 
     def conditions(self, model: str, setting: str) -> str:
         """Under which conditions a run's numbers are computed, as canonical JSON."""
-        return self.of_data(self._conditions(model, setting)).canonical()
+        return self.mark_own_data(self._conditions(model, setting)).canonical()
 
     def baseline_conditions(self) -> str:
         """The same of what needs no model."""
         settings = self.settings.model_dump(include={"scoring", "bootstrap_resamples"})
-        return self.of_data(Conditions(settings=settings)).canonical()
+        return self.mark_own_data(Conditions(settings=settings)).canonical()
 
     def data_conditions(self) -> str:
         """The same of counts of the data, and of people's labels."""
-        return self.of_data(Conditions()).canonical()
+        return self.mark_own_data(Conditions()).canonical()
 
     def neutral_conditions(self, model: str, setting: str) -> str:
         """The same of the neutral-context ablation, whose texts a model writes."""
@@ -714,7 +714,7 @@ class JamStudy(Study[JamSettings]):
             if entry.published_as != WRITER:
                 reasons.append(f"neutral contexts by {entry.label}, the paper's by {WRITER}")
             reasons += self._of_variants("temperature")
-        return self.of_data(
+        return self.mark_own_data(
             Conditions(
                 settings={**run.settings, **written},
                 weights=run.weights,
@@ -725,7 +725,7 @@ class JamStudy(Study[JamSettings]):
     def attention_conditions(self, model: str) -> str:
         """The same of the attention analysis."""
         analysis = self.settings.attention or AttentionAnalysis(model=model)
-        return self.of_data(
+        return self.mark_own_data(
             Conditions(
                 settings={
                     "pairs": analysis.pairs,
@@ -734,7 +734,7 @@ class JamStudy(Study[JamSettings]):
                 weights=json.loads(self.weights_spec(model)),
                 deviations=(
                     *self.run.changed_entry(model),
-                    *deviations(analysis, besides={"model", "language"}),
+                    *deviations(analysis, ignored={"model", "language"}),
                 ),
             )
         ).canonical()
@@ -742,21 +742,21 @@ class JamStudy(Study[JamSettings]):
     def _of_variants(self, *names: str) -> tuple[str, ...]:
         """How some settings of the variants differ from the paper's."""
         others = JamVariants.model_fields.keys() - set(names)
-        return deviations(self.settings.variants, besides=others)
+        return deviations(self.settings.variants, ignored=others)
 
     def _conditions(self, model: str, setting: str) -> Conditions:
         settings = self.settings
         used = settings.model_dump(include={"scoring", "bootstrap_resamples"})
         used |= {"setting": setting}
-        if self.taken(model):
-            return self.elsewhere(**used)
+        if self.prediction_files(model):
+            return self.external_conditions(**used)
         reasons = [*self.run.changed_entry(model)]
         if settings.scoring != "paper":
             reasons.append("scored as the released analysis does, the paper's text otherwise")
         reasons += self._of_variants("min_valid", "kept")
         if setting == FINE_TUNED:
             used |= settings.fine_tuning.model_dump(exclude={"seeds"})
-            reasons += deviations(settings.fine_tuning, besides={"seeds"})
+            reasons += deviations(settings.fine_tuning, ignored={"seeds"})
         else:
             prompts = self.prompt_digests(*self.prompt_files(setting).values())
             used |= {"asking": settings.asking, "prompts": prompts}
@@ -911,7 +911,7 @@ class JamStudy(Study[JamSettings]):
             neutral = DisplayInputs(
                 metrics=() if reason else (paths.NEUTRAL_METRICS.format(**run),),
                 files={"text_numbers": numbers},
-                models=self.described([run["model"]]),
+                models=self.describe_models([run["model"]]),
                 not_run={run["model"]: reason} if reason else {},
                 options=run,
                 notes=self._notes,
@@ -1133,7 +1133,7 @@ class JamStudy(Study[JamSettings]):
         """The runs, those of other kinds `besides`, and those that were not made."""
         languages, models = self.settings.languages, self.settings.models
         metrics = self.metrics_on(*languages, besides=besides)
-        given = self.given(metrics, models, "llm", "encoder")
+        given = self.display_inputs(metrics, models, "llm", "encoder")
         return given.model_copy(update={"notes": self._notes})
 
     def _results(self) -> DisplayInputs:
@@ -1173,7 +1173,7 @@ class JamStudy(Study[JamSettings]):
         made = bool(self.metrics_on(analysis.language))
         return DisplayInputs(
             metrics=(paths.ATTENTION.format(**place),) if made else (),
-            models=self.described([analysis.model]),
+            models=self.describe_models([analysis.model]),
             not_run={} if made else {analysis.model: "no run tells which variants mislead"},
             options=place,
             notes=self._notes,
@@ -1225,7 +1225,7 @@ class JamStudy(Study[JamSettings]):
             blocks = _blocks(test)
             for split in ("train", "dev"):
                 name = raw_name(paths.SPLIT.format(split=split, language=language))
-                if not self.run.can_be_had(name):
+                if not self.run.is_available(name):
                     continue
                 (path,) = self.run.local(name)
                 common = len(blocks & _blocks(path))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pieline.core.conditions import MetricRecord
 from pieline.core.records import Frozen
-from pieline.core.uncertainty import Interval, draw_units, drawn_ratios, percentile_interval
+from pieline.core.uncertainty import Interval, draw_units, percentile_interval, resampled_ratios
 from pieline.languages.english import LANGUAGE
 from pieline.languages.spelling import normalise
 from pieline.studies.idiolink.metrics.ranking import QueryScores
@@ -163,7 +163,9 @@ def shortcuts(
                 overlap=fmean(overlap[chosen].tolist()),
                 value=fmean(ndcg[chosen].tolist()),
                 interval=percentile_interval(
-                    drawn_ratios(drawn, np.bincount(pies, ndcg * chosen), np.bincount(pies, chosen))
+                    resampled_ratios(
+                        drawn, np.bincount(pies, ndcg * chosen), np.bincount(pies, chosen)
+                    )
                 ),
             )
             for usage, members in {ALL: tenths > 0, **groups}.items()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pieline.core.conditions import MetricRecord
 from pieline.core.records import Record
-from pieline.core.significance import holm, randomisation_test
+from pieline.core.significance import holm, randomization_test
 from pieline.core.uncertainty import Interval, ratio_interval
 from pieline.studies.idiolink.metrics.ranking import MEASURES, QueryScores, RankingScores
 
@@ -71,7 +71,7 @@ def compare_modes(
     Args:
         scores: of each query, by query mode, in the order in which pairs are to be told.
         pies: the PIE of each query.
-        permutations: sign patterns at most (see `randomisation_test`).
+        permutations: sign patterns at most (see `randomization_test`).
         resamples: of the PIEs, for the intervals.
         seed: of both; the same draws serve every pair.
     """
@@ -108,7 +108,7 @@ def compare_models(
 
     Args:
         scores: of each PIE, by model, in the order in which pairs are listed.
-        permutations: sign patterns at most (see `randomisation_test`).
+        permutations: sign patterns at most (see `randomization_test`).
         resamples: of the PIEs, for the intervals.
         seed: of both; the same draws serve every pair.
     """
@@ -148,7 +148,7 @@ def _compare(
         return [
             RankingComparison(first=first, second=second, metric=metric) for first, second in pairs
         ]
-    chances = randomisation_test(sums, permutations=permutations, seed=seed).tolist()
+    chances = randomization_test(sums, permutations=permutations, seed=seed).tolist()
     return [
         RankingComparison(
             first=first,

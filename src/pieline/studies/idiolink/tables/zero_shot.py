@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from pieline.core.conditions import Measured, data_is_told
+from pieline.core.conditions import Measured, data_is_explained
 from pieline.reporting.columns import (
     Column,
     Source,
@@ -58,7 +58,7 @@ MARKS = (
 
 def obstacles_of(*measured: Measured) -> list[str]:
     """What keeps numbers from being comparable with the printed ones: data, then settings."""
-    data = [] if all(map(data_is_told, measured)) else [NOT_RELEASED]
+    data = [] if all(map(data_is_explained, measured)) else [NOT_RELEASED]
     settings = (reason for item in measured for reason in item.conditions.deviations)
     return [*data, *dict.fromkeys(settings)]
 
@@ -70,7 +70,7 @@ def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
     ranked = [item for item in found if isinstance(item, IdiolinkMetrics)]
     unknown = any(score_pct(item, metric) is None for item in ranked for metric in METRICS)
     notes = {
-        SAMPLE_NOTE: not all(map(data_is_told, found)),
+        SAMPLE_NOTE: not all(map(data_is_explained, found)),
         RELEASED_INPUTS_NOTE: "released" in inputs,
         UNKNOWN_NOTE: unknown,
     }

@@ -20,8 +20,8 @@ from pieline.core.uncertainty import (
     Counts,
     Ratios,
     draw_units,
-    drawn_ratios,
     percentile_interval,
+    resampled_ratios,
 )
 from pieline.studies.idiots.datasets import Origin
 from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
@@ -229,7 +229,7 @@ def _score(fraction: Fraction, drawn: Counts) -> Score:
     count, base = int(fraction.counted.sum()), int(fraction.base.sum())
     if not base:
         return Score(value=None, count=count, of=base)
-    bounds = _bounds(drawn_ratios(drawn, *fraction))
+    bounds = _bounds(resampled_ratios(drawn, *fraction))
     return Score(value=count / base, count=count, of=base, **bounds)
 
 
@@ -240,7 +240,7 @@ def _balanced(
     recall, specificity = scores["recall"].value, scores["specificity"].value
     if recall is None or specificity is None:
         return Score(value=None)
-    both = [drawn_ratios(drawn, *fractions[name]) for name in ("recall", "specificity")]
+    both = [resampled_ratios(drawn, *fractions[name]) for name in ("recall", "specificity")]
     return Score(value=(recall + specificity) / 2, **_bounds((both[0] + both[1]) / 2))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pieline.core.records import Frozen
-from pieline.core.significance import holm, randomisation_test
+from pieline.core.significance import holm, randomization_test
 from pieline.core.uncertainty import Interval, ratio_interval
 
 K = TypeVar("K")
@@ -179,7 +179,7 @@ def compare_drifts(
     Args:
         runs: the originals as judged with each seed, by run. Runs without any success have no drift
             and are left out.
-        permutations: sign patterns at most (see `randomisation_test`).
+        permutations: sign patterns at most (see `randomization_test`).
         seed: of the patterns; the same serve every pair.
 
     Raises:
@@ -206,7 +206,7 @@ def compare_shares(
         return {}
     shares = {key: parts[key][1].sum() / parts[key][0].sum() for key in chain(*pairs)}
     excess = np.array([excess_flips(parts[one], parts[other]) for one, other in pairs])
-    found = randomisation_test(excess, permutations=permutations, seed=seed, mid=True).tolist()
+    found = randomization_test(excess, permutations=permutations, seed=seed, mid=True).tolist()
     return {
         (one, other): DriftComparison(
             difference=float(shares[one] - shares[other]), p_value=chance, p_holm=corrected

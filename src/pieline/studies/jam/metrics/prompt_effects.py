@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from pieline.core.uncertainty import Interval, draw_units, drawn_ratios, percentile_interval
+from pieline.core.uncertainty import Interval, draw_units, percentile_interval, resampled_ratios
 from pieline.studies.jam.metrics.drift import (
     Counts,
     DriftComparison,
@@ -129,7 +129,7 @@ def difference_interval(first: Counts, second: Counts, *, resamples: int) -> Int
     if first.shape[1] < 2:
         return None
     drawn = draw_units([0] * first.shape[1], resamples=resamples, seed=0)
-    shares = (drawn_ratios(drawn, counted, base) for base, counted in (first, second))
+    shares = (resampled_ratios(drawn, counted, base) for base, counted in (first, second))
     return percentile_interval(next(shares) - next(shares))
 
 

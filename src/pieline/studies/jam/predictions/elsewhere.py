@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import BeforeValidator, model_validator
 
 from pieline.core.errors import UserError
-from pieline.core.external import ExternalRow, one_each, read_rows
+from pieline.core.external import ExternalRow, align_rows, read_rows
 from pieline.languages.denial import names_nothing
 from pieline.languages.matching import contains_pie
 from pieline.languages.spelling import normalise
@@ -56,7 +56,7 @@ def read_predictions(path: str | Path, sentences: Sequence[JamSentence]) -> list
             stands for an idiom, or idioms are not in their sentences; names file and line.
     """
     texts = {one.id: one.sentence for one in sentences}
-    rows = one_each(read_rows(path, ForeignIdioms), texts, where=path)
+    rows = align_rows(read_rows(path, ForeignIdioms), texts, where=path)
     pairs = list(zip(rows, sentences, strict=True))
     _check_idioms(pairs, path)
     return [_prediction(row, sentence, f"{path}:{line}") for (line, row), sentence in pairs]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from pieline.core.conditions import Measured, MetricRecord, data_is_told
+from pieline.core.conditions import Measured, MetricRecord, data_is_explained
 from pieline.core.uncertainty import Interval, Spread
 from pieline.core.upstream import BY_COUNTS
 from pieline.languages.registry import find
@@ -157,7 +157,7 @@ def of_other_data(*measured: Measured) -> list[str]:
 
     Of the user's own data the conditions say it.
     """
-    other = (item.data_note or NOT_RELEASED for item in measured if not data_is_told(item))
+    other = (item.data_note or NOT_RELEASED for item in measured if not data_is_explained(item))
     return list(dict.fromkeys(other))
 
 
