@@ -17,11 +17,11 @@ class Summary:
     """Counts over one file of recordings.
 
     Attributes:
-        path: the file.
-        models: checkpoints that were asked.
-        answers: how many.
-        hand_written: those that no model gave (sample recordings).
-        input_tokens, output_tokens: sums over the answers whose tokens were counted.
+        path: Path of the file.
+        models: Checkpoints that were asked.
+        answers: Number of answers.
+        hand_written: Number of hand-written answers (sample recordings).
+        input_tokens, output_tokens: Sums over the answers that have token counts.
     """
 
     path: Path
@@ -34,21 +34,29 @@ class Summary:
 
 @dataclass(frozen=True)
 class Merged:
-    """Result of a merge: number of new answers, and keys that already had another answer."""
+    """Result of a merge.
+
+    Attributes:
+        added: Number of new answers.
+        conflicts: Keys that already had a different answer.
+    """
 
     added: int
     conflicts: tuple[str, ...]
 
 
 def is_recording(name: str) -> bool:
-    """Return whether a relative path may name a file of recordings, on any file system."""
+    """Return whether a relative path is a valid name of a recordings file on any file system."""
     *folders, _ = folded(name).split("/")
     in_no_file = not any(folder.endswith(".jsonl") for folder in folders)
     return name.endswith(".jsonl") and is_plain(name) and in_no_file
 
 
 def recording_files(folder: str | Path) -> list[Path]:
-    """Return the files of recordings in a folder and below, sorted, or the given file."""
+    """Return the recordings files in a folder and its subfolders, sorted.
+
+    If `folder` is a file, return only that file.
+    """
     folder = Path(folder)
     if folder.is_file():
         return [folder]
@@ -62,10 +70,10 @@ def recording_files(folder: str | Path) -> list[Path]:
 
 
 def summarise(path: str | Path) -> Summary:
-    """Count the answers, models and tokens of a file of recordings.
+    """Count the answers, models and tokens in a recordings file.
 
     Raises:
-        UserError: a faulty line; names file and line.
+        UserError: If a line is invalid; the message names file and line.
     """
     path = Path(path)
     keys: set[str] = set()
@@ -86,17 +94,17 @@ def summarise(path: str | Path) -> Summary:
 
 
 def verify(path: str | Path) -> list[str]:
-    """Return the problems of a file, each as `file:line: what`; none if it is valid.
+    """Return the problems in a recordings file, each as `file:line: problem`.
 
-    Problems are lines that are no recordings, keys that are not the digest of their question,
-    answers with unknown fields, bodies that were sent and are not their question's, and two answers
-    under one key.
+    Problems are lines that are not recordings, keys that are not the digest of their question,
+    answers with unknown fields, request bodies that differ from their question, and two different
+    answers with the same key.
     """
     return [f"{line.path}:{line.number}: {what}" for line, what in _faults(Path(path))]
 
 
 def _faults(path: Path) -> Iterator[tuple[Line, str]]:
-    """Yield each faulty line and what is wrong with it."""
+    """Yield each invalid line with a description of the problem."""
     answers: dict[str, int] = {}
     for line in all_lines(path):
         try:
@@ -109,20 +117,20 @@ def _faults(path: Path) -> Iterator[tuple[Line, str]]:
 
 
 def _check(path: Path, hint: str, shown: str = "") -> None:
-    """Raise a `UserError` for the first faulty line of a file, `shown` as its name if given."""
+    """Raise a `UserError` for the first invalid line; `shown` replaces the path in the message."""
     for line, what in _faults(path):
         raise UserError(what, where=f"{shown or path}:{line.number}", hint=hint)
 
 
 def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, Merged]:
-    """Add the answers of `sources` that `target` lacks; where both have one, `target`'s stays.
+    """Add the answers that `target` lacks from `sources`; existing answers are kept.
 
     Returns:
-        What was added, by source.
+        The result of each merge, by source.
 
     Raises:
-        UserError: a source that is given twice or that `verify` finds fault with, or a damaged
-            line in `target`; nothing is changed then.
+        UserError: If a source is listed twice or invalid (see `verify`), or a line in `target` is
+            damaged. Nothing is changed in that case.
     """
     done: dict[str, Path] = {}
     for source in map(Path, sources):
@@ -137,7 +145,7 @@ def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, Merged
 
 
 def _merge(target: Path, source: Path) -> Merged:
-    """Merge a file that was checked."""
+    """Merge a valid file into `target`."""
     with recording(target):
         ours, theirs = raw_lines(target), raw_lines(source)
         shared = sorted(ours.keys() & theirs.keys())
@@ -152,12 +160,12 @@ def _answer(raw: bytes) -> object:
 
 
 def export_folder(folder: str | Path, archive: str | Path) -> int:
-    """Write all recordings of a folder to one `.tar.zst` file and return their number.
+    """Write all recordings in a folder to one `.tar.zst` file and return their number.
 
-    Equal recordings give equal bytes: each file is in order, without owner and time.
+    Equal recordings give equal bytes: files are sorted, and owner and time are omitted.
 
     Raises:
-        UserError: no recordings, or a file that `verify` finds fault with.
+        UserError: If there are no recordings or a file is invalid (see `verify`).
     """
     folder = Path(folder)
     files, answers = recording_files(folder), 0
@@ -180,18 +188,18 @@ def export_folder(folder: str | Path, archive: str | Path) -> int:
 def import_archive(
     archive: str | Path, folder: str | Path, *, most_bytes: int = MOST_UNPACKED
 ) -> dict[str, Merged]:
-    """Merge an exported file into a folder and return the results by relative path.
+    """Merge an exported archive into a folder and return the results by relative path.
 
-    It is unpacked in the folder for temporary files.
+    The archive is first unpacked into a temporary folder.
 
     Args:
-        archive: what `export_folder` wrote.
-        folder: the folder of recordings.
-        most_bytes: that it may unpack to.
+        archive: File written by `export_folder`.
+        folder: Recordings folder.
+        most_bytes: Maximum unpacked size in bytes.
 
     Raises:
-        UserError: not such a file, one that unpacks to more, or one with a faulty line; nothing is
-            changed then.
+        UserError: If the file is not such an archive, is larger than `most_bytes`, or has an
+            invalid line. Nothing is changed in that case.
     """
     archive, folder = Path(archive), Path(folder)
     with tempfile.TemporaryDirectory() as place:

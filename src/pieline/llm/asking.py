@@ -1,4 +1,4 @@
-"""Asking many questions at once, within limits, so that no answer that was paid for is lost."""
+"""Ask many questions concurrently, within the limits, without losing an answer already paid for."""
 
 import asyncio
 import signal
@@ -31,20 +31,20 @@ from pieline.llm.stopping import Stop, StoppedError
 from pieline.models.llm import LLMEntry
 
 FAILURES_IN_A_ROW = 3
-"""Times the concurrency: so many failed questions in a row mean that the provider is down."""
+"""The run stops after this many consecutive failed questions, multiplied by the concurrency."""
 
 CONNECTION_ATTEMPTS = 3
-"""Attempts to connect to an address that has not answered yet: it may be wrong."""
+"""Maximum attempts to connect to an address that has never answered and may be wrong."""
 
 Settle = Callable[[], None]
-"""Enter the cost of an answer in the ledger."""
+"""Callback that enters the cost of an answer in the ledger."""
 
 
 class UnansweredError(Exception):
-    """A question got no answer in all its attempts.
+    """All attempts at a question failed.
 
     Attributes:
-        rejected: whether the provider refused it for good.
+        rejected: Whether the provider rejected the question permanently.
     """
 
     def __init__(self, reason: str, *, rejected: bool = False) -> None:
@@ -53,23 +53,25 @@ class UnansweredError(Exception):
 
 
 class Sender(Protocol):
-    """Sends one question to the model and returns its answer."""
+    """Interface of a client that sends questions to one model."""
 
     async def send(self, question: Question) -> Answer:
-        """Send a question once."""
+        """Send a question once and return the answer."""
 
     async def close(self) -> None:
         """Close the connections."""
 
 
 class QuestionRun:
-    """One run that asks one model a list of questions; made within a running event loop.
+    """One run that asks one model a list of questions.
+
+    Create it inside a running event loop.
 
     Args:
-        spec, settings: the model and how it may be asked.
-        recorder: where answers are kept.
-        questions: what to ask, in this order.
-        on_answer: called after each question is done; with null if it got no answer.
+        spec, settings: Model and settings.
+        recorder: Recorder that stores the answers.
+        questions: Questions, in the order in which they are asked.
+        on_answer: Callback after each question, with the answer, or None if there is none.
     """
 
     def __init__(
@@ -98,13 +100,14 @@ class QuestionRun:
     async def run(self, sender: Sender) -> dict[str, Answer]:
         """Ask all questions and return the answers by key.
 
-        A question that fails in all its attempts does not keep the others from being asked.
+        If all attempts at a question fail, the other questions are still asked.
 
         Raises:
-            UserError: the spending cap is reached, the key or model is refused, another model
-                answers, the provider fails again and again, the disk is full, or some questions got
-                no answer. All answers had until then are kept.
-            KeyboardInterrupt, SystemExit: the process received SIGINT or SIGTERM; likewise.
+            UserError: If the spending cap is reached, the key or model is rejected, another model
+                answers, the provider fails repeatedly, an answer cannot be written, or some
+                questions got no answer. All answers received so far are kept.
+            KeyboardInterrupt, SystemExit: If the process received SIGINT or SIGTERM. All answers
+                received so far are kept.
         """
         count = min(self._concurrency, len(self._questions))
         workers = asyncio.gather(*(self._work(sender) for _ in range(count)))
@@ -113,13 +116,13 @@ class QuestionRun:
                 await asyncio.wait({workers})
         finally:
             await sender.close()
-        with suppress(asyncio.CancelledError):  # of requests that were given up
+        with suppress(asyncio.CancelledError):  # abandoned requests
             workers.result()
         self._raise_reason()
         return self.answers
 
     async def _work(self, sender: Sender) -> None:
-        """Take question after question until none is left or the run stops."""
+        """Ask one question after another until none is left or the run stops."""
         for question in self._to_ask:
             if self._stop.wanted:
                 return
@@ -129,7 +132,7 @@ class QuestionRun:
                     if is_foreign(answer, self._spec):
                         record(self._foreign, [(question, answer)])
                     else:
-                        # If the wait is cancelled, the thread still writes; the loop waits for it.
+                        # If the wait is canceled, the thread still writes; the loop waits for it.
                         await asyncio.to_thread(self._recorder.append, [(question, answer)])
                 finally:
                     settle()
@@ -151,13 +154,13 @@ class QuestionRun:
             self._on_answer(answer)
 
     async def _ask(self, question: Question, sender: Sender) -> tuple[Answer, Settle]:
-        """Ask one question, with all its attempts.
+        """Ask one question, with retries, and return the answer and its settlement.
 
-        The answer is paid for, which the caller settles as soon as it is recorded: whenever the
-        process is killed, the ledger does not say of an answer that is lost that it was settled.
+        The caller settles the cost after recording the answer. If the process is killed in between,
+        the ledger does not count a lost answer as settled.
 
         Raises:
-            UnansweredError: they all failed.
+            UnansweredError: If all attempts failed.
         """
         retrying = AsyncRetrying(
             stop=self._is_last,
@@ -186,7 +189,7 @@ class QuestionRun:
             raise UnansweredError(self._describe(error), rejected=was_rejected(error)) from None
 
     def _is_last(self, state: RetryCallState) -> bool:
-        """Return whether an attempt is the last one at its question."""
+        """Return whether this was the last attempt at the question."""
         error = state.outcome.exception() if state.outcome else None
         never_connected = isinstance(error, NotConnectedError) and not self.answers
         most = CONNECTION_ATTEMPTS if never_connected else self._settings.max_attempts
@@ -260,8 +263,8 @@ class QuestionRun:
             )
 
     def _describe(self, error: Exception) -> str:
-        # litellm puts whole tracebacks into some of its messages.
+        # litellm includes full tracebacks in some of its messages.
         message = str(error).partition("Traceback (most recent call last)")[0]
         text = " ".join(message.split()) or "no answer in time"
-        # The key is taken out before the text is cut, which could leave half of it.
+        # Redact before truncating, which could leave half of the key.
         return redact(f"{type(error).__name__}: {text}", self._spec)[:300]

@@ -1,4 +1,4 @@
-"""Asking a language model: from recordings where they have the answer, else from the model."""
+"""Get answers to questions from the recordings, or from the model if they are not recorded."""
 
 import asyncio
 import sys
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pieline.core.progress import Progress
 
 FRESH_SUFFIX = ".fresh"
-"""Ending of the file beside the recordings in which mode `fresh` collects its answers."""
+"""Suffix of the file next to the recordings in which mode `fresh` collects its answers."""
 
 
 def ask(
@@ -43,38 +43,41 @@ def ask(
     *,
     server: Server | None = None,
 ) -> dict[str, Answer]:
-    """Return answers to questions of one model by key, in the order of the questions.
+    """Return one model's answers to questions, by key, in the order of the questions.
 
-    - Mode `record` reads `recordings_path` and asks what it lacks. Each answer is synced to the
-      disk before it is returned; whatever ends the run, only requests under way are lost.
+    - Mode `record` reads `recordings_path` and asks the missing questions. Each answer is synced to
+      the disk before it is returned. An interrupted run loses only the requests in flight.
     - Mode `replay` never asks.
-    - Mode `fresh` asks everything anew. Its answers are collected in a file beside the recordings
-      (`.fresh`), which replaces the recordings of these questions when all are there; an
-      interrupted fresh run goes on where it stopped.
+    - Mode `fresh` asks all questions again. It collects the answers in a file next to the
+      recordings (`.fresh`) and, once it is complete, replaces the recorded answers to these
+      questions. An interrupted fresh run resumes where it stopped.
 
-    A question that fails in all its attempts keeps no other from being asked; then the run fails,
-    and the next one asks only what is missing. Equal questions are asked once.
+    If all attempts at a question fail, the other questions are still asked and then the run fails.
+    The next run asks only the missing questions. Equal questions are asked once.
 
-    Processes that ask one provider take turns (a lock in the recordings folder), so that its limits
-    hold for all of them together; a local model is asked by a server of its own, with as many
-    questions at once as its entry has slots.
-    A response that names another model ends the run. It is kept beside the recordings (`.foreign`),
-    and no run asks again before that file is removed or the entry lists the name (`answers_as`).
-    The spending cap holds for all runs with one recordings folder (see `spending`).
+    Processes that ask the same provider take turns, using a lock in the recordings folder, so that
+    the limits apply to all of them together. A local model has its own server, which is asked as
+    many questions at once as its entry has slots.
+
+    A response that names another model ends the run. It is kept next to the recordings
+    (`.foreign`), and no run asks again until that file is removed or the entry lists the name
+    (`answers_as`). The spending cap applies to all runs with the same recordings folder (see
+    `spending`).
 
     Args:
-        questions: of this model (`make_question(spec, ...)`).
-        spec: the model.
-        settings: how it may be asked.
-        recordings_path: the file of recordings, within `settings.recordings_folder`.
-        progress: whether to print on stderr what is asked, what it may cost and what it did cost.
-        server: of a local model, where calls share one start of it.
+        questions: Questions to this model (`make_question(spec, ...)`).
+        spec: Entry of the model.
+        settings: Settings for asking.
+        recordings_path: Recordings file in `settings.recordings_folder`.
+        progress: Whether to print the number of questions, the progress and the cost on stderr.
+        server: Server of a local model, if several calls share it.
 
     Raises:
-        UserError: in replay, answers are missing; no prices or no API key; a local model without
-            its weights or their digest; a request that would not be its question; the provider
-            refuses, or gives no answer to some questions; another model answered; the spending cap
-            is reached; another process writes the file; a damaged recordings file.
+        UserError: If answers are missing in mode `replay`; prices or API key are missing; the
+            weights of a local model or their digest are missing; a request would differ from its
+            question; the provider refuses, or does not answer some questions; another model
+            answered; the spending cap is reached; another process is writing the file; or the
+            recordings file is damaged.
     """
     path = Path(recordings_path)
     unique = {question.key: question for question in questions}
@@ -100,13 +103,13 @@ def _ask_missing(
     *,
     progress: bool,
 ) -> dict[str, Answer]:
-    """Ask the questions without an answer in `target`, and sort it by key however that ends."""
+    """Ask the questions that have no answer in `target`, and sort that file by key at the end."""
     for obstacle in obstacles(spec, settings):
         raise obstacle
     key = api_key(spec)
     say: Callable[[str], None] = _say if progress else lambda text: None
     with ExitStack() as stack:
-        # Runs that share a file of recordings take turns.
+        # Runs that share a recordings file take turns.
         stack.enter_context(
             lock(
                 target.parent,
@@ -115,12 +118,12 @@ def _ask_missing(
             )
         )
         foreign = foreign_file(target)
-        # A run does not pay for more of them; if the entry now has their name, they are recordings.
+        # Do not pay for more foreign answers. Once the entry lists their name, they are recordings.
         refuse_foreign(read_answers(foreign).values(), spec, foreign)
         _move_answers(target, foreign)
         recorder = stack.enter_context(recording(target))
         if not spec.is_local:
-            # One process at a time asks a provider, so that its limits hold for all together.
+            # One process at a time asks a provider, so that its limits apply to all of them.
             name = "".join(letter if letter.isalnum() else "-" for letter in spec.provider)
             stack.enter_context(
                 lock(
@@ -129,7 +132,7 @@ def _ask_missing(
                     lambda: say(f"waiting for another run that is asking {spec.provider}"),
                 )
             )
-        # Another run may have had its turn in the meantime.
+        # Another run may have recorded answers in the meantime.
         answers = _recorded(target, unique, spec)
         missing = [question for name, question in unique.items() if name not in answers]
         if not missing:
@@ -168,7 +171,7 @@ def _ask_missing(
 
 
 def _recorded(path: Path, unique: dict[str, Question], spec: LLMEntry) -> dict[str, Answer]:
-    """Return the recorded answers to these questions; an older one may not state its model."""
+    """Return the recorded answers to these questions; old recordings may not name their model."""
     answers = read_answers(path, unique.keys())
     stated = (answer for answer in answers.values() if answer.returned_model is not None)
     refuse_foreign(stated, spec, path)
@@ -176,7 +179,7 @@ def _recorded(path: Path, unique: dict[str, Question], spec: LLMEntry) -> dict[s
 
 
 def _progress_callback(bar: "Progress", spec: LLMEntry) -> Callable[[Answer | None], None]:
-    """Return a callback that shows the answered and failed questions and their cost on the bar."""
+    """Return a callback that updates the bar with the number of failed questions and the cost."""
     failed, usd = 0, 0.0
 
     def tell(answer: Answer | None) -> None:
@@ -217,7 +220,7 @@ def _not_recorded(missing: list[Question], spec: LLMEntry, path: Path) -> UserEr
 
 
 def _move_answers(path: Path, fresh: Path) -> None:
-    """Move the answers of one file into the recordings; safe to repeat after a crash."""
+    """Move the answers in `fresh` to `path`; safe to repeat after a crash."""
     if not fresh.exists():
         return
     with recording(path), recording(fresh):

@@ -1,4 +1,4 @@
-"""Reasons why a language model cannot be asked on this machine."""
+"""Determine why a language model cannot be asked on this machine."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -10,20 +10,20 @@ from pieline.models.llm import LLMEntry
 from pieline.models.weights import find_weights
 
 SCHEMA_SETTING = "zero_shot_schema"
-"""The setting in which the provider enforces the form of the answer."""
+"""Setting in which the provider enforces the format of the answer."""
 
 
 def cannot_be_asked(entry: LLMEntry, setting: str) -> str:
-    """Return why a model can never be asked in a setting; empty if it can."""
+    """Return why a setting does not support a model; an empty string if it does."""
     if setting == SCHEMA_SETTING and "response_format" not in entry.accepts:
         return "the provider enforces no form of the answer"
     return ""
 
 
 def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[UserError]:
-    """Yield all reasons why a model cannot be asked; `what` of each is half a sentence.
+    """Yield all reasons why a model cannot be asked.
 
-    Looks at nothing that takes time: neither provider nor digest of weights.
+    Skips slow checks: it neither contacts the provider nor computes digests of weights.
     """
 
     def obstacle(what: str, hint: str) -> UserError:

@@ -1,4 +1,4 @@
-"""Entries of kind embedder whose vectors come from a provider."""
+"""Define entries of kind embedder whose vectors come from a provider."""
 
 from typing import ClassVar, Literal
 
@@ -9,9 +9,9 @@ from pieline.models.llm import LLMEntry, Parameter
 
 
 class ApiEmbedderEntry(LLMEntry):
-    """A text-embedding model behind an address that has OpenAI's format of embeddings.
+    """A text-embedding model behind an endpoint in OpenAI's embeddings format.
 
-    It has the limits, prices and keys of a language model. Its answers have no tokens.
+    It has limits, prices and keys like a language model. Its answers have no output tokens.
     """
 
     UNSAID: ClassVar = {**LLMEntry.UNSAID, "trained_with_instructions": False}

@@ -1,4 +1,4 @@
-"""Entries of kind embedder."""
+"""Define entries of kind embedder."""
 
 from typing import ClassVar, Literal, Self
 
@@ -25,9 +25,9 @@ InstructionFormat = Literal[
 
 
 class ReleasedInputs(Settings):
-    """Where IdioLink's released code writes a model's inputs otherwise than its entry says.
+    """Differences between the inputs in IdioLink's released code and those of the entry.
 
-    The last two fields are of queries that are embedded by their span; null: as other queries.
+    The last two fields apply to queries embedded by their span; null: as for other queries.
     """
 
     instruction_format: InstructionFormat | None = None
@@ -102,7 +102,7 @@ class EmbedderEntry(CheckpointEntry):
 
     @model_validator(mode="after")
     def _pinned_code_is_loaded(self) -> Self:
-        # sentence-transformers drops it on the way to the model's class.
+        # sentence-transformers does not pass code_revision on to the model class.
         if self.code_revision and self.pooling == "checkpoint":
             raise ValueError("'code_revision' needs a 'pooling' other than 'checkpoint'")
         if self.adapter and self.must_be_unpacked:
@@ -110,18 +110,21 @@ class EmbedderEntry(CheckpointEntry):
         return self
 
     def with_inputs(self, inputs: Inputs) -> Self:
-        """The entry that writes its inputs as the paper says, or as the released code does."""
+        """Return the entry with the inputs of the paper or of the released code."""
         if inputs == "paper" or self.released_inputs is None:
             return self
         return self.model_copy(update=self.released_inputs.model_dump(exclude_unset=True))
 
     def document_spec(self) -> str:
-        """As `execution_spec`, without what only changes queries: documents are embedded once."""
+        """Return the `execution_spec` without the fields that affect only queries.
+
+        Documents are embedded once for all of them.
+        """
         return self._spec("device", *_OF_PLAIN_QUERIES, *_OF_INSTRUCTED_QUERIES)
 
     def training_spec(self, *, instructed: bool) -> str:
-        """As `execution_spec`, without the way of writing queries that a training does not use.
+        """Return the `execution_spec` without the query fields that the training does not use.
 
-        No training runs on Apple's GPU.
+        `device` is omitted because training never runs on Apple's GPU.
         """
         return self._spec("device", *(_OF_PLAIN_QUERIES if instructed else _OF_INSTRUCTED_QUERIES))

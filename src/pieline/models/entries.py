@@ -1,4 +1,4 @@
-"""Entries of models.yaml: what all have, weights to load, and the kinds that add little to them."""
+"""Define base classes for entries of models.yaml, and the kinds that add few fields."""
 
 import re
 from collections.abc import Mapping
@@ -27,16 +27,16 @@ DESCRIPTIVE_FIELDS = frozenset(
         "trained_with_instructions",
     }
 )
-"""Fields that say something about a model but change nothing that it computes."""
+"""Fields that describe a model but do not change its results."""
 
 
 def check_hub_name(field: str, name: str, path: str | Path | None) -> None:
-    """Raise a `ValueError` for a path in an entry with source hub.
+    """Raise a `ValueError` if an entry with source hub has a path.
 
     Args:
-        field: that has the name of the repository.
-        name: of the repository.
-        path: what the entry says besides.
+        field: Field with the name of the repository.
+        name: Name of the repository.
+        path: Field `path` of the entry.
     """
     if path or not _HUB_NAME.fullmatch(name):
         given = f"path {str(path)!r}" if path else f"{field} {name!r}"
@@ -47,7 +47,7 @@ def check_hub_name(field: str, name: str, path: str | Path | None) -> None:
 
 
 class ModelEntry(Settings):
-    """What every entry of models.yaml has."""
+    """Fields of every entry of models.yaml."""
 
     label: str = Field(description="Name in tables and figures.")
     licence: str = Field(description="Licence of the weights, SPDX where there is an identifier.")
@@ -62,26 +62,26 @@ class ModelEntry(Settings):
     notes: str | None = Field(default=None, description="Anything a reader should know.")
 
     UNSAID: ClassVar[Mapping[str, Any]] = {"label": "", "licence": ""}
-    """Fields that no spec says, because no result hangs on them, and what stands for them."""
+    """Substitute values for required fields that are not in a spec."""
 
     def execution_spec(self) -> str:
-        """Canonical JSON of the fields that change what the model computes.
+        """Return the fields that affect the results of the model as canonical JSON.
 
-        Rules hand this text to their scripts, so an edit to a note or a label reruns no prediction.
+        Rules pass this text to their scripts, so that editing a note or a label reruns nothing.
         """
         return self._spec()
 
     def _spec(self, *besides: str) -> str:
-        """The same without some fields."""
+        """Return the same without some more fields."""
         unsaid = {*DESCRIPTIVE_FIELDS, *besides}
         return canonical_json(self.model_dump(mode="json", exclude=unsaid, exclude_none=True))
 
     @classmethod
     def from_spec(cls, text: str, **unsaid: str) -> Self:
-        """The entry that such a spec describes; `unsaid` says what it does not.
+        """Return the entry for an execution spec, with values for fields that are not in it.
 
         Raises:
-            UserError: the text is no such spec.
+            UserError: If the text is not a valid spec.
         """
         hint = "pass an entry of models.yaml as JSON"
         said = validated(dict[str, Any], text, where="--spec", hint=hint, is_json=True)
@@ -89,13 +89,13 @@ class ModelEntry(Settings):
 
 
 class Bm25Entry(ModelEntry):
-    """BM25 by rank-bm25 (IdioLink, appendix E)."""
+    """BM25 as implemented by rank-bm25 (IdioLink, appendix E)."""
 
     kind: Literal["bm25"]
 
 
 class CheckpointEntry(ModelEntry):
-    """Weights to load: from the hub at a revision, from a Python package, or from a folder."""
+    """A model whose weights are loaded from the hub, from a Python package, or from a folder."""
 
     checkpoint: str = Field(
         description="Name on the hub; for a package, of the same weights there; for a folder any."
@@ -133,7 +133,7 @@ class CheckpointEntry(ModelEntry):
         return self
 
     def weights_spec(self) -> str:
-        """Canonical JSON of the fields that say which weights these are."""
+        """Return the fields that identify the weights as canonical JSON."""
         own = set(CheckpointEntry.model_fields) - DESCRIPTIVE_FIELDS
         return canonical_json(self.model_dump(mode="json", include=own, exclude_none=True))
 
@@ -144,12 +144,12 @@ class CheckpointEntry(ModelEntry):
 
     @property
     def must_be_unpacked(self) -> bool:
-        """Whether the weights must be made a safetensors folder before use."""
+        """Whether the weights must be converted to safetensors before use."""
         return self.is_gguf or bool(self.pickled)
 
 
 class CausalEntry(CheckpointEntry):
-    """A causal language model whose attention is looked into (ID10M-JAM, appendix H)."""
+    """A causal language model whose attention is analyzed (ID10M-JAM, appendix H)."""
 
     kind: Literal["causal_lm"]
     needs_gpu: bool = False
@@ -167,5 +167,5 @@ class EncoderEntry(CheckpointEntry):
     needs_gpu: bool = False
 
     def execution_spec(self) -> str:
-        """As of every entry, without what only says where and for which languages it is run."""
+        """Return the `execution_spec` without the languages and the need for a GPU."""
         return self._spec("languages", "needs_gpu")

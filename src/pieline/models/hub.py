@@ -1,4 +1,4 @@
-"""Checkpoints on the Hugging Face hub: what loading needs of one, and where the cache has it."""
+"""List, download and locate checkpoints of the Hugging Face hub."""
 
 import glob
 import json
@@ -38,20 +38,20 @@ from pieline.models.entries import ModelEntry
 T = TypeVar("T")
 
 ANSWERS_WITHIN_S = 3.0
-"""Seconds after which a job takes the hub to be out of reach."""
+"""Seconds after which a job considers the hub unreachable."""
 
 FETCHING = (
     "run `snakemake --cores 1 weights` with the options of this run where there is network,"
     " with the same HF_HOME"
 )
-"""What helps where weights are missing and the hub is out of reach."""
+"""Hint for errors about missing weights when the hub is unreachable."""
 
 _NOT_LOADED = (
     *("*.onnx*", "*.gguf", "*.h5", "*.msgpack", "*.ot", "*.tflite", "*.pt", "*.pth", "*.ckpt"),
     *("onnx/*", "openvino/*", "coreml/*", "original/*", "consolidated*.safetensors"),
     *("*.md", "*.png", "*.jpg", "*.jpeg", "*.gif", "*.pdf", ".gitattributes"),
 )
-"""Files of a repository that nothing here loads: weights in other formats, texts and pictures."""
+"""Files of a repository that are never loaded: weights in other formats, texts and pictures."""
 
 
 class UnreachableError(UserError):
@@ -59,7 +59,13 @@ class UnreachableError(UserError):
 
 
 class Listing(NamedTuple):
-    """What loading needs of a repository: its commit, the files with their bytes, whether gated."""
+    """The files of a repository that loading needs.
+
+    Attributes:
+        commit: Commit of the repository.
+        sizes: Size in bytes by file name.
+        gated: Whether access requires accepting a license.
+    """
 
     commit: str
     sizes: dict[str, int]
@@ -68,13 +74,13 @@ class Listing(NamedTuple):
 
 @dataclass(frozen=True)
 class HubCheckpoint:
-    """Weights or code of a repository on the hub.
+    """Weights or code in a repository on the hub.
 
     Attributes:
-        repository: its name.
-        revision: pinned commit; none: the main branch, as first fetched.
-        pickled: whether the weights are loaded from a pickle.
-        only: pattern of the files that are loaded; none: all in formats that are loaded.
+        repository: Name of the repository.
+        revision: Pinned commit; None: the main branch, as first downloaded.
+        pickled: Whether the weights are loaded from a pickle.
+        only: Pattern of the files to load; None: all files in supported formats.
     """
 
     repository: str
@@ -86,17 +92,17 @@ class HubCheckpoint:
         return f"{self.repository} at {self.revision[:8] if self.revision else 'main'}"
 
     def needed(self, names: Iterable[str]) -> list[str]:
-        """The files that loading needs, of all in the repository."""
+        """Return the files that loading needs, given all files of the repository."""
         if self.only:
             return [name for name in names if fnmatch(name, self.only)]
         skipped = [*_NOT_LOADED, "*.safetensors" if self.pickled else "*.bin"]
         found = [name for name in names if not any(fnmatch(name, item) for item in skipped)]
-        # Some repositories have their weights once more in parts; the whole file is loaded.
+        # Some repositories also have their weights in shards; the single file is loaded.
         parts = "model-*-of-*.safetensors" if "model.safetensors" in found else ""
         return [name for name in found if not fnmatch(name, parts)]
 
     def cached(self) -> Listing | None:
-        """The same of the cache, None if it lacks a file or does not know all; asks nobody."""
+        """Return the listing if the cache has all files, else None; makes no request."""
         try:
             tree = get_cached_repo_tree(self.repository, revision=self.revision)
         except CachedRepoTreeNotFoundError:
@@ -109,11 +115,12 @@ class HubCheckpoint:
             return None
 
     def look_up(self, *, timeout_s: float = 30.0) -> Listing:
-        """Ask the hub what there is to fetch, and whether it may be fetched.
+        """Request the listing from the hub.
 
         Raises:
-            UnreachableError: no answer in this time.
-            UserError: no such repository or commit, no access, or no weights that can be loaded.
+            UnreachableError: If the hub does not answer in time.
+            UserError: If the repository or commit does not exist, access is denied, or there are no
+                weights in a supported format.
         """
         if constants.is_offline_mode():
             raise UnreachableError("HF_HUB_OFFLINE is set", where=str(self), hint=FETCHING)
@@ -170,19 +177,19 @@ class HubCheckpoint:
         }
 
     def download(self, listing: Listing) -> Path:
-        """Fetch what the cache lacks; files that are complete stay, whatever ends it.
+        """Download the files that the cache lacks; complete files are kept if it is interrupted.
 
         Returns:
             The folder of the snapshot.
 
         Raises:
-            UserError: the connection broke, or the disk is full.
+            UserError: If the connection breaks or the disk is full.
         """
         total = sum(self.missing(listing).values())
         with Progress(total=total, desc=str(self), unit="B", unit_scale=True) as progress:
 
             class Bytes(tqdm):
-                """The library's own bars, unseen; the one of all bytes written drives ours."""
+                """The library's progress bars, hidden; the one for all bytes updates ours."""
 
                 def __init__(self, *arguments: Any, name: str | None = None, **options: Any):
                     self.drives = name == "huggingface_hub.snapshot_download"
@@ -203,14 +210,14 @@ class HubCheckpoint:
                 ) from None
 
     def snapshot(self) -> Path:
-        """The folder of the files in the cache; what it lacks is fetched, if the hub answers.
+        """Return the folder of the files in the cache, after downloading missing ones.
 
-        A complete snapshot is taken without any request, and so is, where the hub does not answer,
-        one of which nobody can say whether it is complete.
+        If the snapshot is known to be complete, no request is made. If the hub does not answer, a
+        cached snapshot is used even if it may be incomplete.
 
         Raises:
-            UnreachableError: neither the cache nor the hub has it.
-            UserError: as of `look_up` and `download`.
+            UnreachableError: If there is no cached snapshot and the hub does not answer.
+            UserError: As in `look_up` and `download`.
         """
         if found := self.cached():
             return self._folder(found.sizes)
@@ -240,10 +247,7 @@ class HubCheckpoint:
 
 
 def on_hub(entry: ModelEntry) -> HubCheckpoint | None:
-    """The weights of an entry of models.yaml, None if they come from elsewhere.
-
-    A `repository` and a `file` in it, as entries of chat models have, are taken for what they say.
-    """
+    """Return the hub checkpoint of an entry of models.yaml; None if its source is not the hub."""
     if getattr(entry, "source", None) != "hub":
         return None
     own = vars(entry)
@@ -256,7 +260,7 @@ def on_hub(entry: ModelEntry) -> HubCheckpoint | None:
 
 
 def unpinned(entry: ModelEntry) -> UserError | None:
-    """Why a chat model is not asked, and nothing of it fetched: its entry names no commit."""
+    """Return an error if the entry is a language model on the hub without a pinned commit."""
     own = vars(entry)
     if own.get("kind") != "llm" or own.get("source") != "hub" or own.get("revision"):
         return None
@@ -270,11 +274,12 @@ def unpinned(entry: ModelEntry) -> UserError | None:
 
 
 def remote_code(entry: ModelEntry, read: Callable[[str], Path | None]) -> list[HubCheckpoint]:
-    """The other repositories that the code of a checkpoint comes from.
+    """Return the other repositories from which the code of a checkpoint is loaded.
 
     Args:
-        entry: its entry of models.yaml.
-        read: gives the place of a file of the checkpoint, None if it has no such file.
+        entry: Entry of models.yaml.
+        read: Function that returns the path of a file of the checkpoint; None if there is no such
+            file.
     """
     if not getattr(entry, "trust_remote_code", False):
         return []
@@ -288,7 +293,7 @@ def remote_code(entry: ModelEntry, read: Callable[[str], Path | None]) -> list[H
 
 @contextmanager
 def offline() -> Iterator[None]:
-    """Keep the hub's libraries from asking it for anything in the block."""
+    """Prevent the hub's library from making requests in the block."""
     before = constants.HF_HUB_OFFLINE
     constants.HF_HUB_OFFLINE = True
     try:
@@ -298,7 +303,7 @@ def offline() -> Iterator[None]:
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
-    """What a call gives, or a `TimeoutError`: looking up a name keeps to no limit of its own."""
+    """Return the result of a call, or raise a `TimeoutError`; DNS lookups have no timeout."""
     answer: Future[T] = Future()
 
     def run() -> None:

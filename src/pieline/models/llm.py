@@ -1,4 +1,4 @@
-"""What a language model is: entries of kind llm."""
+"""Define entries of kind llm."""
 
 import hashlib
 import json
@@ -36,11 +36,11 @@ Parameter = Literal[
     "presence_penalty",
     "frequency_penalty",
 ]
-"""A request parameter by the name that litellm gives it for every provider."""
+"""Name of a request parameter in litellm."""
 
 
 def _variable(name: str) -> str:
-    # Not repeated: who mistakes it for the key itself must not find that in a log.
+    # Do not repeat the value: it may be the key itself, which must not be logged.
     if not re.fullmatch("[A-Z_][A-Z0-9_]{0,79}", name):
         raise ValueError("should be the name of an environment variable (A-Z, 0-9 and _)")
     return name
@@ -64,18 +64,18 @@ class Prices(Settings):
 
     @property
     def dearest(self) -> "Prices":
-        """The most that input and output can cost."""
+        """Highest price of any input and of any output."""
         inputs = self.input, self.cached_input or 0.0, self.cache_write or 0.0
         return Prices(input=max(inputs), output=max(self.output, self.reasoning or 0.0))
 
 
 class LLMEntry(ModelEntry):
-    """A language model that is asked (IdioTS, section 4.1; ID10M-JAM, appendix I).
+    """A language model that is asked questions (IdioTS, section 4.1; ID10M-JAM, appendix I).
 
-    Its weights are behind an `api` (a provider over the network), a GGUF file inside an installed
-    Python `package` (`package` and `file`), a `folder` or a GGUF file on disk (`path`, and `file`
-    in it), or a `repository` of the `hub` at a `revision` (or a GGUF `file` in it). All but the
-    first are served where the job runs, by the `server` that the entry names.
+    Its `source` is an `api` (a provider over the network), a `package` (an installed Python package
+    with a GGUF `file`), a `folder` (a folder or GGUF file on disk: `path`, and `file` in it), or
+    the `hub` (a `repository` at a `revision`, or a GGUF `file` in it). Except for an `api`, the job
+    starts the `server` that the entry names.
     """
 
     MAY_HAVE_BRACES: ClassVar = ("body", "chat_template", "server")
@@ -267,7 +267,7 @@ class LLMEntry(ModelEntry):
         return self
 
     def _serving_faults(self) -> Iterator[str]:
-        """What keeps the entry's server from serving it as the entry says."""
+        """Yield the reasons why the server does not support the entry."""
         said = {name for name in _SERVING if getattr(self, name) is not None}
         if not self.is_local:
             if said:
@@ -308,40 +308,40 @@ class LLMEntry(ModelEntry):
 
     @property
     def uses_responses(self) -> bool:
-        """Whether it is asked by OpenAI's /responses."""
+        """Whether it is asked through OpenAI's /responses."""
         return self.litellm_id.startswith("openai/responses/")
 
     @property
     def is_gguf(self) -> bool:
-        """Whether its weights are one GGUF file."""
+        """Whether its weights are a single GGUF file."""
         return self.source == "package" or str(self.file or self.path).endswith(".gguf")
 
     @property
     def serves_with(self) -> str:
-        """The server of a local model: that of the entry, else llama.cpp."""
+        """Server of a local model; llama.cpp if the entry names none."""
         return self.server or "llama.cpp"
 
     @property
     def takes_template(self) -> bool:
-        """Whether its server needs a chat template from the weights, since the entry has none."""
+        """Whether its server needs a chat template from the weights."""
         return not self.chat_template and self.serves_with in SERVERS
 
     @property
     def shares_server(self) -> bool:
-        """Whether one start of its server is to answer all tasks of a kind: it takes minutes."""
+        """Whether all tasks of a kind share one server, because starting it takes minutes."""
         return self.source in {"folder", "hub"}
 
     @property
     def paid(self) -> Prices | None:
-        """The prices of a model that costs money."""
+        """Prices of a model that costs money; None for other models."""
         return self.prices if isinstance(self.prices, Prices) else None
 
     @property
     def cost_is_unknown(self) -> bool:
-        """Whether answers may cost money and the entry does not say how much.
+        """Whether answers may cost money and the entry has no prices.
 
-        Without prices only this machine costs nothing: a local model, or an endpoint on the
-        loopback that takes no key.
+        Without prices, only local models and keyless endpoints on the loopback interface are known
+        to be free.
         """
         if self.is_local or self.prices is not None:
             return False
@@ -349,16 +349,16 @@ class LLMEntry(ModelEntry):
 
     @property
     def bills_thoughts(self) -> bool:
-        """Whether thoughts are among its output tokens, as also with models not for reasoning."""
+        """Whether thoughts count as output tokens; some models that are not for reasoning think."""
         return self.reasoning if self.thinks is None else self.thinks
 
     @property
     def checkpoint(self) -> str:
-        """What answers: the litellm id, for local weights also which they are and how served.
+        """Identifier of the model in questions: the litellm id and, for local weights, a suffix.
 
-        That is the start of their digest or commit (and the GGUF file in it), and what the entry
-        says of server, dtype and template, since each of them may give other answers. Weights whose
-        digest or commit is `unknown` are not asked, and no recording is found for them.
+        The suffix has the start of their digest or commit, the GGUF file of a hub repository, and
+        the fields that can change answers: server, dtype, chat template and batch invariance. A
+        model whose digest or commit is `unknown` is not asked and has no recordings.
         """
         if self.source == "hub":
             pin = f"@hub:{(self.revision or 'unknown')[:16]}"
@@ -377,16 +377,15 @@ class LLMEntry(ModelEntry):
         return "+".join([f"{self.litellm_id}{pin}", *filter(None, said)])
 
     def answers_with(self, name: str | None) -> bool:
-        """Whether a response that states this model name (null: none) comes from this model."""
+        """Return whether a response with this model name (None: unnamed) is from this model."""
         wire = "*" if self.is_local else name_on_the_wire(self.checkpoint)
         allowed = self.answers_as or (wire,)
         return any(name == each or fnmatchcase(name or "", each) for each in allowed)
 
     def accepted(self, wanted: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Split wanted parameters into those sent (by name) and the names of those dropped.
+        """Return the parameters to send, with `defaults`, and the names of the dropped ones.
 
-        A parameter whose value is None was not asked for: it is not dropped, and sent only if it is
-        among the `defaults`.
+        A parameter whose value is None counts as not requested.
         """
         asked = {name: value for name, value in sorted(wanted.items()) if value is not None}
         accepts = set(map(str, self.accepts))
@@ -396,39 +395,39 @@ class LLMEntry(ModelEntry):
 
     @field_serializer("accepts")
     def _sorted(self, accepts: frozenset[str]) -> list[str]:
-        # A set has no order of its own, and an execution spec must not depend on the process.
+        # The order of a set differs between processes, and an execution spec must not.
         return sorted(accepts)
 
     @field_serializer("body", when_used="json-unless-none")
     def _in_order(self, body: dict[str, JsonValue]) -> str:
-        # As text: a spec sorts fields by name, and the order of a schema's properties matters.
+        # As text, because a spec sorts fields by name and the order of a schema's fields matters.
         return json.dumps(body, ensure_ascii=False)
 
 
 def name_on_the_wire(checkpoint: str) -> str:
-    """The name by which a model is asked for, of its checkpoint."""
+    """Return the model name to send in requests, given its checkpoint."""
     name = re.split("@(?:sha256|hub):", checkpoint, maxsplit=1)[0]
     return re.sub("^(?:openai/responses|[^/]*)/", "", name)
 
 
 def normalized(field: str) -> str:
-    """A field's name as `max_tokens` and `maxTokens` have in common."""
+    """Normalize the spelling of a field name, so that `max_tokens` equals `maxTokens`."""
     return field.replace("_", "").lower()
 
 
 _NOT_RAW = frozenset(
     {
         *("model", "messages", "contents", "system", "systeminstruction", "input", "instructions"),
-        *("stream", "background"),  # other forms of response
+        *("stream", "background"),  # change the format of the response
         *("n", "candidatecount", "maxtokens", "maxcompletiontokens", "maxoutputtokens"),  # cost
     }
 )
-"""Fields that `body` may not have (`normalized`)."""
+"""Fields that `body` must not have, as `normalized` spells them."""
 _OF_RESPONSES = {"temperature", "top_p", "max_tokens", "response_format", "reasoning_effort"}
 
 
 _STARTED_WITH = frozenset({"batch_invariant", "chat_template", "dtype", "gpu_layers"})
-"""Fields that a server must be started with, or they would be said in vain."""
+"""Fields that have an effect only if the server is started with them."""
 _SERVING = _STARTED_WITH | {
     "gpus", "quantisation", "repeatable", "repository", "revision", "server", "slots",
 }  # fmt: skip
@@ -439,9 +438,9 @@ def _short(text: str) -> str:
 
 
 def _is_loopback(address: str) -> bool:
-    """Whether a URL leads to this very machine."""
+    """Return whether a URL refers to this machine."""
     host = urlsplit(address).hostname or ""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
-        return False  # a name
+        return False  # a host name

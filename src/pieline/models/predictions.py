@@ -1,4 +1,4 @@
-"""Entries of kind predictions: what a system of one's own said, which was run elsewhere."""
+"""Define entries of kind predictions: external predictions of systems that users ran themselves."""
 
 from collections import Counter
 from typing import Literal, Self
@@ -39,7 +39,7 @@ class PredictionFile(Settings):
 
 
 class PredictionsEntry(ModelEntry):
-    """Predictions made elsewhere: they are scored, and nothing is known of how they were made."""
+    """External predictions, which are scored without knowledge of how they were produced."""
 
     kind: Literal["predictions"]
     licence: str = Field(default="not stated", description="Licence of the predictions.")
@@ -57,9 +57,9 @@ class PredictionsEntry(ModelEntry):
         return self
 
     def execution_spec(self) -> str:
-        """As of every entry, without the files: each is an input of the job that reads it."""
+        """Return the `execution_spec` without the files, which are inputs of the jobs."""
         return self._spec("files")
 
     def of(self, study: str) -> list[PredictionFile]:
-        """The runs of a study."""
+        """Return the prediction files for a study."""
         return [one for one in self.files if one.study == study]

@@ -1,4 +1,4 @@
-"""Entries of the kinds reranker and late_interaction, whose scores need query and document."""
+"""Define entries of the kinds reranker and late_interaction."""
 
 from typing import Literal, Self
 
@@ -36,12 +36,12 @@ class RankerEntry(CheckpointEntry):
         return self
 
     def execution_spec(self) -> str:
-        """As of every entry, without `needs_gpu`, which changes no score."""
+        """Return the `execution_spec` without `needs_gpu`, which does not affect scores."""
         return self._spec("needs_gpu")
 
 
 class RerankerEntry(RankerEntry):
-    """A cross-encoder, which scores the documents that another model found first."""
+    """A cross-encoder that rescores the documents retrieved by another model."""
 
     kind: Literal["reranker"]
     first_stage: Name = Field(

@@ -1,4 +1,4 @@
-"""The entries of the papers' models as the project ships them, to see what was changed in one.
+"""Compare entries with the shipped entries of the papers' models.
 
 `python -m pieline.models.reference` writes published/model_entries.json from models.yaml.
 """
@@ -13,7 +13,7 @@ from pieline.models.entries import ModelEntry
 from pieline.models.registry import load_registry
 
 Specs = Mapping[str, Sequence[Mapping[str, Any]]]
-"""By what a paper calls a model: what its entries compute with."""
+"""Execution specs of the shipped entries, by the paper's name of the model."""
 _CHANGE_NO_NUMBER = {
     *("accepts", "api_base", "api_base_env", "api_key_env", "batch_size", "max_output_tokens"),
     *("prices", "threads"),
@@ -27,10 +27,10 @@ def load_reference(path: str | Path) -> Specs:
 
 
 def entry_deviations(entry: ModelEntry, reference: Specs) -> tuple[str, ...]:
-    """How an entry that stands for a model of a paper differs from the project's entry of it.
+    """Describe how an entry differs from the shipped entry of the same model in a paper.
 
-    Of several such entries (a provider's, and weights) the nearest counts. An entry that stands
-    for none is compared with nothing.
+    If there are several shipped entries (an API and weights), the most similar one is compared. The
+    result is empty for models that are not in a paper.
     """
     own = _spec(entry)
     nearest: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ def _spec(entry: ModelEntry) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Write the file."""
+    """Write published/model_entries.json."""
     found: dict[str, list[dict[str, Any]]] = {}
     for entry in load_registry("models.yaml").values():
         if entry.published_as:

@@ -1,4 +1,4 @@
-"""What each model is: the entries of models.yaml, and those of one's own in models.local.yaml."""
+"""Load the entries of models.yaml and of the user's models.local.yaml."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,7 +29,7 @@ AnyEntry = (
 
 
 def _place(fields: Any) -> str:
-    """Where an embedder's vectors come from."""
+    """Return `api` for an embedder behind an API, else `weights`."""
     source = fields.get("source") if isinstance(fields, dict) else fields.source
     return "api" if source == "api" else "weights"
 
@@ -55,14 +55,13 @@ _NAMED: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[Name, Any])
 
 
 def load_registry(path: str | Path) -> Registry:
-    """Read models.yaml, and after it models.local.yaml beside it if there is one: entries by name.
+    """Read models.yaml and, if it exists, models.local.yaml next to it; return entries by name.
 
-    No rule has the second among its inputs: each job is handed the entry that it needs, so that a
-    model of one's own makes nothing of another stale.
+    Neither file is an input of a rule: each job gets only the entry that it needs, so that adding a
+    model does not rerun jobs of other models.
 
     Raises:
-        UserError: names the file, the entry and the field that is wrong, both files that have a
-            name, or both models that have a label.
+        UserError: If an entry is invalid, or two entries have the same name or label.
     """
     path = Path(path)
     found = _entries(path)
@@ -97,7 +96,7 @@ def _entries(path: Path) -> Registry:
 
 
 def registry_schema() -> dict[str, Any]:
-    """JSON schema of models.yaml, for editors."""
+    """Return the JSON schema of models.yaml, for editors."""
     schema = ENTRY.json_schema()
     definitions = schema.pop("$defs", {})
     return {

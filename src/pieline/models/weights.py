@@ -1,4 +1,4 @@
-"""Where weights are, whether they are those of their entries, and reading GGUF files."""
+"""Locate and verify the weights of models, and read GGUF files."""
 
 import importlib.util
 import json
@@ -12,21 +12,23 @@ from pieline.models.entries import CheckpointEntry
 from pieline.models.hub import FETCHING, on_hub, remote_code, unpinned
 
 if TYPE_CHECKING:
-    # Jobs that embed are not stale where the entries of language models change.
+    # Not imported at run time, so that changes to this module do not rerun embedding jobs.
     from gguf import GGUFReader
 
     from pieline.models.llm import LLMEntry
 
 
 def package_file(package: str, pattern: str) -> Path:
-    """The one file or folder of an installed package that matches, without importing it.
+    """Return the only file or folder in an installed package that matches a pattern.
+
+    The package is not imported.
 
     Args:
-        package: import name.
-        pattern: of its path below the package's folder, or of its name.
+        package: Import name.
+        pattern: Pattern of the path relative to the package's folder, or of the file name.
 
     Raises:
-        UserError: the package is not installed, or nothing or several match.
+        UserError: If the package is not installed, or not exactly one file matches.
     """
     found = importlib.util.find_spec(package)
     folders = [Path(folder) for folder in (found and found.submodule_search_locations) or ()]
@@ -52,10 +54,10 @@ def package_file(package: str, pattern: str) -> Path:
 
 
 def weights_location(entry: CheckpointEntry) -> str:
-    """Folder or GGUF file of the weights; those on the hub are fetched if the cache lacks them.
+    """Return the folder or GGUF file of the weights; download them if the hub's cache lacks them.
 
     Raises:
-        UserError: they cannot be had.
+        UserError: If they are unavailable.
     """
     if entry.source == "package":
         return str(package_file(str(entry.package), str(entry.path)))
@@ -70,23 +72,23 @@ def weights_location(entry: CheckpointEntry) -> str:
 
 
 def require_weights(entry: CheckpointEntry, weights: str | Path | None) -> None:
-    """See that a job has its weights, or can fetch them, before it loads what takes seconds.
+    """Check that a job has its weights, or download them, before slow imports.
 
-    `weights` is a folder to load instead of the entry's own.
+    Nothing is checked if `weights` is a folder to load instead of the entry's weights.
 
     Raises:
-        UserError: they cannot be had.
+        UserError: If they are unavailable.
     """
     if not weights:
         weights_location(entry)
 
 
 def find_weights(spec: "LLMEntry") -> Path:
-    """The GGUF file of a local model, or the folder of its weights.
+    """Return the GGUF file of a local model, or the folder of its weights; download nothing.
 
     Raises:
-        UserError: there is no such file or folder, it is not complete, or the entry does not say
-            which commit of the hub is meant.
+        UserError: If the file or folder is missing or incomplete, or the entry does not pin a
+            commit on the hub.
     """
     if spec.source == "hub":
         return _find_snapshot(spec)
@@ -95,7 +97,7 @@ def find_weights(spec: "LLMEntry") -> Path:
     else:
         path = Path(str(spec.path), spec.file or "")
     if not (path.is_file() if spec.is_gguf else path.is_dir()):
-        # Tables print this, so it does not name the folder that a relative path counts from.
+        # Tables print this message, so it must not contain the absolute path.
         here = "" if path.is_absolute() else " in the working directory"
         raise UserError(
             f"no such {'file' if spec.is_gguf else 'folder'}{here}",
@@ -109,14 +111,14 @@ def find_weights(spec: "LLMEntry") -> Path:
 
 
 def _find_snapshot(spec: "LLMEntry") -> Path:
-    """The folder of a commit in the hub's cache; nothing is fetched, which may be 200 GB."""
+    """Return the weights in the hub's cache; download nothing, because it could be 200 GB."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     if obstacle := unpinned(spec):
         raise obstacle
     try:
-        # Of all that the hub lists only a part is fetched; what must be there is looked for below.
+        # Only some files of the repository are needed; their presence is checked below.
         folder = snapshot_download(
             str(spec.repository),
             revision=spec.revision,
@@ -135,10 +137,10 @@ def _find_snapshot(spec: "LLMEntry") -> Path:
 
 
 def _require_all_shards(folder: Path, hint: str) -> None:
-    """Raise a `UserError` unless a folder holds a model's configuration and all its weights.
+    """Raise a `UserError` unless a folder has a model's configuration and all its weights.
 
-    One way of storing them will do: whole, or in the parts of an index. The hub may have several,
-    of which only one is fetched (see `HubCheckpoint.needed`) and all the indices.
+    The weights may be a single file or the shards of an index. A repository can have both; then
+    only one form is downloaded (see `HubCheckpoint.needed`), but all indexes are.
     """
     ways = [
         sorted(set(names.values()))
@@ -156,11 +158,11 @@ def _require_all_shards(folder: Path, hint: str) -> None:
 
 
 def weights_path(spec: "LLMEntry") -> Path:
-    """The same, with all checked that the entry says of them.
+    """Return the path of a local model's weights after verifying them against the entry.
 
     Raises:
-        UserError: there are no such weights, they are others than the entry says, the entry does
-            not say which they are (see `require_digest`), or they have no chat template.
+        UserError: If the weights are missing or differ from the entry, the entry has no digest (see
+            `require_digest`), or the weights lack a required chat template.
     """
     path = find_weights(spec)
     if spec.source != "hub":
@@ -178,7 +180,7 @@ def weights_path(spec: "LLMEntry") -> Path:
                 where=path,
                 hint="install the pinned version or correct weights_sha256",
             )
-    if spec.source != "package":  # whose file is known
+    if spec.source != "package":  # the file of a pinned package needs no inspection
         quantisation, template = _gguf_says(path) if spec.is_gguf else (None, _template_in(path))
         if spec.quantisation and quantisation != spec.quantisation:
             raise UserError(
@@ -196,9 +198,9 @@ def weights_path(spec: "LLMEntry") -> Path:
 
 
 def folder_digest(folder: Path) -> str:
-    """SHA-256 of what `sha256sum` lists of a folder's files, sorted by name.
+    """Return the SHA-256 of the output of `sha256sum` for a folder's files, sorted by name.
 
-    Hidden ones do not count: `hf download --local-dir` leaves the time of the download in them.
+    Hidden files are excluded, because `hf download --local-dir` stores the download time in them.
     """
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     names = {path: path.relative_to(folder) for path in files}
@@ -211,21 +213,21 @@ def folder_digest(folder: Path) -> str:
 
 
 def _gguf_says(path: Path) -> tuple[str, str]:
-    """Quantisation and chat template, as a GGUF file itself has them."""
+    """Return the quantization and the chat template in the metadata of a GGUF file."""
     from gguf import LlamaFileType
 
     fields = read_gguf(path).fields
     kind, template = fields.get("general.file_type"), fields.get("tokenizer.chat_template")
     try:
         name = LlamaFileType(int(kind.contents())).name if kind else "unknown"
-    except ValueError:  # newer than the package that reads it
+    except ValueError:  # a type that this version of gguf does not know
         name = "unknown"
     name = name.removeprefix("MOSTLY_").removeprefix("ALL_")
     return name, template.contents() if template else ""
 
 
 def _template_in(folder: Path) -> str:
-    """The chat template in a folder of weights, empty if there is none."""
+    """Return a non-empty string if a folder of weights has a chat template."""
     if (folder / "chat_template.jinja").exists() or (folder / "chat_template.json").exists():
         return "its file"
     config = folder / "tokenizer_config.json"
@@ -234,11 +236,11 @@ def _template_in(folder: Path) -> str:
 
 
 def require_digest(spec: "LLMEntry") -> None:
-    """See to it that the keys of a model's recordings tell its weights.
+    """Check that a local model's entry pins its weights, so that recording keys identify them.
 
     Raises:
-        UserError: a local model without `weights_sha256` or `revision`; tells what to write, or
-            that its file is missing.
+        UserError: If it has neither `weights_sha256` nor `revision`; states the digest to add, or
+            that the weights are missing.
     """
     if spec.is_local and spec.weights_sha256 is None and spec.revision is None:
         weights_path(spec)
@@ -248,13 +250,13 @@ def read_gguf(path: Path) -> "GGUFReader":
     """Read a GGUF file.
 
     Raises:
-        UserError: it is none, or it is cut off.
+        UserError: If it is not a GGUF file or is truncated.
     """
     import numpy as np
     from gguf.gguf_reader import GGUFReader
 
     class PlainReader(GGUFReader):
-        """The reader without its memory map: a million slices of one take eight times as long."""
+        """A reader without a memory map, in which a million slices take eight times as long."""
 
         @property
         def data(self) -> Any:
@@ -266,7 +268,7 @@ def read_gguf(path: Path) -> "GGUFReader":
 
     try:
         return PlainReader(path)
-    # What gguf raises depends on where it fails.
+    # The type of gguf's exception depends on where it fails.
     except (ValueError, IndexError, OverflowError, KeyError) as error:
         raise UserError(
             f"not a whole GGUF file: {error}", where=path, hint="fetch the file again"
