@@ -33,7 +33,7 @@ try:
 except UserError as error:
     if not snakemake.input.served:
         raise
-    hint = "see logs/served for why; the same command asks what is missing"
+    hint = "see logs/served for why; run again to ask what is missing"
     raise UserError(error.what, where=error.where, hint=hint) from None
 write_evidence(
     snakemake.output.evidence,

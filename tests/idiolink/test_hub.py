@@ -213,7 +213,7 @@ class TestListing:
         [found] = wanted({"one": entry(), "other": entry(label="same weights")})
         assert found.models == ("one", "other")
         assert found.size == found.missing == len(WEIGHTS) + 5
-        assert found.state == "to fetch"
+        assert found.state == "to download"
         assert not (tmp_path / "hub").exists()
         assert "1 checkpoint of 0.0 GB; 0.0 GB to download" in summary([found])
 
@@ -231,14 +231,14 @@ class TestListing:
         )
         [found] = wanted({"chat": chat})
         assert (found.state, found.missing) == ("no commit is pinned", 2_000_000_000)
-        told = "org/model/commits/main lists, all 40 digits, as revision into the entry of Chat"
-        with pytest.raises(UserError, match=f"^1 checkpoint not fetched: org/model: .*{told}"):
+        told = "org/model/commits/main, with all 40 digits, as revision to the entry of Chat"
+        with pytest.raises(UserError, match=f"^1 checkpoint not downloaded: org/model: .*{told}"):
             list(fetch([found]))
         assert not hub.asked
         assert not (tmp_path / "hub").exists()
         # Another model may have the main branch.
         [found] = wanted({"chat": chat, "embedder": entry(revision=None)})
-        assert found.state == "to fetch"
+        assert found.state == "to download"
 
     def test_without_network_sizes_are_estimated(self, hub: Hub, no_network: None) -> None:
         known = entry(parameters="1.5B", dtype="bfloat16")
@@ -249,7 +249,7 @@ class TestListing:
         assert "2 checkpoints of about 3.0 GB; about 3.0 GB to download" in summary(found)
         [told] = obstacles(found)
         assert "127.0.0.1:9 cannot be reached" in told
-        with pytest.raises(UserError, match=r"cannot be reached.*; run this where there is"):
+        with pytest.raises(UserError, match=r"cannot be reached.*; run this on a machine with"):
             list(fetch(found))
 
     def test_the_full_grid_s_checkpoints_are_listed(
@@ -284,7 +284,7 @@ class TestListing:
         self, hub: Hub, fields: dict[str, Any], message: str
     ) -> None:
         hub.files["org/plain"] = {"model.safetensors": b"x"}
-        with pytest.raises(UserError, match=f"^1 checkpoint not fetched: .*{message}"):
+        with pytest.raises(UserError, match=f"^1 checkpoint not downloaded: .*{message}"):
             fetched(entry(), entry(**fields))
         assert wanted({"good": entry()})[0].state == "in the cache"
 
@@ -292,7 +292,7 @@ class TestListing:
 class TestGated:
     @pytest.mark.parametrize(
         ("token", "told"),
-        [("", "HF_TOKEN not set"), ("hf_other", "HF_TOKEN is not of an account that may")],
+        [("", "HF_TOKEN is not set"), ("hf_other", "the account of HF_TOKEN has not")],
     )
     def test_names_the_page_and_fetches_the_others(
         self, hub: Hub, token: str, told: str, monkeypatch: pytest.MonkeyPatch
@@ -301,7 +301,7 @@ class TestGated:
         monkeypatch.setenv("HF_TOKEN", token)
         with pytest.raises(UserError) as caught:
             fetched(entry("org/gated"), entry())
-        assert f"only who accepted its licence may download it ({told})" in str(caught.value)
+        assert f"downloading it requires accepting its license ({told})" in str(caught.value)
         assert f"accept it at {hub.address}/org/gated and set HF_TOKEN" in str(caught.value)
         assert not token or token not in str(caught.value)
         assert wanted({"open": entry()})[0].state == "in the cache"
@@ -309,7 +309,7 @@ class TestGated:
     def test_is_fetched_with_the_licence(self, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
         hub.gated = {"org/model"}
         monkeypatch.setenv("HF_TOKEN", GOOD_TOKEN)
-        assert wanted({"gated": entry()})[0].state == "to fetch, licence accepted"
+        assert wanted({"gated": entry()})[0].state == "to download, license accepted"
         assert fetched(entry())[0].state == "in the cache"
 
 
@@ -326,8 +326,8 @@ class TestFetching:
         self, hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         hub.breaks = {"model.safetensors"}
-        with pytest.raises(UserError, match=r"^org/model at aaaaaaaa: the download broke off: .*"
-                                            "run the same command again"):  # fmt: skip
+        with pytest.raises(UserError, match=r"^org/model at aaaaaaaa: the download was interrupted:"
+                                            ".*run the same command again"):  # fmt: skip
             fetched(entry())
         [half] = wanted({"model": entry()})
         assert half.missing == len(WEIGHTS)
@@ -358,7 +358,7 @@ class TestFetching:
         self, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
-        with pytest.raises(UserError, match=r"hub: 0.0 GB are to be downloaded, and 0.0 GB are"):
+        with pytest.raises(UserError, match=r"hub: 0.0 GB to download, 0.0 GB"):
             fetched(entry())
         assert not (tmp_path / "hub").exists()
 
@@ -370,9 +370,7 @@ class TestFetching:
         program.write_text("#!/bin/sh\necho 'fallocate: failed: Disk quota exceeded' >&2; exit 1\n")
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
-        with pytest.raises(
-            UserError, match=r"0\.0 GB are to be downloaded, and Disk quota exceeded"
-        ):
+        with pytest.raises(UserError, match=r"0\.0 GB to download: Disk quota exceeded"):
             fetched(entry())
         assert not (tmp_path / "hub").exists()
 
@@ -381,7 +379,9 @@ class TestFetching:
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(WEIGHTS) // 2, hard))
         try:
-            with pytest.raises(UserError, match="the download broke off: File too large; run the"):
+            with pytest.raises(
+                UserError, match="the download was interrupted: File too large; run"
+            ):
                 list(fetch(found))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -409,7 +409,7 @@ class TestLoading:
 
     def test_offline_mode_is_respected(self, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-        with pytest.raises(UserError, match=r"not complete in .*, and HF_HUB_OFFLINE is set; run"):
+        with pytest.raises(UserError, match=r"incomplete in .*, and HF_HUB_OFFLINE is set; run"):
             load_encoder(entry(), device="cpu")
         assert hub.asked == []
 

@@ -107,7 +107,7 @@ def test_recorded_answers_need_no_key_but_a_fresh_run_does(
     check(listed, settings(folder))
     check(listed, settings(folder, mode="replay"))
     said = refused(listed, settings(folder, mode="fresh"))
-    assert "gpt-4o (all are asked anew): the environment" in said
+    assert "gpt-4o (all are asked again): the environment" in said
 
 
 def test_replay_needs_every_answer(
@@ -234,7 +234,7 @@ def test_what_is_not_made_yet_is_told_and_stops_only_where_nothing_is_recorded(
     check(listed, settings(folder))
     another = listed[0].model_copy(update={"recordings": f"{folder}/another.jsonl"})
     said = refused([*listed, another], settings(folder))
-    assert "gpt-4o (nothing recorded of 1 run): the environment" in said
+    assert "gpt-4o (nothing recorded for 1 run): the environment" in said
 
 
 def test_a_task_survives_as_params_of_a_rule(folder: Path, registry: Registry) -> None:

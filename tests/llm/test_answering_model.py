@@ -103,7 +103,7 @@ def test_another_model_ends_the_run_and_its_answer_is_kept_apart(
             with pytest.raises(UserError) as ended:
                 asked(folder, entry)
             assert str(ended.value).startswith(
-                f"{kept}: asked {asked_name}, answered by {stated or 'an unnamed model'}; "
+                f"{kept}: requested {asked_name}, answered by {stated or 'an unnamed model'}; "
             )
             assert "answers_as" in str(ended.value)
             assert len(server.requests) == 1
@@ -138,7 +138,7 @@ def test_a_recorded_answer_of_another_model_is_refused(folder: Path, name: str, 
 
     recorded("another")
     with pytest.raises(
-        UserError, match=f"a.jsonl: asked {wire_name(API[name])}, answered by another; "
+        UserError, match=f"a.jsonl: requested {wire_name(API[name])}, answered by another; "
     ):
         asked(folder, API[name], mode)
     # An older recording may state none.
@@ -194,7 +194,7 @@ def test_when_another_model_takes_over_all_answers_are_kept_and_few_are_lost(
         settings = settings_for(folder, concurrency=concurrency, max_cost_usd=1, mode=mode)
         questions = questions_for(spec, 40)
         for _ in range(2):
-            with pytest.raises(UserError, match="asked test-model, answered by successor"):
+            with pytest.raises(UserError, match="requested test-model, answered by successor"):
                 ask(questions, spec, settings, folder / "a.jsonl", progress=False)
         count = len(server.requests)
         assert 5 <= count <= 4 + concurrency

@@ -147,7 +147,7 @@ def test_faults_cost_no_vector_and_no_second_payment(folder: Path) -> None:
 def test_another_models_vectors_are_refused(folder: Path) -> None:
     with FaultServer(lambda request: embedded(request, model="other")) as server:
         task = task_for(folder, entry_for(server.api_base), 20)
-        with pytest.raises(UserError, match="asked embed, answered by other"):
+        with pytest.raises(UserError, match="requested embed, answered by other"):
             embed(task, folder)
         assert not (folder / "out.npy").exists()
 

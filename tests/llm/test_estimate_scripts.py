@@ -149,9 +149,9 @@ def test_what_is_there_is_counted(run: Run, tmp_path: Path) -> None:
     assert float(row[7]) == pytest.approx((int(row[5]) * 1.25 + 2800 * 10) / 1e6, abs=0.005)
     assert ORIGINALS not in done.stdout
     # A cap below that is said before it is reached.
-    assert "less than the questions may cost" not in done.stdout
+    assert "but the questions may cost more" not in done.stdout
     low = run("estimate_cost", llm={"max_cost_usd": 0.01}).stdout
-    assert "llm.max_cost_usd leaves $0.01, less than the questions may cost (likely $0.03," in low
+    assert "llm.max_cost_usd leaves $0.01, but the questions may cost more (likely $0.03," in low
     assert "llm.max_cost_usd leaves $0.01" in run("check", llm={"max_cost_usd": 0.01}).stderr
     # Those of another configuration are made anew, and say nothing of the questions.
     stale = run(
@@ -194,7 +194,7 @@ def test_models_that_end_soon_are_listed_on_stderr_the_first_to_end_first(
     first, second = (line for line in done.stderr.splitlines() if "record now" in line)
     assert first == (
         f"record now: gemini-2.5-pro ends on {today + timedelta(10)}, in 10 days; HardVariants:"
-        " data is not made yet"
+        " its data does not exist yet"
     )
     assert second.startswith("record now: gpt-4o-mini ends on ")
     assert bool(done.error) is (script == "check")

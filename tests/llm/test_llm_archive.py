@@ -34,7 +34,7 @@ TAMPERED = pytest.mark.parametrize(
         (b'"sample":0', b'"sample":1', "the key is not the digest"),
         (b"You mark", b"You skip", "the key is not the digest"),
         (b'"answer":{', b'"answer":{"score":1,', r"not an answer \(score: Extra"),
-        (b'"answer":{', b'"answer":{"key":"zz",', "not an answer, or one with a key of its own"),
+        (b'"answer":{', b'"answer":{"key":"zz",', "not an answer, or its fields include a key"),
         (
             b'"answer":{',
             b'"answer":{"input_tokens":-5,',
@@ -43,9 +43,9 @@ TAMPERED = pytest.mark.parametrize(
         (b'"text":"yes"', b'"text":7', r"not an answer \(text: Input should be"),
         (b'{"origin":"asked","text":"yes"}', b"null", "not an answer"),
         (b'"sample":0', b'"number":0', "the key is not the digest"),
-        (b'"sample":0}}', b'"sample":0}', "not a line of recordings"),
-        (b'"sample":0', b'"sample":', "not a line of recordings"),
-        (b'"sample":0', b'"sample":NaN', "not a line of recordings"),
+        (b'"sample":0}}', b'"sample":0}', "not a recording"),
+        (b'"sample":0', b'"sample":', "not a recording"),
+        (b'"sample":0', b'"sample":NaN', "not a recording"),
     ],
 )
 
@@ -91,7 +91,7 @@ def test_merge_keeps_its_own_and_tells_of_others(tmp_path: Path) -> None:
     # What git's union merge leaves is put in order again, and verify tells of the conflict.
     union = tmp_path / "union.jsonl"
     union.write_bytes(ours.read_bytes() + theirs.read_bytes())
-    assert ["another answer stands" in problem for problem in verify(union)] == [True]
+    assert ["an earlier line has a different" in problem for problem in verify(union)] == [True]
     with recording(union):
         pass
     assert union.read_bytes() == ours.read_bytes()
@@ -100,7 +100,7 @@ def test_merge_keeps_its_own_and_tells_of_others(tmp_path: Path) -> None:
 def test_a_source_given_twice_is_refused(tmp_path: Path) -> None:
     source, target = tmp_path / "a.jsonl", tmp_path / "x.jsonl"
     record(source, [pair(1)])
-    with pytest.raises(UserError, match=r"a\.jsonl: given twice"):
+    with pytest.raises(UserError, match=r"a\.jsonl: listed twice"):
         merge(target, [source, source])
     assert not target.exists()
 
@@ -183,7 +183,7 @@ def test_a_tampered_line_is_found_by_verify_and_refused_by_replay_merge_export_a
             attempt()
     packed.unlink()
     assert contents(tmp_path) == before
-    if problem != "not a line of recordings":
+    if problem != "not a recording":
         assert read_answers(bad, {pair(1)[0].key}) == {pair(1)[0].key: pair(1)[1]}
 
 
@@ -297,10 +297,10 @@ def test_unpacking_has_a_limit_and_bounded_memory(tmp_path: Path) -> None:
         return done.returncode, done.stderr
 
     for name, most, what in [
-        ("lines", "0.25", "lines: unpacks to more than 0.25 GiB; allow more with --max-size"),
-        ("lines", "1e-7", "lines: unpacks to more than 107 bytes; allow more with --max-size"),
-        ("one line", "8", "one line: a.jsonl:1: not a line of recordings"),
-        ("no lines", "8", "no lines: a.jsonl:1: not a line of recordings"),
+        ("lines", "0.25", "lines: unpacks to more than 0.25 GiB; raise the limit with --max-size"),
+        ("lines", "1e-7", "lines: unpacks to more than 107 bytes; raise the limit with --max-size"),
+        ("one line", "8", "one line: a.jsonl:1: not a recording"),
+        ("no lines", "8", "no lines: a.jsonl:1: not a recording"),
         ("a header", "8", "a header: not a whole .tar.zst file: its headers are too large"),
     ]:
         code, error = imported(name, most)
@@ -338,6 +338,6 @@ def test_a_path_that_cannot_be_used_is_told_in_one_line(
 
 
 def test_a_folder_without_recordings_is_not_exported(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="holds no recordings; name the folder that does"):
+    with pytest.raises(UserError, match="contains no recordings; check the path"):
         export_folder(tmp_path, tmp_path / "answers.tar.zst")
     assert not (tmp_path / "answers.tar.zst").exists()

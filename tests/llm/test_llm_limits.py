@@ -159,7 +159,7 @@ def test_a_failed_run_waits_for_requests_under_way(folder: Path) -> None:
             raise error
 
     spec, settings = spec_for(), settings_for(folder, timeout_s=200)
-    with pytest.raises(UserError, match="the provider refuses"):
+    with pytest.raises(UserError, match="the provider rejected the request"):
         asked(spec, settings, questions_for(spec, 2), SlowSender(refuse_first))
     assert len(read_answers(folder / "a.jsonl")) == 1
 
@@ -281,7 +281,7 @@ def test_waits_grow_and_end(folder: Path) -> None:
 def test_a_provider_that_is_down_stops_the_run(folder: Path) -> None:
     spec, sender = spec_for(), FakeSender([RateLimited()] * 10_000)
     settings = settings_for(folder, concurrency=2, max_attempts=3)
-    with pytest.raises(UserError, match=r"6 questions in a row failed, the last with: RateLimited"):
+    with pytest.raises(UserError, match=r"6 consecutive questions failed, the last with: RateL"):
         asked(spec, settings, questions_for(spec, 500), sender)
     assert len(sender.sent) <= 3 * 8
 
@@ -294,9 +294,9 @@ def test_what_stops_a_run_says_how_many_are_answered_and_what_is_possibly_billed
         settings = settings_for(folder, concurrency=1, max_cost_usd=1, max_attempts=1)
         with pytest.raises(
             UserError,
-            match=r"3 questions in a row failed.*; 1 of 9 are answered"
+            match=r"3 consecutive questions failed.*; 1 of 9 are answered"
             rf" \(at most \${3 * MOST:.4f} more possibly billed without an answer\);"
-            " run again when the provider answers",
+            " run again when the provider is available",
         ):
             ask(questions_for(spec, 9), spec, settings, folder / "a.jsonl", progress=False)
 
@@ -306,7 +306,8 @@ def test_a_provider_that_rejects_every_question_is_to_be_asked_otherwise(folder:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, concurrency=2, max_cost_usd=1)
         with pytest.raises(
-            UserError, match=r"6 questions in a row .*; 0 of 90 are answered; ask otherwise: see"
+            UserError,
+            match=r"6 consecutive questions .*; 0 of 90 are answered; change how it is asked",
         ):
             ask(questions_for(spec, 90), spec, settings, folder / "a.jsonl", progress=False)
 
@@ -317,7 +318,7 @@ def test_a_refused_key_or_model_stops_the_run_without_another_attempt(
 ) -> None:
     with FaultServer(lambda _: Reply(status, b'{"error": {"message": "no"}}')) as server:
         spec = spec_for(server.api_base)
-        with pytest.raises(UserError, match=r"Test model: the provider refuses.*LLM_KEY"):
+        with pytest.raises(UserError, match=r"Test model: the provider rejected the req.*LLM_KEY"):
             ask(
                 questions_for(spec, 50),
                 spec,
@@ -575,9 +576,7 @@ def test_the_cap_says_what_is_possibly_billed_besides(folder: Path) -> None:
     with FaultServer(lambda it: Reply(500, b"no") if it.attempt == 1 else echo(it)) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, concurrency=1, max_cost_usd=MOST)
-        with pytest.raises(
-            UserError, match=r"besides at most \$0\.00\d\d possibly billed"
-        ) as stopped:
+        with pytest.raises(UserError, match=r"plus at most \$0\.00\d\d possibly billed") as stopped:
             ask(questions_for(spec, 9), spec, settings, folder / "a.jsonl", progress=False)
     assert f"${EACH:.4f} of ${MOST:.4f} spent" in str(stopped.value)
 
@@ -601,7 +600,7 @@ def test_a_model_without_prices_is_not_asked_whatever_the_cap(folder: Path) -> N
             ask(questions_for(spec, 3), spec, settings, path, progress=False)
         assert str(refused.value) == (
             "Test model: it has no prices, so its cost is unknown;"
-            " give prices in its entry, or `prices: free` if it costs nothing"
+            " add prices to its entry, or `prices: free` if it costs nothing"
         )
         assert len(server.requests) == 2
         # What is recorded needs no prices.

@@ -61,9 +61,9 @@ HUB = LOCAL | {"source": "hub", "repository": "a/m", "server": "transformers", "
         ({"api_key_env": None}, "api needs api_key_env, api_base or api_base_env"),
         ({"prices": {"input": 1}}, "prices.Prices.output: Field required"),
         ({"prices": {"input": -1, "output": 1}}, "prices.Prices.input: Input should be greater"),
-        ({"source": "folder", "path": "x.gguf"}, "a local model takes no api_base"),
-        ({"api_base": "x", "api_base_env": "Y"}, "api_base and api_base_env are one too many"),
-        ({"slots": 4}, "slots is for a server that is started; an api has its own"),
+        ({"source": "folder", "path": "x.gguf"}, "a local model must not have api_base"),
+        ({"api_base": "x", "api_base_env": "Y"}, "set either api_base or api_base_env"),
+        ({"slots": 4}, "slots is only for local models, not for source: api"),
         (HUB | {"repository": None}, "source: hub needs repository"),
         (HUB | {"revision": "main"}, "revision: String should match pattern '^[0-9a-f]{40}$'"),
         (HUB | {"weights_sha256": "0" * 64}, "source: hub is pinned by revision"),
@@ -72,20 +72,32 @@ HUB = LOCAL | {"source": "hub", "repository": "a/m", "server": "transformers", "
         (GGUF | {"server": "vllm", "dtype": "float32"}, "vllm does not serve a GGUF file; llama.c"),
         (
             HUB | {"dtype": None},
-            "server: transformers needs dtype, or it would choose one silently",
+            "server: transformers needs dtype, which it would otherwise choose silently",
         ),
-        (GGUF | {"dtype": "float16"}, "server: llama.cpp is not started with dtype"),
-        (HUB | {"gpu_layers": 9}, "server: transformers is not started with gpu_layers"),
-        (HUB | {"quantisation": "Q4_0"}, "quantisation is that of a GGUF file"),
+        (GGUF | {"dtype": "float16"}, "server: llama.cpp does not support dtype"),
+        (HUB | {"gpu_layers": 9}, "server: transformers does not support gpu_layers"),
+        (HUB | {"quantisation": "Q4_0"}, "quantisation is only for GGUF files"),
         (HUB | {"accepts": ["top_k", "seed"]}, "accepts: transformers does not support top_k"),
         (HUB | {"server": "vllm", "accepts": ["reasoning_effort"]}, "vllm does not support reas"),
-        (HUB | {"server": "vllm"}, "server: vllm promises no equal answers: say repeatable: false"),
-        (HUB | {"batch_invariant": True}, "transformers is not started with batch_invariant"),
-        (HUB | {"slots": 2}, "transformers promises no equal answers with several slots: say rep"),
-        (GGUF | {"slots": 2, "gpu_layers": 9}, "llama.cpp promises no equal answers with several"),
-        (GGUF | {"chat_template": "vicuna"}, "chat_template is Jinja text; a server would take a"),
-        (GGUF | {"litellm_id": "m"}, "a local model is asked as openai/<name> (litellm_id)"),
-        (GGUF | {"server": "vlm"}, "'vlm' is none of llama.cpp, transformers, vllm, and as a comm"),
+        (
+            HUB | {"server": "vllm"},
+            "vllm does not guarantee equal answers; set repeatable: false",
+        ),
+        (HUB | {"batch_invariant": True}, "transformers does not support batch_invariant"),
+        (
+            HUB | {"slots": 2},
+            "transformers does not guarantee equal answers with several slots; ",
+        ),
+        (
+            GGUF | {"slots": 2, "gpu_layers": 9},
+            "llama.cpp does not guarantee equal answers with",
+        ),
+        (GGUF | {"chat_template": "vicuna"}, "chat_template must be a Jinja template"),
+        (GGUF | {"litellm_id": "m"}, "the litellm_id of a local model must be openai/<name>"),
+        (
+            GGUF | {"server": "vlm"},
+            "'vlm' is not one of llama.cpp, transformers, vllm, and as a",
+        ),
         (GGUF | {"server": "x {checkpoint} {prot}"}, "unknown placeholder {prot}; known: checkpo"),
         (GGUF | {"server": "x {checkpoint}"}, "as a command it lacks {port}"),
         (GGUF | {"server": "x '{checkpoint} {port}"}, "No closing quotation"),
@@ -229,7 +241,7 @@ def test_prompts(tmp_path: Path) -> None:
         Message("assistant", "ok"),
         Message("user", "é"),
     )
-    with pytest.raises(UserError, match=r"p\.jinja:14: cannot be filled in: 'last' is undefined"):
+    with pytest.raises(UserError, match=r"p\.jinja:14: cannot fill in the template: 'last' is un"):
         prompt.messages(sentence="x", items=[])
 
 
@@ -282,7 +294,7 @@ def test_fields_of_an_answer_are_enforced_in_their_order(tmp_path: Path) -> None
         ("no turns", r"p\.jinja: does not begin with a turn"),
         ("intro\n=== user ===\nx", r"p\.jinja: does not begin with a turn"),
         ("---\na: 1\n---\n=== human ===\nx", r"p\.jinja:4: unknown role 'human'"),
-        ("=== user ===\nx\n{{ y }\n", r"p\.jinja:3: not a template"),
+        ("=== user ===\nx\n{{ y }\n", r"p\.jinja:3: invalid template"),
         ("---\na: [1\n---\n=== user ===\nx", r"p\.jinja:\d: not valid YAML"),
         ("---\n- a\n---\n=== user ===\nx", r"p\.jinja:1: front matter is not a mapping"),
         ("---\nanswer: {a: 2020-01-01}\n---\n=== user ===\nx", r"p\.jinja:1: `answer` "),
@@ -335,7 +347,7 @@ def test_a_template_runs_no_code_and_ends(text: str, tmp_path: Path) -> None:
 def test_what_is_forbidden_in_a_template_is_forbidden_in_what_it_includes(tmp_path: Path) -> None:
     (tmp_path / "rules.txt").write_text("{{ 'x' * 10_000_000_000 }}")
     (tmp_path / "p.jinja").write_text("=== user ===\n{% include 'rules.txt' %}\n")
-    with pytest.raises(UserError, match=r"p\.jinja:2: cannot be filled in: .*operator"):
+    with pytest.raises(UserError, match=r"p\.jinja:2: cannot fill in the template: .*operator"):
         load_prompt(tmp_path / "p.jinja").messages()
 
 
@@ -343,7 +355,7 @@ def test_a_question_has_a_limit(tmp_path: Path) -> None:
     (tmp_path / "p.jinja").write_text("=== user ===\n{% for a in x %}{{ x }}{% endfor %}\n")
     prompt = load_prompt(tmp_path / "p.jinja")
     assert len(prompt.messages(x="x" * 1000)[0].content) == 1000 * 1000
-    with pytest.raises(UserError, match=r"p\.jinja:2: cannot be filled in: longer than"):
+    with pytest.raises(UserError, match=r"p\.jinja:2: cannot fill in the template: longer than"):
         prompt.messages(x="x" * 1_000_000)
 
 

@@ -102,7 +102,7 @@ def test_damage_elsewhere_is_an_error_that_names_the_line(tmp_path: Path) -> Non
     lines = path.read_bytes().splitlines(keepends=True)
     for number, damaged in [(2, lines[1][:40] + b"\n"), (1, b"<<<<<<< ours\n"), (3, b"\n")]:
         path.write_bytes(b"".join([*lines[: number - 1], damaged, *lines[number:]]))
-        with pytest.raises(UserError, match=rf"a\.jsonl:{number}: not a line of recordings"):
+        with pytest.raises(UserError, match=rf"a\.jsonl:{number}: not a recording"):
             read_answers(path)
 
 
@@ -264,7 +264,7 @@ def test_changed_questions_are_asked_anew_and_unchanged_never(folder: Path) -> N
         assert asked() == 1
         assert asked() == 0
         assert asked(max_tokens=9.0) == 0
-        assert asked(top_k=5) == 0, "not accepted, so not sent"
+        assert asked(top_k=5) == 0, "unsupported parameters, not sent"
         assert asked(seed=None) == 0
         assert asked(temperature=0.4) == 1
         assert asked(seed=42) == 1

@@ -176,7 +176,7 @@ def refusal(spec: LLMEntry, folder: Path, **fields: Any) -> str:
 
 def test_a_server_that_ends_at_once_is_one_line_with_what_it_said(tmp_path: Path) -> None:
     told = refusal(served(tmp_path, "dies"), tmp_path)
-    assert told.startswith("Served: its server ended with status 3 after")
+    assert told.startswith("Served: its server exited with status 3 after")
     assert "having said: loading the weights | no tensor of this name" in told
     assert told.endswith(f"see {tmp_path / 'server.log'}")
     missing = served(tmp_path, server="no-such-program {checkpoint} {port}")
@@ -188,9 +188,11 @@ def test_a_silent_server_is_waited_for_no_longer_than_it_may_take(
 ) -> None:
     monkeypatch.setattr(serving, "FIRST_S", 0.2)
     settings = settings_for(tmp_path, start_timeout_s=1)
-    with pytest.raises(UserError, match=r"its server is silent after 1 s, having said: nothing"):
+    with pytest.raises(
+        UserError, match=r"its server does not answer after 1 s; its last output: n"
+    ):
         ask(asked(spec := served(tmp_path, "silent"), "x"), spec, settings, tmp_path / "a.jsonl")
-    assert "Served: its server is starting, 0 s gone" in capfd.readouterr().err
+    assert "Served: its server has been starting for 0 s" in capfd.readouterr().err
     assert not [
         child for child in psutil.Process().children(recursive=True) if "silent" in child.cmdline()
     ]
@@ -208,7 +210,7 @@ def test_another_port_is_tried_where_one_is_taken(
         ask(questions, spec, settings_for(tmp_path), tmp_path / "a.jsonl", progress=False)
         assert other.requests == []
         monkeypatch.setattr(serving, "_free_port", lambda: taken)
-        assert "3 free ports were taken by others" in refusal(served(tmp_path), tmp_path / "b")
+        assert "other processes took 3 free ports" in refusal(served(tmp_path), tmp_path / "b")
 
 
 def test_answers_of_another_server_at_the_port_are_not_taken(
@@ -220,7 +222,7 @@ def test_answers_of_another_server_at_the_port_are_not_taken(
         monkeypatch.setattr(serving, "_free_port", lambda: other.port)
         monkeypatch.setattr(serving, "_is_healthy", lambda port: True)
         settings = settings_for(tmp_path)
-        with pytest.raises(UserError, match="3 free ports were taken by others"):
+        with pytest.raises(UserError, match="other processes took 3 free ports"):
             ask(asked(spec, "x"), spec, settings, tmp_path / "a.jsonl", progress=False)
         assert other.requests == []
 
@@ -231,9 +233,9 @@ def test_a_server_that_dies_among_questions_is_what_the_error_tells(tmp_path: Pa
     with pytest.raises(UserError) as error:
         ask(asked(spec, *"abcdef"), spec, settings, tmp_path / "a.jsonl", progress=False)
     told = str(error.value)
-    assert "its server ended with status" in told
+    assert "its server exited with status" in told
     assert "having said: out of memory" in told
-    assert "the same command asks what is missing" in told
+    assert "run again to ask what is missing" in told
 
 
 def test_no_proxy_stands_between_a_job_and_its_server(
@@ -403,7 +405,7 @@ def test_the_job_of_a_served_model_records_all_its_runs(
     write_model("dies later")
     mark.unlink()
     for complete in (0, 1):
-        with pytest.raises(UserError, match="its server ended with status"):
+        with pytest.raises(UserError, match="its server exited with status"):
             serve()
         assert not mark.exists()
         assert [len(read_answers(path)) for path in recordings][:complete] == [3] * complete

@@ -79,7 +79,7 @@ def test_a_gguf_file_says_its_quantisation_and_its_template(tmp_path: Path) -> N
     with_template = metadata(tmp_path / "a.gguf", tokenizer__chat_template="{{ x }}")
     assert weights_path(file(with_template, quantisation="Q8_0")) == with_template
     without = metadata(tmp_path / "b.gguf")
-    with pytest.raises(UserError, match="no chat template, and the server would take one of its"):
+    with pytest.raises(UserError, match="no chat template, and the server would use its"):
         weights_path(file(without))
     assert weights_path(file(without, chat_template="{{ messages }}")) == without
 
@@ -89,10 +89,10 @@ def test_what_is_no_gguf_file_or_half_of_one_is_an_error_in_one_line(tmp_path: P
     path = tmp_path / "m.gguf"
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
-        with pytest.raises(UserError, match=r"^\S+/m\.gguf: not a whole GGUF file: [^\n]+$"):
+        with pytest.raises(UserError, match=r"^\S+/m\.gguf: not a complete GGUF file: [^\n]+$"):
             weights_path(file(path))
     path.write_text("Not found. " * 100)
-    with pytest.raises(UserError, match="GGUF magic invalid; fetch the file again"):
+    with pytest.raises(UserError, match="GGUF magic invalid; download the file again"):
         weights_path(file(path))
 
 
@@ -106,7 +106,7 @@ def test_another_file_of_a_folder_is_another_model(tmp_path: Path) -> None:
     folder(place / ".cache/huggingface", **{"config.json.metadata": "time of the download"})
     assert weights_path(spec) == place
     folder(place, **{"model.safetensors": "other weights"})
-    with pytest.raises(UserError, match="not the weights of the entry"):
+    with pytest.raises(UserError, match="the weights differ from the entry"):
         weights_path(spec)
     assert file(place).checkpoint != spec.checkpoint
 
@@ -166,7 +166,7 @@ def test_weights_of_the_hub_are_those_of_the_commit_in_the_cache(
     told = "not in the hub's cache; run `snakemake --cores 1 weights`"
     with pytest.raises(UserError, match=told):
         find_weights(hub())
-    with pytest.raises(UserError, match="no commit is pinned; write one of those that https://hug"):
+    with pytest.raises(UserError, match="no commit is pinned; add a commit from https://hug"):
         find_weights(hub(revision=None))
     snapshot = folder(tmp_path / f"models--someone--m/snapshots/{COMMIT}", **{"config.json": "{}"})
     with pytest.raises(UserError, match=r"model\.safetensors is missing; run `snakemake"):

@@ -232,16 +232,16 @@ def test_an_address_for_a_provider_that_no_model_has_is_one_line() -> None:
     ("name", "changes", "turns", "parameters", "told"),
     [
         ("claude-4-sonnet", {"defaults": None}, FEW_SHOT, {},
-         "max_tokens 4096 where the question has none"),
+         "max_tokens 4096, but the question has none"),
         ("o3-mini", {"system_role": None}, FEW_SHOT, {},
-         'messages.0.role "user" where the question has "system"'),
+         'messages.0.role "user", but the question has "system"'),
         ("gemini-3-flash-preview", {"defaults": None}, FEW_SHOT, {},
-         'generationConfig {"temperature": 1.0} where the question has none'),
+         'generationConfig {"temperature": 1.0}, but the question has none'),
         ("gemini-2.5-pro", {"accepts": frozenset({"reasoning_effort"})}, FEW_SHOT,
          {"reasoning_effort": "low"},
-         'generationConfig.reasoning_effort none where the question has "low"'),
+         'generationConfig.reasoning_effort none, but the question has "low"'),
         ("claude-4-sonnet", {"accepts": frozenset({"response_format"})}, FEW_SHOT,
-         {"response_format": FORM}, "output_format none where the question has {"),
+         {"response_format": FORM}, "output_format none, but the question has {"),
         ("claude-4-sonnet", {}, [("user", "a"), ("system", "b"), ("user", "c")], {}, "messages ["),
         ("claude-4-sonnet", {}, [("user", "a"), ("user", "b")], {}, "messages ["),
     ],
@@ -261,7 +261,7 @@ def test_a_body_that_is_not_the_question_is_not_sent(
         assert server.requests == []
     line = str(refused.value)
     assert line.startswith(f"{entry.label}: the request has ") and told in line
-    assert "; nothing was sent; state it in the entry of models.yaml" in line
+    assert "; nothing was sent; declare it in the entry in models.yaml" in line
     assert (folder / "a.jsonl").read_bytes() == b""
     assert Ledger(folder).spending().usd == 0
 
@@ -384,13 +384,13 @@ def test_a_way_past_the_check_is_told(folder: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("field", "value", "told"),
     [
-        (("body", "temperature"), 0.7, "temperature 0.7 where the question has 0.25"),
-        (("body", "stream"), True, "stream true where the question has none"),
-        (("body", "model"), "gpt-4", 'model "gpt-4" where the question has "gpt-4o-2024-08-06"'),
+        (("body", "temperature"), 0.7, "temperature 0.7, but the question has 0.25"),
+        (("body", "stream"), True, "stream true, but the question has none"),
+        (("body", "model"), "gpt-4", 'model "gpt-4", but the question has "gpt-4o-2024-08-06"'),
         (("body", "messages"), [{"role": "user", "content": {"question": 1}}], "messages ["),
         (("body", "messages"), {"question": 0}, 'messages "Name the idioms. "'),
-        (("body", "messages"), {"question": 9}, "refers to what"),
-        (("body", "messages"), {"question": [0]}, "refers to what"),
+        (("body", "messages"), {"question": 9}, "refers to something"),
+        (("body", "messages"), {"question": [0]}, "refers to something"),
         (("path",), "/v1/messages", "messages ["),
         (("path",), "/v1/completions", "goes to /v1/completions"),
     ],
@@ -411,7 +411,7 @@ def test_verify_finds_another_body(
     place[field[-1]] = value
     path.write_text(canonical_json(line) + "\n")
     (found,) = verify(path)
-    assert found.startswith(f"{path}:1: the body that was sent ") and told in found
+    assert found.startswith(f"{path}:1: the request body ") and told in found
 
 
 TURNS = (Message("user", "a"), Message("user", "b"))

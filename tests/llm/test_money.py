@@ -77,7 +77,7 @@ def test_an_answer_is_bounded_by_what_is_sent_or_else_by_its_model() -> None:
 def test_one_attempt_costs_at_most_its_bounds() -> None:
     assert usd_at_most(asking(max_tokens=40), PRICED) == pytest.approx((117 * 2 + 40 * 10) / 1e6)
     assert usd_at_most(asking(), FREE) == 0
-    with pytest.raises(UserError, match=r"^Test model: nothing bounds the length.*max_tokens"):
+    with pytest.raises(UserError, match=r"^Test model: the length of an answer is unbounded.*max_"):
         usd_at_most(asking(), PRICED)
 
 
@@ -274,8 +274,8 @@ def test_questions_that_are_not_known_yet_are_told_by_their_inputs(folder: Path)
         (
             100.03,
             0,
-            "llm.max_cost_usd leaves $100.03, less than the questions may cost (likely $0.64, at"
-            " most $100.04): a run stops when that is spent, and keeps all answers",
+            "llm.max_cost_usd leaves $100.03, but the questions may cost more (likely $0.64, at"
+            " most $100.04): a run stops at the cap and keeps all answers",
         ),
         (110, 9, ""),
         (110, 10, "llm.max_cost_usd leaves $100.00, less than"),
@@ -301,6 +301,7 @@ def test_a_cap_below_the_bound_is_pointed_out(
 TODAY = date(2026, 11, 21)
 COSTLY = {"input": 2000, "output": 10_000}
 # Two questions of 9 tokens; likely 30 tokens come back, at most 5000.
+OTHER = "so a different model may answer"
 MISSING = "2 questions missing, likely $0.64, at most $100.04"
 
 
@@ -310,8 +311,8 @@ MISSING = "2 questions missing, likely $0.64, at most $100.04"
         ("2027-02-20", None),
         ("2027-02-19", f"record now: m ends on 2027-02-19, in 90 days; Saying: {MISSING}"),
         ("2026-11-22", f"record now: m ends on 2026-11-22, in 1 day; Saying: {MISSING}"),
-        ("2026-11-21", f"m ended on 2026-11-21, so another model may answer; Saying: {MISSING}"),
-        ("2025-01-31", f"m ended on 2025-01-31, so another model may answer; Saying: {MISSING}"),
+        ("2026-11-21", f"m ended on 2026-11-21, {OTHER}; Saying: {MISSING}"),
+        ("2025-01-31", f"m ended on 2025-01-31, {OTHER}; Saying: {MISSING}"),
         (None, None),
     ],
 )
@@ -342,10 +343,10 @@ def test_what_ends_first_is_recorded_first(folder: Path) -> None:
     lines = record_now(estimates(tasks, LLMSettings()), entries, TODAY)
     for line, day in zip(lines, days, strict=True):
         assert line.startswith(f"record now: {day}")
-    more = ", likely free, at most free, and more when all its data is made"
+    more = ", likely free, at most free, and more once all data exists"
     assert lines[1].endswith(f"2 questions missing{more}")
     (line,) = record_now(estimates(tasks[-1:], LLMSettings()), entries, TODAY)
-    assert line == "record now: c ends on 2026-12-01, in 10 days; Saying: data is not made yet"
+    assert line == "record now: c ends on 2026-12-01, in 10 days; Saying: its data does not exist"
 
 
 def test_when_a_model_ends_changes_nothing_that_it_computes() -> None:
@@ -374,12 +375,12 @@ def test_all_that_is_missing_is_a_line_for_each_model(
     record(Path(task.recordings), [(first, answer(1, 1, key=first.key))])
     with pytest.raises(UserError, match=r"^1 language model cannot be asked"):
         check(tasks, settings)
-    assert "m (1 answer not recorded, nothing recorded of 1 run): " in capsys.readouterr().err
+    assert "m (1 answer not recorded, nothing recorded for 1 run): " in capsys.readouterr().err
     record(Path(task.recordings), [(second, answer(1, 1, key=second.key))])
     check([task], settings)
     with pytest.raises(UserError):
         check([task], settings_for(folder, mode="fresh"))
-    assert capsys.readouterr().err == f"m (all are asked anew): {why}\n"
+    assert capsys.readouterr().err == f"m (all are asked again): {why}\n"
     check([saying(folder, UNKNOWN, file="c", texts=())], settings)
 
 
@@ -507,7 +508,7 @@ def test_what_costs_nothing_has_no_budget(folder: Path) -> None:
 
 def test_a_question_without_a_bound_is_not_reserved_for(folder: Path) -> None:
     async def run() -> None:
-        with pytest.raises(UserError, match="nothing bounds"):
+        with pytest.raises(UserError, match="unbounded"):
             await budget(folder, 1, Stop()).reserve(asking())
 
     asyncio.run(run())
@@ -576,7 +577,7 @@ def test_a_budget_settles_first_what_a_killed_run_has_recorded(folder: Path) -> 
         ([0.5, "open"], "$0.7500 of $1.0000 spent, $0.2500 of it held by unfinished requests; 2 of"
                         " 5 questions are left to ask, for at most about $0.0009; raise"
                         " llm.max_cost_usd (about 0.7509 is enough)"),
-        ([0.5, None], "$0.5000 of $1.0000 spent (besides at most $0.2500 possibly billed without an"
+        ([0.5, None], "$0.5000 of $1.0000 spent (plus at most $0.2500 possibly billed without an"
                       " answer); 2 of 5 questions are left to ask, for at most about $0.0009; raise"
                       " llm.max_cost_usd (about 0.5009 is enough)"),
     ],

@@ -150,20 +150,20 @@ def test_the_order_of_raw_fields_is_part_of_the_key() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"body": {"model": "x"}}, "body: model is not for an entry to set"),
-        ({"body": {"messages": []}}, "body: messages is not for an entry to set"),
-        ({"body": {"stream": False}}, "body: stream is not for an entry to set"),
-        ({"body": {"max_completion_tokens": 9}}, "max_completion_tokens is not for an entry"),
-        ({"body": {"generationConfig": {"maxOutputTokens": 9}}}, "maxOutputTokens is not for an"),
-        ({"body": {"seed": 1}}, "body: seed is in accepts or defaults, too"),
-        ({"body": {"topP": 1}, "defaults": {"top_p": 1}}, "topP is in accepts or defaults, too"),
+        ({"body": {"model": "x"}}, "body: an entry must not set model"),
+        ({"body": {"messages": []}}, "body: an entry must not set messages"),
+        ({"body": {"stream": False}}, "body: an entry must not set stream"),
+        ({"body": {"max_completion_tokens": 9}}, "must not set max_completion_tokens"),
+        ({"body": {"generationConfig": {"maxOutputTokens": 9}}}, "must not set maxOutputTokens"),
+        ({"body": {"seed": 1}}, "body: seed is also in accepts or defaults"),
+        ({"body": {"topP": 1}, "defaults": {"top_p": 1}}, "topP is also in accepts or defaults"),
         ({"body": {}}, "body: Dictionary should have at least 1 item"),
         ({"body": {"m": [{"cache_control": {}}]}, "prices": {"input": 1, "output": 1}},
          "body: cache_control needs prices.cache_write"),
-        ({"litellm_id": "openai/responses/m"}, "accepts: /responses does not take seed"),
+        ({"litellm_id": "openai/responses/m"}, "accepts: /responses does not support seed"),
         ({"litellm_id": "openai/responses/m", "accepts": [], "source": "folder", "path": "x.gguf",
-          "api_base": None, "api_key_env": None, "prices": None}, "not by /responses"),
-        ({"batch_invariant": True}, "batch_invariant is for a server that is started"),
+          "api_base": None, "api_key_env": None, "prices": None}, "model must be openai/<name>"),
+        ({"batch_invariant": True}, "batch_invariant is only for local models"),
     ],
 )  # fmt: skip
 def test_a_wrong_entry_is_one_line(fields: dict[str, Any], message: str) -> None:
@@ -198,7 +198,7 @@ def test_fields_are_merged_without_loss() -> None:
     question = make_question(spec_for(body={"c": {"d": 1}}), [("user", "x")], {})
     sent = {"model": "test-model", "messages": [{"role": "user", "content": "x"}]}
     path = "/v1/chat/completions"
-    assert difference(question, path, sent) == 'has c none where the question has {"d": 1}'
+    assert difference(question, path, sent) == 'has c none, but the question has {"d": 1}'
     assert difference(question, path, {**sent, "c": {"d": 1}}) is None
 
 
@@ -299,7 +299,7 @@ def test_failures_of_responses_are_those_of_any_provider(folder: Path) -> None:
         (
             401,
             {"error": {"message": f"wrong key {KEY}"}},
-            r"the provider refuses: .*OPENAI_API_KEY\]",
+            r"the provider rejected the request: .*OPENAI_API_KEY\]",
         ),
         (200, {"error": {"message": "later"}}, "MalformedResponseError"),
     ):
@@ -394,7 +394,7 @@ def test_one_question_from_the_command_line(
         code, out, err = run(capsys, "--parameters", '{"max_tokens": 3000, "seed": 1}', *line)
         again = run(capsys, "--parameters", '{"max_tokens": 3000, "seed": 1}', *line)
         (request,) = server.requests
-    assert code == 0 and "not accepted, so not sent: seed" in err
+    assert code == 0 and "unsupported parameters, not sent: seed" in err
     head, _, rest = out.partition("\nanswer: ")
     assert head.startswith("sent to /v1/messages:\n")
     assert json.loads(head.partition("\n")[2]) == request.body

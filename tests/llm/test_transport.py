@@ -198,7 +198,7 @@ def test_another_body_is_not_sent_and_shows_no_key(
 
 def test_an_address_with_parameters_is_not_asked(respond: Respond) -> None:
     arrived = respond(json=chat())
-    with pytest.raises(NotSentError, match="the request has parameters in its address"):
+    with pytest.raises(NotSentError, match="the request has query parameters in its address"):
         send(spec=spec_for(api_base="http://127.0.0.1:1/v1?key=1"))
     assert arrived == []
 
@@ -257,7 +257,7 @@ def test_a_provider_whose_requests_cannot_be_checked_is_not_asked(
 ) -> None:
     arrived = respond(json=chat())
     spec = spec_for(litellm_id=name)
-    with pytest.raises(NotSentError, match="litellm has no such provider, or one whose requests"):
+    with pytest.raises(NotSentError, match="litellm does not know the provider, or its requests"):
         send(make_question(spec, [("user", "x")], {}), spec)
     assert arrived == []
 

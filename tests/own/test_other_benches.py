@@ -145,7 +145,9 @@ def test_the_name_of_the_task_is_the_query_mode(tmp_path: Path) -> None:
     ("study", "file_format"), [("idiolink", "inspect"), ("jam", "mteb"), ("idiots", "mteb")]
 )
 def test_a_format_is_that_of_a_study(study: str, file_format: str) -> None:
-    with pytest.raises(ValidationError, match=f"'{file_format}' is of no predictions of {study}"):
+    with pytest.raises(
+        ValidationError, match=f"{study} does not support the format '{file_format}'"
+    ):
         PredictionFile(study=study, file="a", setting="b", format=file_format)  # type: ignore[arg-type]
 
 
@@ -233,10 +235,10 @@ def test_long_texts_of_a_log_are_attached(tmp_path: Path) -> None:
     ("samples", "said"),
     [
         ([sample("s1", YES)], "no prediction for 1 of 2 sentences, such as 's2'"),
-        ([sample("s1", YES), sample("s1", YES)], "sample 's1' is there twice"),
+        ([sample("s1", YES), sample("s1", YES)], "sample 's1' occurs twice"),
         ([sample("s1", YES), sample("s2", "", error={"message": "x"})], "1 sample failed.*'s2'"),
         ([sample("s1", YES), sample("s2", "", output={})], "sample 's2' has no output"),
-        ([sample("s1", YES), {"id": "s2"}], "is no log of Inspect AI"),
+        ([sample("s1", YES), {"id": "s2"}], "not an Inspect AI log"),
     ],
 )
 def test_an_incomplete_log_is_refused(
@@ -250,7 +252,7 @@ def test_an_incomplete_log_is_refused(
 def test_another_file_is_no_log(data: bytes, tmp_path: Path) -> None:
     path = write_log(tmp_path / "a.eval", sample("s1", YES))
     path.write_bytes(path.read_bytes()[:-30] if data == b"cut" else data)
-    with pytest.raises(UserError, match="is no log of Inspect AI"):
+    with pytest.raises(UserError, match="not an Inspect AI log"):
         read_inspect_log(path, ["s1"])
 
 

@@ -111,17 +111,17 @@ def test_its_numbers_are_compared_with_nothing(study: str, tmp_path: Path) -> No
     [
         ("=== user ===\n{{ sentense }}\n", r"plain\.jinja:2: .*'sentense' is undefined"),
         ("{{ sentence }}\n", r"plain\.jinja: does not begin with a turn"),
-        ("=== user ===\nIdiom?\n", r"plain\.jinja: does not show the whole sentence; "),
-        ("=== user ===\nIdiom? sentence\n", r"plain\.jinja: does not show the whole sentence"),
-        ("=== user ===\n{% if sentence %}Idiom?{% endif %}\n", "not show the whole sentence"),
-        ("=== user ===\n{{ sentence[:9] }}\n", "not show the whole sentence"),
+        ("=== user ===\nIdiom?\n", r"plain\.jinja: does not show the full sentence; "),
+        ("=== user ===\nIdiom? sentence\n", r"plain\.jinja: does not show the full sentence"),
+        ("=== user ===\n{% if sentence %}Idiom?{% endif %}\n", "not show the full sentence"),
+        ("=== user ===\n{{ sentence[:9] }}\n", "not show the full sentence"),
         (
             "=== user ===\n{% if sentence|length < 60 %}{{ sentence }}{% endif %}\n",
-            "not show the whole sentence",
+            "not show the full sentence",
         ),
-        ("=== user ===\n{{ sentence[:500] }}\n", "not show the whole sentence"),
-        ("=== user ===\n{{ sentence.split()|last }}\n", "not show the whole sentence"),
-        ("=== user ===\n{{ sentence|length }}\n", "not show the whole sentence"),
+        ("=== user ===\n{{ sentence[:500] }}\n", "not show the full sentence"),
+        ("=== user ===\n{{ sentence.split()|last }}\n", "not show the full sentence"),
+        ("=== user ===\n{{ sentence|length }}\n", "not show the full sentence"),
         ("=== user ===\n{{ sentence.upper }}\n", r"plain\.jinja:2: .*a function"),
     ],
 )
@@ -153,7 +153,7 @@ def test_a_prompt_of_the_project_that_lost_its_sentence_asks_nothing(
     task = own.identification(**run) if study == "jam" else own.detection(**run)
     task = in_folder(task, tmp_path, [SENTENCE if study == "jam" else DETECTED])
     write(tmp_path / "plain.jinja", "=== user ===\nIdiom?\n")
-    with pytest.raises(UserError, match="does not show the whole sentence"):
+    with pytest.raises(UserError, match="does not show the full sentence"):
         task.questions(own.run.language_model(MODEL))
 
 

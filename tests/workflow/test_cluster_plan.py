@@ -90,7 +90,7 @@ def test_hours_of_jobs_that_ran(tmp_path: Path) -> None:
 def test_numbers_of_parameters() -> None:
     assert parameter_count("22.7M") == 22_700_000
     assert parameter_count("1.5B") == 1_500_000_000
-    with pytest.raises(UserError, match="'big' is no number of parameters"):
+    with pytest.raises(UserError, match="'big' is not a number of parameters"):
         parameter_count("big")
 
 

@@ -122,10 +122,10 @@ def refuse_foreign(answers: Iterable[Answer], spec: LLMEntry, where: Path) -> No
     for answer in answers:
         if is_foreign(answer, spec):
             raise UserError(
-                f"asked {name_on_the_wire(spec.checkpoint)}, answered by"
+                f"requested {name_on_the_wire(spec.checkpoint)}, answered by"
                 f" {answer.returned_model or 'an unnamed model'}",
                 where=where,
-                hint="if it is the same model, add the name ('*': any or none) to answers_as of its"
-                " entry in models.yaml; else leave the model out, or remove these answers to ask"
-                " again",
+                hint="if it is the same model, add the name ('*': any or none) to answers_as in its"
+                " entry in models.yaml; otherwise leave the model out, or remove these answers to"
+                " ask again",
             )

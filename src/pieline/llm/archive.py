@@ -113,7 +113,7 @@ def _faults(path: Path) -> Iterator[tuple[Line, str]]:
             yield line, error.what
             continue
         if answers.setdefault(line.key, answer) != answer:
-            yield line, "another answer stands under the same key"
+            yield line, "an earlier line has a different answer with the same key"
 
 
 def _check(path: Path, hint: str, shown: str = "") -> None:
@@ -137,8 +137,8 @@ def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, Merged
         if not source.is_file():
             raise UserError("no such file", where=source, hint="check the path")
         if str(source) in done:
-            raise UserError("given twice", where=source, hint="name each file once")
-        _check(source, "correct the line, or fetch the file again")
+            raise UserError("listed twice", where=source, hint="list each file once")
+        _check(source, "fix the line, or download the file again")
         done[str(source)] = source
     raw_lines(target)  # raises before anything is changed
     return {name: _merge(Path(target), source) for name, source in done.items()}
@@ -170,7 +170,7 @@ def export_folder(folder: str | Path, archive: str | Path) -> int:
     folder = Path(folder)
     files, answers = recording_files(folder), 0
     if not files:
-        raise UserError("holds no recordings", where=folder, hint="name the folder that does")
+        raise UserError("contains no recordings", where=folder, hint="check the path")
 
     def members() -> Iterator[tuple[str, bytes]]:
         nonlocal answers
@@ -208,10 +208,10 @@ def import_archive(
             place,
             allowed=is_recording,
             most_bytes=most_bytes,
-            if_larger="allow more with --max-size if you trust where it comes from",
+            if_larger="raise the limit with --max-size if you trust its source",
         )
         if not names:
-            raise UserError("holds no recordings", where=archive, hint=REFUSED)
+            raise UserError("contains no recordings", where=archive, hint=REFUSED)
         for name in names:
             _check(Path(place, name), REFUSED, shown=f"{archive}: {name}")
             raw_lines(folder / name)  # raises before anything is changed

@@ -182,7 +182,7 @@ class QuestionRun:
                 ) from None
             if is_fatal(error):
                 raise UserError(
-                    f"the provider refuses: {self._describe(error)}",
+                    f"the provider rejected the request: {self._describe(error)}",
                     where=self._spec.label,
                     hint=f"check {self._spec.api_key_env or 'the model'} and the account",
                 ) from None
@@ -221,8 +221,8 @@ class QuestionRun:
         failure = self._stop.failure
         if self._stop.signal is not None and self._unanswered():
             print(
-                f"{self._spec.label}: stopped, {len(self.answers)} of {len(self._questions)}"
-                " answers are kept; run again to go on",
+                f"{self._spec.label}: stopped with {len(self.answers)} of"
+                f" {len(self._questions)} answers recorded; run again to continue",
                 file=sys.stderr,
             )
             if self._stop.signal == signal.SIGINT:
@@ -231,14 +231,14 @@ class QuestionRun:
         if isinstance(failure, CapReachedError):
             raise self.budget.explain(failure, self._unanswered(), len(self._questions)) from None
         if isinstance(failure, UnansweredError):
-            hint = "run again when the provider answers, nothing is asked twice"
+            hint = "run again when the provider is available; nothing is asked twice"
             if all(error.rejected for error in self._failures[-self._most_failures :]):
                 hint = (
-                    "ask otherwise: see accepts, defaults and system_role of its entry in"
+                    "change how it is asked: see accepts, defaults and system_role in its entry in"
                     " models.yaml"
                 )
             raise UserError(
-                f"{self._most_failures} questions in a row failed, the last with: {failure};"
+                f"{self._most_failures} consecutive questions failed, the last with: {failure};"
                 f" {len(self.answers)} of {len(self._questions)} are answered"
                 f"{self.budget.possibly_billed}",
                 where=self._spec.label,
@@ -246,9 +246,9 @@ class QuestionRun:
             ) from None
         if isinstance(failure, OSError):
             raise UserError(
-                f"an answer cannot be kept: {failure.strerror}",
+                f"cannot write an answer: {failure.strerror}",
                 where=self._settings.recordings_folder,
-                hint="make room or check permissions",
+                hint="free disk space or check permissions",
             ) from None
         if failure is not None:
             raise failure
@@ -259,7 +259,7 @@ class QuestionRun:
                 f"{len(self._failures)} of {len(self._questions)} questions got no answer"
                 f" ({reasons[0][1]} × {reasons[0][0]}{others}){self.budget.possibly_billed}",
                 where=self._spec.label,
-                hint="the other answers are kept: the same command asks only what is missing",
+                hint="the other answers are recorded; run again to ask only the missing ones",
             )
 
     def _describe(self, error: Exception) -> str:

@@ -198,13 +198,13 @@ def _check(
 ) -> None:
     for question in questions:
         if question.model != spec.checkpoint:
-            raise ValueError(f"a question for {question.model}, not for {spec.checkpoint}")
+            raise ValueError(f"the question is for {question.model}, not for {spec.checkpoint}")
     require_digest(spec)
     if settings.recordings_folder.resolve() not in path.resolve().parents:
         raise UserError(
             "the file is not in the recordings folder",
             where=path,
-            hint=f"choose a path in {settings.recordings_folder} or set llm.recordings_folder",
+            hint=f"choose a path in {settings.recordings_folder}, or set llm.recordings_folder",
         )
 
 
@@ -243,7 +243,7 @@ def _announcement(
         if expected.usd and left < expected.usd:
             cost += f" (llm.max_cost_usd leaves ${left:.4f})"
     dropped = sorted({name for question in unique.values() for name in question.dropped})
-    not_sent = f"; not accepted, so not sent: {', '.join(dropped)}" if dropped else ""
+    not_sent = f"; unsupported parameters, not sent: {', '.join(dropped)}" if dropped else ""
     return (
         f"{spec.label}: {pluralize(expected.questions, 'question')}, {expected.recorded} recorded,"
         f" {expected.to_ask} to ask{cost}{not_sent}"

@@ -142,9 +142,9 @@ def usd_at_most(question: Question, spec: LLMEntry) -> float:
     bound = output_tokens_at_most(question, spec)
     if bound is None:
         raise UserError(
-            "nothing bounds the length, so also the cost, of an answer",
+            "the length of an answer is unbounded, and so is its cost",
             where=spec.label,
-            hint="send max_tokens, or give max_output_tokens in models.yaml",
+            hint="send max_tokens, or set max_output_tokens in models.yaml",
         )
     return price(spec.paid.dearest, input_tokens_at_most(question), bound)
 

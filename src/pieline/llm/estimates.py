@@ -166,12 +166,12 @@ def record_now(
         if days > ENDS_SOON_DAYS:
             continue
         soon = f"record now: {item.model} ends on {entry.ends}, in {pluralize(days, 'day')}"
-        ended = f"{item.model} ended on {entry.ends}, so another model may answer"
+        ended = f"{item.model} ended on {entry.ends}, so a different model may answer"
         known = (
             f"{pluralize(cost.to_ask, 'question')} missing, likely"
             f" {dollars(entry, cost.likely_usd)}, at most {dollars(entry, cost.usd)}"
         )
-        more = ["more when all its data is made" if cost.to_ask else "data is not made yet"]
+        more = ["more once all data exists" if cost.to_ask else "its data does not exist yet"]
         missing = ", and ".join([known] * bool(cost.to_ask) + more * bool(item.unknown))
         lines.append((entry.ends, f"{soon if days > 0 else ended}; {item.kind}: {missing}"))
     return [line for _, line in sorted(lines)]
@@ -197,9 +197,8 @@ def cap_warning(found: Iterable[TaskEstimate], settings: LLMSettings) -> str:
     if not settings.max_cost_usd or (left := left_usd(settings)) >= most:
         return ""
     return (
-        f"llm.max_cost_usd leaves ${left:.2f}, less than the questions may cost (likely"
-        f" ${likely:.2f}, at most ${most:.2f}): a run stops when that is spent, and keeps all"
-        " answers"
+        f"llm.max_cost_usd leaves ${left:.2f}, but the questions may cost more (likely"
+        f" ${likely:.2f}, at most ${most:.2f}): a run stops at the cap and keeps all answers"
     )
 
 
@@ -268,7 +267,7 @@ def _not_recorded(
     if settings.mode == "fresh" or not any(Path(task.recordings).exists() for task in tasks):
         # One question is enough, and making all of them is slow.
         asks = len(made) < len(tasks) or any(task.questions(entry) for task in made)
-        nothing = "all are asked anew" if settings.mode == "fresh" else "nothing is recorded"
+        nothing = "all are asked again" if settings.mode == "fresh" else "nothing is recorded"
         return nothing if asks else ""
     keys: dict[str, set[str]] = {}
     for task in made:
@@ -279,5 +278,5 @@ def _not_recorded(
     runs = [task for task in tasks if task not in made and not Path(task.recordings).exists()]
     missing = [f"{pluralize(count, 'answer')} not recorded"] if count else []
     if runs:
-        missing.append(f"nothing recorded of {pluralize(len(runs), 'run')}")
+        missing.append(f"nothing recorded for {pluralize(len(runs), 'run')}")
     return ", ".join(missing)

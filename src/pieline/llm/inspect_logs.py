@@ -37,13 +37,13 @@ def read_inspect_log(path: str | Path, ids: Sequence[str]) -> dict[str, Answer]:
             sample = parse_json(text)
             name = str(sample["id"])
             if name in samples:
-                raise UserError(f"sample {name!r} is there twice", where=path, hint=_RUN_AGAIN)
+                raise UserError(f"sample {name!r} occurs twice", where=path, hint=_RUN_AGAIN)
             samples[name] = sample
             if sample.get("error"):
                 failed.append(name)
         check_ids(dict.fromkeys(samples, 1), ids, "sentences", where=path)
         if failed:
-            problem = f"{pluralize(len(failed), 'sample')} failed, such as {failed[0]!r}"
+            problem = f"{pluralize(len(failed), 'sample')} failed, for example {failed[0]!r}"
             raise UserError(problem, where=path, hint="run inspect eval-retry on the log")
         return {name: inspect_answer(samples[name]) for name in ids}
     except (
@@ -51,7 +51,7 @@ def read_inspect_log(path: str | Path, ids: Sequence[str]) -> dict[str, Answer]:
         *(struct.error, zipfile.BadZipFile, zstandard.ZstdError, NotImplementedError),
     ) as error:
         raise UserError(
-            f"is no log of Inspect AI: {error}", where=path, hint="name a file .eval"
+            f"not an Inspect AI log: {error}", where=path, hint="use an .eval file"
         ) from None
 
 

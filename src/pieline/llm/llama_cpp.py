@@ -25,7 +25,7 @@ def main() -> None:
         "GPU" in str(device["type"]) for device in xllamacpp.get_device_info()
     ):
         sys.exit(
-            "gpu_layers are set, but llama.cpp finds no GPU here and would compute without;"
+            "gpu_layers is set, but llama.cpp finds no GPU and would use the CPU;"
             " install xllamacpp for your GPU, or set gpu_layers: 0"
         )
     # llama.cpp does not report why it cannot use a port.

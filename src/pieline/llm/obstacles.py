@@ -48,7 +48,7 @@ def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[UserError]:
     if entry.cost_is_unknown:
         yield obstacle(
             "it has no prices, so its cost is unknown",
-            "give prices in its entry, or `prices: free` if it costs nothing",
+            "add prices to its entry, or `prices: free` if it costs nothing",
         )
     if entry.paid and settings.max_cost_usd == 0:
         yield obstacle(

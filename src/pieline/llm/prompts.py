@@ -114,9 +114,9 @@ class Prompt:
                 messages.append(Message(role, text.lstrip("\n").removesuffix("\n")))
             except Exception as error:  # a user's template can fail in any way
                 raise UserError(
-                    f"cannot be filled in: {error}",
+                    f"cannot fill in the template: {error}",
                     where=f"{self.path}:{_line_of(error, line)}",
-                    hint="give the value or correct the template",
+                    hint="provide the value or fix the template",
                 ) from None
         return tuple(messages)
 
@@ -131,7 +131,7 @@ class Prompt:
         asked = {self.messages(**others, **{field: text}) for text in probes}
         if len(asked) < len(probes):
             raise UserError(
-                f"does not show the whole {field}",
+                f"does not show the full {field}",
                 where=self.path,
                 hint=f"write {{{{ {field} }}}} where it belongs",
             )
@@ -165,25 +165,25 @@ def _check_nodes(tree: nodes.Node, loops: int = 0) -> None:
         problem = _FORBIDDEN.get(type(node), "")
         if isinstance(node, nodes.Call):
             method = isinstance(node.node, nodes.Getattr) and node.node.attr
-            problem = "" if method in _METHODS else "such calls"
+            problem = "" if method in _METHODS else "this call"
         elif isinstance(node, nodes.For) and loops == _DEEPEST_LOOP:
             problem = f"more than {_DEEPEST_LOOP} nested loops"
         elif isinstance(node, nodes.Include) and loops:
             problem = "{% include %} in a loop"
         if problem:
-            raise jinja2.TemplateSyntaxError(f"a prompt may have no {problem}", node.lineno)
+            raise jinja2.TemplateSyntaxError(f"a prompt must not use {problem}", node.lineno)
         _check_nodes(node, loops + isinstance(node, nodes.For))
 
 
 def _printable(value: Any) -> Any:
     if callable(value) and not isinstance(value, jinja2.Undefined):
-        raise TypeError("a function cannot be shown, its result can")
+        raise TypeError("cannot print a function; call it")
     return value
 
 
 def _join(values: Any, separator: str = "") -> str:
     if isinstance(values, str) or len(values) * len(separator) > _LONGEST:
-        raise ValueError("join needs a list that is not too long")
+        raise ValueError("join needs a list, and a result that is not too long")
     return separator.join(map(str, values))
 
 
@@ -207,7 +207,7 @@ def load_prompt(path: str | Path) -> Prompt:
     path = Path(path)
     about, body, skipped = _split_front_matter(path, read_text(path))
     if not isinstance(answer := about.get("answer", {}), dict):
-        hint = "give each field of the answer its JSON schema"
+        hint = "map each field of the answer to its JSON schema"
         raise UserError("`answer` is not a mapping", where=f"{path}:1", hint=hint)
     before, *pieces = _TURN.split(body)
     if before.strip() or not pieces:
@@ -228,7 +228,7 @@ def load_prompt(path: str | Path) -> Prompt:
             tokens = list(environment.lex(text.lstrip("\n")))
         except Exception as error:  # Jinja evaluates constant expressions here
             at = error.lineno if isinstance(error, jinja2.TemplateSyntaxError) else 1
-            raise UserError(f"not a template: {error}", where=f"{path}:{line + at}") from None
+            raise UserError(f"invalid template: {error}", where=f"{path}:{line + at}") from None
         kept = (token for _, kind, token in tokens if not kind.startswith("comment"))
         sent.append([role, "".join(kept)])
         line += piece.count("\n")

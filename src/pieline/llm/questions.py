@@ -78,7 +78,7 @@ class Question:
             text = canonical_json(self.content()).encode("utf-8")
         except ValueError as error:  # a lone surrogate, a NaN
             raise UserError(
-                f"a question that cannot be written as JSON: {error}", where=self.name
+                f"the question cannot be written as JSON: {error}", where=self.name
             ) from None
         return hashlib.sha256(text).hexdigest()
 

@@ -61,7 +61,7 @@ class Line(NamedTuple):
             UserError: If the line is not a recording, or its key is not the digest of its question.
         """
         if not self.value:
-            raise self.fault("not a line of recordings")
+            raise self.fault("not a recording")
         if hashlib.sha256(canonical_json(self.value["question"]).encode()).hexdigest() != self.key:
             raise self.fault("the key is not the digest of the question")
         try:
@@ -69,7 +69,7 @@ class Line(NamedTuple):
         except ValidationError as error:
             raise self.fault(f"not an answer ({explain(error)})") from None
         except TypeError:
-            raise self.fault("not an answer, or one with a key of its own") from None
+            raise self.fault("not an answer, or its fields include a key") from None
 
     def question(self) -> Question:
         """Return the question.
@@ -85,7 +85,7 @@ class Line(NamedTuple):
                 body=json.loads(content.get("body", "{}")),
             )
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise self.fault("not a question and its answer") from None
+            raise self.fault("the question is invalid") from None
 
     def check(self) -> Answer:
         """Validate the whole line, including the request body, and return the answer.
@@ -106,7 +106,7 @@ class Line(NamedTuple):
         return UserError(
             what,
             where=f"{self.path}:{self.number}",
-            hint="restore the file, resolve the merge or delete the line",
+            hint="restore the file, resolve the merge conflict or delete the line",
         )
 
 
@@ -128,7 +128,7 @@ def read_lines(path: str | Path) -> Iterator[Line]:
         if line.value:
             yield line
         elif line.raw.endswith(b"\n"):
-            raise line.fault("not a line of recordings")
+            raise line.fault("not a recording")
 
 
 def answers_token(evidence: str | Path, recordings: str | Path) -> str:
@@ -206,7 +206,7 @@ class Recorder:
 def to_line(question: Question, answer: Answer) -> bytes:
     """Return the line that records an answer."""
     if answer.key != question.key:
-        raise ValueError("only an answer to this very question can be recorded")
+        raise ValueError("the answer belongs to a different question")
     line = {"answer": answer.record(), "key": question.key, "question": question.content()}
     return (canonical_json(line) + "\n").encode("utf-8")
 
@@ -224,7 +224,7 @@ def recording(path: str | Path) -> Iterator[Recorder]:
 
     def refuse() -> NoReturn:
         raise UserError(
-            "another run is writing this file", where=path, hint="wait until it has ended"
+            "another run is writing this file", where=path, hint="wait until it has finished"
         )
 
     with lock(path.parent, path.name, refuse):

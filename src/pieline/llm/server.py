@@ -87,7 +87,7 @@ class Server:
             status = self._process.wait(timeout=_ENDS_WITHIN_S)
         except subprocess.TimeoutExpired:
             return None
-        return self._error(f"ended with status {status}", "; the same command asks what is missing")
+        return self._error(f"exited with status {status}", "; run again to ask what is missing")
 
     def _start(self, patience_s: float, say: Callable[[str], None]) -> "subprocess.Popen[bytes]":
         weights = weights_path(self._spec).resolve()
@@ -115,7 +115,11 @@ class Server:
                         self._stack.callback(self._log.unlink)
                     self._stack.enter_context(stack.pop_all())
                     return process
-        raise UserError(f"{PORTS_TRIED} free ports were taken by others", where=self._spec.label)
+        raise UserError(
+            f"other processes took {PORTS_TRIED} free ports before its server did",
+            where=self._spec.label,
+            hint="run again",
+        )
 
     def _becomes_healthy(
         self, process: "subprocess.Popen[bytes]", patience_s: float, say: Callable[[str], None]
@@ -134,10 +138,10 @@ class Server:
             if status is not None and "address already in use" in self._printed().lower():
                 return False
             if status is not None or waited > patience_s:
-                what = "is silent" if status is None else f"ended with status {status}"
+                what = "does not answer" if status is None else f"exited with status {status}"
                 raise self._error(f"{what} after {waited:.0f} s")
             if waited > shown:
-                say(f"{self._spec.label}: its server is starting, {waited:.0f} s gone")
+                say(f"{self._spec.label}: its server has been starting for {waited:.0f} s")
                 shown += EVERY_S
             time.sleep(_POLL_S)
 
@@ -145,7 +149,7 @@ class Server:
         lines = [line.strip() for line in self._printed().splitlines() if line.strip()]
         tail = " | ".join(lines[-_TAIL_LINES:])[-_TAIL_CHARACTERS:] or "nothing"
         return UserError(
-            f"its server {what}, having said: {tail}",
+            f"its server {what}; its last output: {tail}",
             where=self._spec.label,
             hint=f"see {self._log}{hint}",
         )

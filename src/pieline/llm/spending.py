@@ -225,9 +225,9 @@ class Ledger:
         except sqlite3.Error as error:
             on_disk = isinstance(error, sqlite3.OperationalError)
             raise UserError(
-                f"the spending cannot be kept: {error}",
+                f"cannot record the spending: {error}",
                 where=self.path,
-                hint="make room, check permissions and run again"
+                hint="free disk space, check permissions and run again"
                 if on_disk
                 else "restore or delete the file",
             ) from None
@@ -315,7 +315,7 @@ class Budget:
             f", ${spending.held:.4f} of it held by unfinished requests" if spending.held else ""
         )
         if perhaps := sum(spending.perhaps.values()):
-            unfinished += f" (besides at most ${perhaps:.4f} possibly billed without an answer)"
+            unfinished += f" (plus at most ${perhaps:.4f} possibly billed without an answer)"
         about = max(estimate(left, self._spec).usd or 0.0, reached.usd)
         return UserError(
             f"the spending cap is reached: ${spending.usd:.4f} of ${self._cap:.4f} spent"
@@ -323,5 +323,5 @@ class Budget:
             f" ${about:.4f}",
             where=self._spec.label,
             hint=f"raise llm.max_cost_usd (about {spending.usd + about:.4f} is enough) and run"
-            " again, nothing is asked twice",
+            " again; nothing is asked twice",
         )

@@ -73,8 +73,7 @@ class Stop:
                 loop.call_later(GRACE_S, at_once)
             else:
                 print(
-                    "stopping when the requests under way have ended; interrupt again to give"
-                    " them up",
+                    "stopping after the requests in flight; interrupt again to abandon them",
                     file=sys.stderr,
                 )
             self.signal = number

@@ -57,8 +57,8 @@ class TextTask(Task):
         rows = self._rows()
         asked = [prompt.messages(**row.model_dump()) for row in rows]
         if len(rows) > 1 and len(set(asked)) == 1:
-            hint = f"show a field of {self.inputs['rows']}, as in {{{{ id }}}}"
-            raise UserError("asks the same about each row", where=prompt.path, hint=hint)
+            hint = f"use a field of {self.inputs['rows']}, for example {{{{ id }}}}"
+            raise UserError("asks the same question for each row", where=prompt.path, hint=hint)
         return [
             make_question(entry, messages, self.parameters, name=row.id)
             for row, messages in zip(rows, asked, strict=True)

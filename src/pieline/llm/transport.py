@@ -97,7 +97,7 @@ async def _check(request: httpx.Request) -> None:
     except ValueError as error:
         exchange.misfit = str(error)
     if request.url.query:
-        exchange.misfit = "has parameters in its address"
+        exchange.misfit = "has query parameters in its address"
     if exchange.misfit:
         raise ValueError(exchange.misfit)
     if exchange.question.body:
@@ -116,7 +116,7 @@ async def _keep(response: httpx.Response) -> None:
         content += piece
         if len(content) > _LARGEST_RESPONSE:
             await response.aclose()
-            exchange.problem = f"the response has over {_LARGEST_RESPONSE >> 20} MB, unpacked"
+            exchange.problem = f"the response exceeds {_LARGEST_RESPONSE >> 20} MB, decompressed"
             raise httpx.ReadError(exchange.problem, request=response.request)
     response._content = _with_whole_counts(bytes(content))
 
@@ -144,8 +144,8 @@ CHECKED_PROVIDERS = frozenset(map(str, openai_compatible_providers)) | {
 }  # fmt: skip
 """Providers whose requests litellm sends with the client that the caller passes."""
 
-_UNCHECKED = "litellm has no such provider, or one whose requests cannot be checked"
-_RESPONSES = "litellm asks this model by OpenAI's /responses, which cannot be checked"
+_UNCHECKED = "litellm does not know the provider, or its requests cannot be checked"
+_RESPONSES = "litellm asks this model through OpenAI's /responses, which cannot be checked"
 _ELSEWHERE = "use an OpenAI-compatible address of the provider (openai/<name>, api_base)"
 
 
@@ -233,7 +233,7 @@ class Transport:
         except Exception as error:
             fields = self._fields_without_response(error, exchange)
         if not fields or (question.is_embedded and "text" not in fields):
-            raise MalformedResponseError("the answer has neither choices, nor usage, nor a vector")
+            raise MalformedResponseError("the response has no choices, no usage and no vector")
         if exchange.sent is None:
             raise UserError(_UNCHECKED, where=self._spec.label, hint=_ELSEWHERE)
         body = _response_body(exchange)
@@ -292,8 +292,8 @@ class Transport:
             raise NotSentError(
                 f"the request {redact(exchange.misfit, self._spec)}; nothing was sent",
                 where=self._spec.label,
-                hint="state it in the entry of models.yaml (accepts, defaults, system_role, body),"
-                " or ask otherwise",
+                hint="declare it in the entry in models.yaml (accepts, defaults, system_role,"
+                " body), or change the request",
             ) from None
         _check_connected(error, exchange.address)
         fields = _token_counts(_response_body(exchange))

@@ -97,7 +97,7 @@ def merged(request: Mapping[str, Any], fields: Mapping[str, Any], at: str = "") 
         elif same == name and isinstance(value, Mapping) and isinstance(request[name], Mapping):
             result[name] = merged(request[name], value, place)
         else:
-            raise ValueError(f"has its own {same}, so body cannot set {place}")
+            raise ValueError(f"already has {same}, so body cannot set {place}")
     return result
 
 
@@ -115,7 +115,7 @@ def difference(question: Question, path: str, body: Body) -> str | None:
             except ValueError as error:
                 return str(error)
             return next(_differences(wanted, body), None)
-    return f"goes to {path}, which is the address of no format that is known, or of another model"
+    return f"goes to {path}, which is the address of an unknown format or of another model"
 
 
 def misfit(question: Question, kept: Sent) -> str | None:
@@ -123,8 +123,8 @@ def misfit(question: Question, kept: Sent) -> str | None:
     try:
         differs = difference(question, kept.path, body_of(question, kept))
     except (KeyError, TypeError):
-        return "the body that was sent refers to what the question does not have"
-    return f"the body that was sent {differs}" if differs else None
+        return "the request body refers to something that the question does not have"
+    return f"the request body {differs}" if differs else None
 
 
 def _differences(expected: Any, actual: Any, at: str = "") -> Iterator[str]:
@@ -136,7 +136,7 @@ def _differences(expected: Any, actual: Any, at: str = "") -> Iterator[str]:
         for number, values in enumerate(zip(expected, actual, strict=True)):
             yield from _differences(*values, at=f"{at}.{number}")
     elif expected != actual or isinstance(expected, bool) != isinstance(actual, bool):
-        yield f"has {at} {_shown(actual)} where the question has {_shown(expected)}"
+        yield f"has {at} {_shown(actual)}, but the question has {_shown(expected)}"
 
 
 def _shown(value: Any) -> str:

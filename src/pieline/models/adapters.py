@@ -36,14 +36,14 @@ def merge_adapter(model: Any, folder: str | Path, where: str) -> None:
     place = Path(folder)
     for name in (_CONFIG, _WEIGHTS):
         if not (place / name).is_file():
-            raise UserError(f"the adapter has no {name}", where=place, hint="name its folder")
+            raise UserError(f"the adapter has no {name}", where=place, hint="check the path")
     config = read_json(place / _CONFIG)
     for name, usual in _PLAIN.items():
         if (config.get(name) or None) != (usual or None):
             raise UserError(
-                f"the adapter has {name}: {config.get(name)}, which cannot be added",
+                f"the adapter has {name}: {config.get(name)}, which is not supported",
                 where=place,
-                hint="merge it with its base model, and name the folder of the merged model",
+                hint="merge it with its base model, and use the folder of the merged model",
             )
     rank, tensors = int(config["r"]), load_file(place / _WEIGHTS)
     scale = config["lora_alpha"] / (sqrt(rank) if config.get("use_rslora") else rank)
@@ -67,7 +67,7 @@ def merge_adapter(model: Any, folder: str | Path, where: str) -> None:
 
 def _foreign(name: str, place: Path, where: str) -> UserError:
     return UserError(
-        f"the adapter changes {name}, which is no linear layer of {where} of that size",
+        f"the adapter changes {name}, but {where} has no such linear layer of this size",
         where=place,
-        hint="name the base model that it was trained from",
+        hint="use the base model that it was trained from",
     )

@@ -39,10 +39,10 @@ def check_hub_name(field: str, name: str, path: str | Path | None) -> None:
         path: Field `path` of the entry.
     """
     if path or not _HUB_NAME.fullmatch(name):
-        given = f"path {str(path)!r}" if path else f"{field} {name!r}"
+        value = f"path {str(path)!r}" if path else f"{field} {name!r}"
         raise ValueError(
-            f"source 'hub' takes a repository's name, not a path ({given});"
-            " for a folder of your own write source: folder"
+            f"source 'hub' needs the name of a repository, not a path ({value});"
+            " for a local folder use source: folder"
         )
 
 
@@ -50,16 +50,16 @@ class ModelEntry(Settings):
     """Fields of every entry of models.yaml."""
 
     label: str = Field(description="Name in tables and figures.")
-    licence: str = Field(description="Licence of the weights, SPDX where there is an identifier.")
+    licence: str = Field(description="License of the weights, as an SPDX identifier if possible.")
     parameters: str | None = Field(default=None, description="Number of parameters, as text.")
     published_parameters: str | None = Field(
-        default=None, description="Number of parameters as the paper prints it, where it differs."
+        default=None, description="Number of parameters printed in the paper, if it differs."
     )
     published_as: str | None = Field(
         default=None,
-        description="Name under which published/*.csv has the model's printed numbers.",
+        description="Name of the model in published/*.csv, with the paper's printed numbers.",
     )
-    notes: str | None = Field(default=None, description="Anything a reader should know.")
+    notes: str | None = Field(default=None, description="Notes for readers.")
 
     UNSAID: ClassVar[Mapping[str, Any]] = {"label": "", "licence": ""}
     """Substitute values for required fields that are not in a spec."""
@@ -98,7 +98,8 @@ class CheckpointEntry(ModelEntry):
     """A model whose weights are loaded from the hub, from a Python package, or from a folder."""
 
     checkpoint: str = Field(
-        description="Name on the hub; for a package, of the same weights there; for a folder any."
+        description="Name on the hub; for a package, the hub's name of the same weights; for a"
+        " folder, any name."
     )
     source: Literal["hub", "package", "folder"]
     revision: str | None = Field(default=None, description="Pinned commit on the hub.")
@@ -107,19 +108,19 @@ class CheckpointEntry(ModelEntry):
     )
     path: str | None = Field(
         default=None,
-        description="Folder or GGUF file with the weights: within the package; or on disk,"
-        " absolute or counted from the working directory.",
+        description="Folder or GGUF file of the weights: relative to the package; or on disk,"
+        " absolute or relative to the working directory.",
     )
     pickled: Literal[True] | None = Field(
         default=None,
-        description="The commit has its weights only as a pickle: they are converted once, by a job"
-        " of its own, and safetensors are loaded.",
+        description="The commit has its weights only as a pickle, which a separate job converts to"
+        " safetensors.",
     )
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     trust_remote_code: bool = False
     code_revision: str | None = Field(
         default=None,
-        description="Pinned commit of the remote code, where it lies in another repository.",
+        description="Pinned commit of the remote code, if it is in another repository.",
     )
 
     @model_validator(mode="after")
@@ -161,9 +162,11 @@ class EncoderEntry(CheckpointEntry):
     UNSAID: ClassVar = {**CheckpointEntry.UNSAID, "languages": ["english"]}
     kind: Literal["encoder"]
     languages: list[str] = Field(
-        min_length=1, description="Languages of ID10M-JAM that it is fine-tuned on."
+        min_length=1, description="Languages of ID10M-JAM on which it is fine-tuned."
     )
-    max_length: PositiveInt = Field(description="Longest input in tokens; what follows is cut off.")
+    max_length: PositiveInt = Field(
+        description="Maximum input length in tokens; longer inputs are truncated."
+    )
     needs_gpu: bool = False
 
     def execution_spec(self) -> str:

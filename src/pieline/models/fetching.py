@@ -58,8 +58,8 @@ class Wanted:
             return "not in the cache" + ("; size estimated" if self.missing is not None else "")
         if self.obstacle:
             return self.obstacle.what
-        gated = ", licence accepted" if self.listing and self.listing.gated else ""
-        return f"to fetch{gated}" if self.missing else "in the cache"
+        gated = ", license accepted" if self.listing and self.listing.gated else ""
+        return f"to download{gated}" if self.missing else "in the cache"
 
 
 def wanted(entries: Mapping[str, ModelEntry]) -> list[Wanted]:
@@ -145,7 +145,7 @@ def obstacles(items: Iterable[Wanted]) -> list[str]:
     """Return the reasons why checkpoints cannot be downloaded, without duplicates."""
     found = dict.fromkeys(
         f"{item.obstacle.what}; sizes are estimated from `parameters` and `dtype`,"
-        " which is too little for files in float32"
+        " which is too low for files in float32"
         if isinstance(item.obstacle, UnreachableError)
         else str(item.obstacle)
         for item in items
@@ -168,7 +168,7 @@ def fetch(items: Sequence[Wanted]) -> Iterator[str]:
         (item.obstacle for item in items if isinstance(item.obstacle, UnreachableError)), None
     )
     if silent:
-        hint = "run this where there is network, with HF_HUB_OFFLINE unset"
+        hint = "run this on a machine with network access, with HF_HUB_OFFLINE unset"
         raise UserError(silent.what, where="weights", hint=hint)
     had = [item for item in items if item.listing and item.missing]
     _require_room(_total(item.missing for item in had))
@@ -178,7 +178,8 @@ def fetch(items: Sequence[Wanted]) -> Iterator[str]:
         assert item.listing
         item.checkpoint.download(item.listing)
     if left := obstacles(items):
-        raise UserError("; ".join(left), where=f"{pluralize(len(left), 'checkpoint')} not fetched")
+        where = f"{pluralize(len(left), 'checkpoint')} not downloaded"
+        raise UserError("; ".join(left), where=where)
 
 
 def _total(sizes: Iterable[int | None]) -> int:
@@ -202,10 +203,10 @@ def _require_room(size: int) -> None:
     Raises:
         UserError: If they do not.
     """
-    where, hint = constants.HF_HUB_CACHE, "set HF_HOME to a folder with room, or leave models out"
-    told = f"{size / GIGABYTE:.1f} GB are to be downloaded"
+    where, hint = constants.HF_HUB_CACHE, "set HF_HOME to a larger disk, or leave models out"
+    download = f"{size / GIGABYTE:.1f} GB to download"
     if size > (free := _free()):
-        raise UserError(f"{told}, and {free / GIGABYTE:.1f} GB are free", where=where, hint=hint)
+        raise UserError(f"{download}, {free / GIGABYTE:.1f} GB free", where=where, hint=hint)
     if not size or not shutil.which("fallocate"):
         return
     # A quota only takes effect on allocation, so allocate all blocks and free them again.
@@ -218,4 +219,4 @@ def _require_room(size: int) -> None:
             env=os.environ | {"LC_ALL": "C"},
         )
     if tried.returncode and (why := re.search(r"[^:]*(quota|space)[^:]*$", tried.stderr.strip())):
-        raise UserError(f"{told}, and {why[0].strip()}", where=where, hint=hint)
+        raise UserError(f"{download}: {why[0].strip()}", where=where, hint=hint)

@@ -41,8 +41,8 @@ ANSWERS_WITHIN_S = 3.0
 """Seconds after which a job considers the hub unreachable."""
 
 FETCHING = (
-    "run `snakemake --cores 1 weights` with the options of this run where there is network,"
-    " with the same HF_HOME"
+    "run `snakemake --cores 1 weights` with the options of this run on a machine with network"
+    " access and the same HF_HOME"
 )
 """Hint for errors about missing weights when the hub is unreachable."""
 
@@ -127,24 +127,24 @@ class HubCheckpoint:
         try:
             info = _within(timeout_s, lambda: self._info(timeout_s))
         except GatedRepoError:
-            token = "HF_TOKEN is not of an account that may" if get_token() else "HF_TOKEN not set"
+            token = "the account of HF_TOKEN has not" if get_token() else "HF_TOKEN is not set"
             page = f"{constants.ENDPOINT}/{self.repository}"
             raise UserError(
-                f"only who accepted its licence may download it ({token})",
+                f"downloading it requires accepting its license ({token})",
                 where=str(self),
-                hint=f"accept it at {page} and set HF_TOKEN to a token of this account",
+                hint=f"accept it at {page} and set HF_TOKEN to a token of that account",
             ) from None
         except (RepositoryNotFoundError, RevisionNotFoundError) as error:
             lacking = "commit" if isinstance(error, RevisionNotFoundError) else "repository"
             raise UserError(
                 f"the hub has no such {lacking}",
                 where=str(self),
-                hint="correct the model's entry, or set HF_TOKEN if it is private",
+                hint="fix the model's entry, or set HF_TOKEN if the repository is private",
             ) from None
         except HfHubHTTPError as error:
-            told = f"{error.response.status_code} {error.server_message or ''}".strip()
+            message = f"{error.response.status_code} {error.server_message or ''}".strip()
             hint = "check HF_TOKEN and HF_ENDPOINT, or try again later"
-            raise UserError(f"the hub answers {told}", where=str(self), hint=hint) from None
+            raise UserError(f"the hub answers {message}", where=str(self), hint=hint) from None
         except (httpx.HTTPError, OSError) as error:
             reason = str(error) or type(error).__name__
             raise UnreachableError(
@@ -162,7 +162,7 @@ class HubCheckpoint:
                 f"there are no {'pickled' if self.pickled else 'safetensors'} weights at this"
                 " commit",
                 where=str(self),
-                hint="pin a commit that has them, or set pickled: true to have a pickle converted",
+                hint="pin a commit that has them, or set pickled: true to convert a pickle",
             )
         return listing
 
@@ -204,9 +204,9 @@ class HubCheckpoint:
             except (httpx.HTTPError, OSError, RuntimeError) as error:
                 reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
                 raise UserError(
-                    f"the download broke off: {reason or type(error).__name__}",
+                    f"the download was interrupted: {reason or type(error).__name__}",
                     where=str(self),
-                    hint="run the same command again; it goes on with what is missing",
+                    hint="run the same command again to resume it",
                 ) from None
 
     def snapshot(self) -> Path:
@@ -227,7 +227,7 @@ class HubCheckpoint:
             try:
                 return self._folder()
             except LocalEntryNotFoundError:
-                what = f"not complete in {constants.HF_HUB_CACHE}, and {error.what}"
+                what = f"incomplete in {constants.HF_HUB_CACHE}, and {error.what}"
                 raise UnreachableError(what, where=error.where, hint=error.hint) from None
 
     def _folder(self, names: Iterable[str] | None = None, **options: Any) -> Path:
@@ -267,9 +267,8 @@ def unpinned(entry: ModelEntry) -> UserError | None:
     return UserError(
         "no commit is pinned",
         where=own["repository"],
-        hint="write one of those that"
-        f" https://huggingface.co/{own['repository']}/commits/main lists, all 40 digits, as"
-        f" revision into the entry of {own['label']}",
+        hint=f"add a commit from https://huggingface.co/{own['repository']}/commits/main, with all"
+        f" 40 digits, as revision to the entry of {own['label']}",
     )
 
 

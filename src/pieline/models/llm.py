@@ -55,12 +55,14 @@ class Prices(Settings):
     input: float = Field(ge=0)
     output: float = Field(ge=0)
     cached_input: float | None = Field(
-        default=None, ge=0, description="Of input read from the provider's cache; null: as input."
+        default=None, ge=0, description="Price of input read from the cache; null: as input."
     )
     cache_write: float | None = Field(
-        default=None, ge=0, description="Of input written to the cache; null: as input."
+        default=None, ge=0, description="Price of input written to the cache; null: as input."
     )
-    reasoning: float | None = Field(default=None, ge=0, description="Of thoughts; null: as output.")
+    reasoning: float | None = Field(
+        default=None, ge=0, description="Price of thoughts; null: as output."
+    )
 
     @property
     def dearest(self) -> "Prices":
@@ -83,59 +85,63 @@ class LLMEntry(ModelEntry):
     source: Literal["api", "package", "folder", "hub"]
     litellm_id: str = Field(
         min_length=1,
-        description="Provider prefix and checkpoint as litellm spells it; 'openai/<name>' of a "
-        "local model, 'openai/responses/<name>' to ask by OpenAI's /responses.",
+        description="Provider prefix and checkpoint in litellm's spelling; 'openai/<name>' for a"
+        " local model, 'openai/responses/<name>' to use OpenAI's /responses.",
     )
     answers_as: tuple[str, ...] | None = Field(
         default=None,
         min_length=1,
-        description="Names that its responses may state, as shell patterns ('*' is any or none). "
-        "null: the litellm_id without its prefix; any name for a local model.",
+        description="Model names accepted in its responses, as shell patterns ('*' is any or none);"
+        " null: the litellm_id without its prefix, or any name for a local model.",
     )
     provider: str = Field(
-        min_length=1, description="Whose limits apply: a key of llm.providers in config.yaml."
+        min_length=1, description="Provider whose limits apply (llm.providers in config.yaml)."
     )
     api_base: str | None = Field(
-        default=None, description="Address of an OpenAI-compatible endpoint, not the provider's."
+        default=None,
+        description="Address of an OpenAI-compatible endpoint; null: the provider's default.",
     )
     api_base_env: Variable | None = Field(
-        default=None, description="Environment variable that holds this address instead."
+        default=None, description="Environment variable with this address."
     )
     api_key_env: Variable | None = Field(
-        default=None, description="Environment variable that holds the key, where one is needed."
+        default=None, description="Environment variable with the API key, if one is needed."
     )
     accepts: frozenset[Parameter] = Field(
         description="Parameters that the provider accepts; others are not sent."
     )
     defaults: dict[Parameter, int | float | str] | None = Field(
         default=None,
-        description="Parameters that litellm or the provider sends where a run asks for none.",
+        description="Parameters that are sent in every request unless a run sets them.",
     )
     body: dict[str, JsonValue] | None = Field(
         default=None,
         min_length=1,
-        description="Raw fields of the request's body, merged into each request as written; part of"
-        " every question's key.",
+        description="Raw fields that are merged into the body of each request as written; part of"
+        " the key of each question.",
     )
     system_role: Literal["user"] | None = Field(
-        default=None, description="Role in which system turns are sent, where it is another."
+        default=None, description="Role in which system turns are sent; null: system."
     )
     prices: Prices | Literal["free"] | None = Field(
         default=None,
-        description="Needed with a key or a remote api_base; 'free' where it costs nothing.",
+        description="Required with an API key or a remote api_base; 'free' if it costs nothing.",
     )
     max_output_tokens: int | None = Field(
         default=None,
         ge=1,
-        description="Longest answer, with its reasoning: bounds the cost without max_tokens.",
+        description="Maximum tokens of an answer, including reasoning; limits the cost if no"
+        " max_tokens is sent.",
     )
     reasoning: bool = Field(default=False, description="Whether it thinks before it answers.")
     thinks: bool | None = Field(
         default=None,
-        description="Whether thoughts are billed with its answers; null: if it is for reasoning.",
+        description="Whether thoughts are billed with its answers; null: as `reasoning`.",
     )
     retired: str | None = Field(
-        default=None, description="Why the checkpoint cannot be asked any more."
+        default=None,
+        description="Reason why the provider no longer serves the checkpoint, which is then asked"
+        " only through a gateway (llm.api_bases in config.yaml).",
     )
     ends: date | None = Field(
         default=None, description="Day (YYYY-MM-DD) from which the provider no longer serves it."
@@ -143,26 +149,27 @@ class LLMEntry(ModelEntry):
     package: str | None = None
     path: Path | None = Field(
         default=None,
-        description="Folder or GGUF file on disk: absolute, or counted from the working directory.",
+        description="Folder or GGUF file on disk: absolute or relative to the working directory.",
     )
     file: str | None = None
     weights_sha256: str | None = Field(
         default=None,
         pattern="^[0-9a-f]{64}$",
-        description="Of the GGUF file, or of the `sha256sum` list of a folder's files: is checked"
-        " and part of every question's key.",
+        description="SHA-256 of the GGUF file, or of the output of `sha256sum` for the files in a"
+        " folder; it is verified, and part of the key of each question.",
     )
     repository: str | None = Field(default=None, description="Name on the hub.")
     revision: str | None = Field(
         default=None,
         pattern="^[0-9a-f]{40}$",
-        description="Commit on the hub, part of every question's key; not asked without it.",
+        description="Commit on the hub, part of the key of each question; required for asking.",
     )
     pickled: Literal[True] | None = Field(
         default=None, description="The commit has its weights only as a pickle."
     )
     quantisation: str | None = Field(
-        default=None, description="Of a GGUF file as it says itself, Q4_K_M; is checked."
+        default=None,
+        description="Quantization in the metadata of a GGUF file, such as Q4_K_M; it is verified.",
     )
     server: str | None = Field(
         default=None,
@@ -170,11 +177,11 @@ class LLMEntry(ModelEntry):
         " another OpenAI-compatible server with {checkpoint}, {port} and {gpus}.",
     )
     dtype: Literal["float32", "bfloat16", "float16"] | None = Field(
-        default=None, description="In which transformers or vllm computes."
+        default=None, description="Data type in which transformers or vllm computes."
     )
     chat_template: str | None = Field(
         default=None,
-        description="Jinja text; null: that of the weights.",
+        description="Jinja template; null: the template of the weights.",
     )
     gpu_layers: int | None = Field(
         default=None, ge=0, description="Layers that llama.cpp puts on GPUs; null: none."
@@ -182,26 +189,26 @@ class LLMEntry(ModelEntry):
     gpus: int | None = Field(
         default=None,
         ge=0,
-        description="GPUs that hold the model together; null: one if it is large.",
+        description="Number of GPUs over which the model is split; null: one if it is large.",
     )
     slots: int | None = Field(
-        default=None, ge=1, le=256, description="Questions that its server gets at once; null: 1."
+        default=None, ge=1, le=256, description="Concurrent questions to its server; null: 1."
     )
     repeatable: Literal[False] | None = Field(
         default=None,
-        description="false where the server cannot promise the same answer to the same question"
-        " (continuous batching): only the recording can be reproduced.",
+        description="false if the server does not guarantee the same answer to the same question"
+        " (continuous batching), so that only the recording can be reproduced.",
     )
     batch_invariant: Literal[True] | None = Field(
         default=None,
-        description="true: vllm is started with VLLM_BATCH_INVARIANT=1, so that answers do not"
-        " change with what else is asked at that time.",
+        description="true: start vllm with VLLM_BATCH_INVARIANT=1, so that answers do not depend on"
+        " concurrent questions.",
     )
     context_length: int = Field(
         default=4096,
         ge=64,
-        description="Tokens of prompt and answer together, of a model that llama.cpp or vllm"
-        " serves; with transformers the model's own window counts.",
+        description="Maximum tokens of prompt and answer together, for llama.cpp and vllm;"
+        " transformers uses the context length of the model.",
     )
     threads: int = Field(default=1, ge=1, description="CPU threads of a local model.")
 
@@ -209,7 +216,7 @@ class LLMEntry(ModelEntry):
     @classmethod
     def _source_has_its_new_name(cls, source: Any) -> Any:
         if source == "file":
-            raise ValueError("'file' is now 'folder', as for embedders, also for a GGUF file")
+            raise ValueError("'file' is now 'folder', also for a GGUF file")
         return source
 
     @field_validator("body", mode="before")
@@ -224,17 +231,18 @@ class LLMEntry(ModelEntry):
             inner = value if name == "generationConfig" and isinstance(value, dict) else {}
             for each in (name, *inner):
                 if normalized(each) in _NOT_RAW:
-                    raise ValueError(f"body: {each} is not for an entry to set")
+                    raise ValueError(f"body: an entry must not set {each}")
                 if normalized(each) in of_run:
-                    raise ValueError(f"body: {each} is in accepts or defaults, too")
+                    raise ValueError(f"body: {each} is also in accepts or defaults")
         caches = "cache_control" in json.dumps(self.body)
         if caches and self.paid and self.paid.cache_write is None:
             raise ValueError("body: cache_control needs prices.cache_write")
         if self.uses_responses:
             if self.is_local:
-                raise ValueError("a local model is asked as openai/<name>, not by /responses")
+                raise ValueError("the litellm_id of a local model must be openai/<name>")
             if unknown := set(self.accepts) - _OF_RESPONSES:
-                raise ValueError(f"accepts: /responses does not take {', '.join(sorted(unknown))}")
+                names = ", ".join(sorted(unknown))
+                raise ValueError(f"accepts: /responses does not support {names}")
         return self
 
     @model_validator(mode="after")
@@ -250,18 +258,16 @@ class LLMEntry(ModelEntry):
         if self.source == "hub":
             check_hub_name("repository", str(self.repository), self.path)
         if self.api_base and self.api_base_env:
-            raise ValueError("api_base and api_base_env are one too many")
+            raise ValueError("set either api_base or api_base_env, not both")
         if self.source == "api":
             if not (self.api_key_env or self.api_base or self.api_base_env):
                 raise ValueError("source: api needs api_key_env, api_base or api_base_env")
         elif self.api_base or self.api_base_env or self.api_key_env or self.prices:
-            raise ValueError("a local model takes no api_base, api_key_env or prices")
+            raise ValueError("a local model must not have api_base, api_key_env or prices")
         if self.is_local and not self.litellm_id.startswith("openai/"):
-            raise ValueError("a local model is asked as openai/<name> (litellm_id)")
+            raise ValueError("the litellm_id of a local model must be openai/<name>")
         if self.chat_template and not re.search(r"{[{%]", self.chat_template):
-            raise ValueError(
-                "chat_template is Jinja text; a server would take a name for the whole prompt"
-            )
+            raise ValueError("chat_template must be a Jinja template, not the name of one")
         for fault in self._serving_faults():
             raise ValueError(fault)
         return self
@@ -271,14 +277,16 @@ class LLMEntry(ModelEntry):
         said = {name for name in _SERVING if getattr(self, name) is not None}
         if not self.is_local:
             if said:
-                yield f"{min(said)} is for a server that is started; an api has its own"
+                yield f"{min(said)} is only for local models, not for source: api"
             return
         on_hub = self.source == "hub"
         if (self.weights_sha256 if on_hub else self.repository or self.revision) is not None:
-            yield f"source: {self.source} is pinned by {'revision' if on_hub else 'weights_sha256'}"
+            hub, local = "revision", "weights_sha256"
+            pin, other = (hub, local) if on_hub else (local, hub)
+            yield f"source: {self.source} is pinned by {pin}, not by {other}"
         server, shown = SERVERS.get(self.serves_with, OWN), self.serves_with
         if server is OWN:
-            shown = "a command of your own"
+            shown = "a custom command"
             try:
                 own_command(self.serves_with, **dict.fromkeys(PLACEHOLDERS, ""))
             except ValueError as error:
@@ -288,18 +296,21 @@ class LLMEntry(ModelEntry):
             fitting = " or ".join(name for name in SERVERS if weights in SERVERS[name].serves)
             yield f"server: {shown} does not serve {weights}; {fitting} does"
         if self.quantisation and not self.is_gguf:
-            yield "quantisation is that of a GGUF file"
+            yield "quantisation is only for GGUF files"
         if ignored := said & _STARTED_WITH - server.fields:
-            yield f"server: {shown} is not started with {min(ignored)}"
+            yield f"server: {shown} does not support {min(ignored)}"
         if lacking := server.needs - said:
-            yield f"server: {shown} needs {min(lacking)}, or it would choose one silently"
+            yield f"server: {shown} needs {min(lacking)}, which it would otherwise choose silently"
         supported = server.supported_parameters
         if supported is not None and (unsupported := set(self.accepts) - supported):
             yield f"accepts: {shown} does not support {', '.join(sorted(unsupported))}"
         several = (self.slots or 1) > 1 and (shown == "transformers" or self.gpu_layers)
         if not (self.repeatable is False or self.batch_invariant) and (server.batches or several):
             with_slots = "" if server.batches else " with several slots"
-            yield f"server: {shown} promises no equal answers{with_slots}: say repeatable: false"
+            yield (
+                f"server: {shown} does not guarantee equal answers{with_slots}; set"
+                " repeatable: false"
+            )
 
     @property
     def is_local(self) -> bool:

@@ -40,19 +40,19 @@ def loading(entry: CheckpointEntry) -> Iterator[None]:
             raise UserError(
                 "there are no safetensors weights at this commit",
                 where=where,
-                hint="pin a commit that has them, or set pickled: true to have them converted once",
+                hint="pin a commit that has them, or set pickled: true to convert a pickle once",
             ) from None
         if "peft" in str(error).lower():
             raise UserError(
                 "it is an adapter (LoRA)",
                 where=where,
-                hint="name its base model here, and its folder as adapter",
+                hint="use its base model as checkpoint, and its folder as adapter",
             ) from None
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise UserError(
             f"cannot load the weights: {lines[0]}",
             where=where,
-            hint="correct the entry, or delete these files and download them again",
+            hint="fix the entry, or delete these files and download them again",
         ) from error
 
 
@@ -105,9 +105,10 @@ def require_complete(model: Any, report: dict[str, Any], where: str) -> None:
     absent = {*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}
     if missing := sorted(name for name in absent if _UNUSED not in name):
         raise UserError(
-            f"{len(missing)} of the model's weights are missing or of another shape: {missing[0]}",
+            f"{len(missing)} of the model's weights are missing or have a different shape:"
+            f" {missing[0]}",
             where=where,
-            hint="pin weights and code (revision, code_revision) that belong together",
+            hint="pin matching weights and code (revision, code_revision)",
         )
     prefix = f"{model.base_model_prefix}."
     parts = {name for name, _ in model.base_model.named_children()}
@@ -119,9 +120,9 @@ def require_complete(model: Any, report: dict[str, Any], where: str) -> None:
     )
     if left_over:
         raise UserError(
-            f"{len(left_over)} of its weights have no place in the model: {left_over[0]}",
+            f"{len(left_over)} of its weights do not exist in the model: {left_over[0]}",
             where=where,
-            hint="restore the checkpoint's own config.json",
+            hint="restore the checkpoint's original config.json",
         )
 
 
@@ -160,12 +161,12 @@ def require_tokenizer(tokenizer: Any, model: Any, location: str, where: str) -> 
         raise UserError(
             "it has no tokenizer files",
             where=where,
-            hint="copy tokenizer.json and tokenizer_config.json of the model it was trained from",
+            hint="copy tokenizer.json and tokenizer_config.json from the model it was trained from",
         )
     size, embeddings = len(tokenizer), model.get_input_embeddings().weight.shape[0]
     if not _MIN_VOCABULARY * embeddings <= size <= embeddings:
         raise UserError(
-            f"its tokenizer has {size:,} tokens and its model embeds {embeddings:,}",
+            f"its tokenizer has {size:,} tokens, but its model has {embeddings:,} embeddings",
             where=where,
-            hint="copy the tokenizer files of the model it was trained from",
+            hint="copy the tokenizer files from the model it was trained from",
         )

@@ -14,27 +14,25 @@ from pieline.models.entries import ModelEntry
 class PredictionFile(Settings):
     """The predictions of one run."""
 
-    study: str = Field(description="Study that they are for.")
+    study: str = Field(description="Study for which they were made.")
     file: str = Field(
         min_length=1,
         description="jam: JSONL or CSV with id and idioms (or BIO tags); idiots: with id, has_idiom"
         " and idiom; idiolink: a TREC run.",
     )
-    language: LanguageName | None = Field(default=None, description="Of jam's sentences.")
-    setting: Name = Field(
-        description="Any name; of idiolink the query mode that was searched with."
-    )
+    language: LanguageName | None = Field(default=None, description="jam: language of sentences.")
+    setting: Name = Field(description="Any name; for idiolink, the query mode of the search.")
     seed: Seed = 0
     format: Literal["mteb", "inspect"] | None = Field(
         default=None,
-        description="'mteb': what MTEB writes, for idiolink; 'inspect': a log (.eval) of the tasks"
-        " in examples/inspect_tasks.py, for jam or idiots; null: as `file` says.",
+        description="'mteb': MTEB's predictions, for idiolink; 'inspect': a log (.eval) of a task"
+        " in examples/inspect_tasks.py, for jam or idiots; null: the format described at `file`.",
     )
 
     @model_validator(mode="after")
     def _format_is_of_the_study(self) -> Self:
         if self.format and (self.format == "mteb") != (self.study == "idiolink"):
-            raise ValueError(f"format {self.format!r} is of no predictions of {self.study}")
+            raise ValueError(f"{self.study} does not support the format {self.format!r}")
         return self
 
 
@@ -42,7 +40,7 @@ class PredictionsEntry(ModelEntry):
     """External predictions, which are scored without knowledge of how they were produced."""
 
     kind: Literal["predictions"]
-    licence: str = Field(default="not stated", description="Licence of the predictions.")
+    licence: str = Field(default="not stated", description="License of the predictions.")
     files: tuple[PredictionFile, ...] = Field(min_length=1)
 
     @model_validator(mode="after")

@@ -14,13 +14,13 @@ class RankerEntry(CheckpointEntry):
 
     instruction_format: InstructionFormat = Field(
         default="instruction_newline_query",
-        description="How instruction and query become one text (IdioLink, appendix B).",
+        description="Format that combines instruction and query (IdioLink, appendix B).",
     )
-    query_prefix: str = Field(default="", description="Put before a query without instruction.")
-    passage_prefix: str = Field(default="", description="Put before a document.")
+    query_prefix: str = Field(default="", description="Prefix of a query without an instruction.")
+    passage_prefix: str = Field(default="", description="Prefix of a document.")
     max_length: PositiveInt = Field(
-        description="Longest input in tokens, of a reranker query and document together; what"
-        " follows is cut off."
+        description="Maximum input length in tokens (for a reranker, of query and document"
+        " together); longer inputs are truncated."
     )
     batch_size: PositiveInt = 32
     needs_gpu: bool = False
@@ -30,7 +30,7 @@ class RankerEntry(CheckpointEntry):
         if self.must_be_unpacked:
             raise ValueError("models of this kind need safetensors, not a pickle or a GGUF file")
         if self.code_revision:
-            raise ValueError("'code_revision' cannot be passed on to models of this kind")
+            raise ValueError("models of this kind do not support 'code_revision'")
         if self.source == "hub" and not self.revision:
             raise ValueError("source 'hub' needs a 'revision'")
         return self
@@ -44,9 +44,7 @@ class RerankerEntry(RankerEntry):
     """A cross-encoder that rescores the documents retrieved by another model."""
 
     kind: Literal["reranker"]
-    first_stage: Name = Field(
-        description="The model whose run is ranked anew: one of kind bm25 or embedder."
-    )
+    first_stage: Name = Field(description="Model whose run is reranked, of kind bm25 or embedder.")
 
 
 class LateInteractionEntry(RankerEntry):

@@ -70,7 +70,7 @@ def load_registry(path: str | Path) -> Registry:
     for name in added:
         if name in found:
             raise UserError(
-                f"{path} has a model {name!r}, too", where=own, hint="give yours another name"
+                f"{path} also has a model {name!r}", where=own, hint="rename your model"
             )
     names: dict[str, str] = {}
     for where, entries in ((path, found), (own, added)):
@@ -79,9 +79,9 @@ def load_registry(path: str | Path) -> Registry:
             other = names.setdefault(label.casefold(), name)
             if other != name:
                 raise UserError(
-                    f"label {label!r} is that of {other}",
+                    f"{other} has the same label {label!r}",
                     where=f"{where}: {name}",
-                    hint="tables show models by their labels: give it another",
+                    hint="use a different label, because tables show only labels",
                 )
     return found | added
 
@@ -101,7 +101,7 @@ def registry_schema() -> dict[str, Any]:
     definitions = schema.pop("$defs", {})
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "models.yaml: what each model is",
+        "title": "models.yaml: entries of the models",
         "type": "object",
         "propertyNames": TypeAdapter(Name).json_schema(),
         "additionalProperties": schema,

@@ -72,7 +72,7 @@ def own_command(server: str, **values: object) -> list[str]:
         raise ValueError(f"server: unknown placeholder {{{min(unknown)}}}; known: {known}")
     if lacking := {"checkpoint", "port"} - named:
         raise ValueError(
-            f"server: {server!r} is none of {', '.join(sorted(SERVERS))}, and as a"
+            f"server: {server!r} is not one of {', '.join(sorted(SERVERS))}, and as a"
             f" command it lacks {{{min(lacking)}}}"
         )
     return [word.format(**values) for word in words]

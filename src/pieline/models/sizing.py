@@ -50,7 +50,7 @@ def parameter_count(text: str) -> int:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MB])", text.strip())
     if not found:
         raise UserError(
-            f"{text!r} is no number of parameters",
+            f"{text!r} is not a number of parameters",
             where="models.yaml: parameters",
             hint="write it as 110M or 1.5B",
         )

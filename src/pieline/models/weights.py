@@ -102,8 +102,8 @@ def find_weights(spec: "LLMEntry") -> Path:
         raise UserError(
             f"no such {'file' if spec.is_gguf else 'folder'}{here}",
             where=path,
-            hint=f"put it there or correct the entry of {spec.label}; to replay recordings its"
-            " weights_sha256 is enough",
+            hint=f"put it there or correct the entry of {spec.label}; replaying recordings needs"
+            " only its weights_sha256",
         )
     if not spec.is_gguf:
         _require_all_shards(path, "copy the whole folder")
@@ -170,29 +170,29 @@ def weights_path(spec: "LLMEntry") -> Path:
         if spec.weights_sha256 is None:
             raise UserError(
                 "the entry lacks weights_sha256, which is part of the key of every recorded answer;"
-                f" that of {path} is {digest}",
+                f" the digest of {path} is {digest}",
                 where=spec.label,
-                hint="write it there if this is what is meant",
+                hint="add it to the entry if this is the right file",
             )
         if digest != spec.weights_sha256:
             raise UserError(
-                "these are not the weights of the entry (sha256 differs)",
+                "the weights differ from the entry (sha256)",
                 where=path,
-                hint="install the pinned version or correct weights_sha256",
+                hint="install the pinned version, or fix weights_sha256",
             )
     if spec.source != "package":  # the file of a pinned package needs no inspection
         quantisation, template = _gguf_says(path) if spec.is_gguf else (None, _template_in(path))
         if spec.quantisation and quantisation != spec.quantisation:
             raise UserError(
-                f"the file's quantisation is {quantisation}, the entry's {spec.quantisation}",
+                f"the file's quantization is {quantisation}, the entry's {spec.quantisation}",
                 where=path,
-                hint="correct quantisation",
+                hint="fix quantisation in the entry",
             )
         if spec.takes_template and not template:
             raise UserError(
-                "the weights have no chat template, and the server would take one of its own",
+                "the weights have no chat template, and the server would use its default",
                 where=path,
-                hint=f"write that of the model as chat_template into the entry of {spec.label}",
+                hint=f"add the model's template as chat_template to the entry of {spec.label}",
             )
     return path
 
@@ -271,5 +271,5 @@ def read_gguf(path: Path) -> "GGUFReader":
     # The type of gguf's exception depends on where it fails.
     except (ValueError, IndexError, OverflowError, KeyError) as error:
         raise UserError(
-            f"not a whole GGUF file: {error}", where=path, hint="fetch the file again"
+            f"not a complete GGUF file: {error}", where=path, hint="download the file again"
         ) from None
