@@ -67,11 +67,11 @@ rule serve:
         "../envs/serve.yaml"
     threads: lambda wildcards: REGISTRY[wildcards.model].threads
     resources:
-        gpu=lambda wildcards: served_gpus(REGISTRY[wildcards.model]),
+        gpu=lambda wildcards: server_gpus(REGISTRY[wildcards.model]),
         # A cluster may spread GPUs over nodes, and one server cannot use those of several.
         nodes=1,
-        gpu_mem_mb=lambda wildcards: served_gpu_memory_mb(REGISTRY[wildcards.model]),
-        mem_mb=growing(lambda wildcards: served_host_memory_mb(REGISTRY[wildcards.model])),
+        gpu_mem_mb=lambda wildcards: server_gpu_memory_mb(REGISTRY[wildcards.model]),
+        mem_mb=growing(lambda wildcards: server_host_memory_mb(REGISTRY[wildcards.model])),
         runtime=growing(lambda wildcards: LLM_TASKS[wildcards.asking].minutes),
     params:
         recordings=lambda wildcards: list(served_tasks(**wildcards)),

@@ -22,7 +22,13 @@ from pieline.core.errors import UserError
 from pieline.core.yamls import read_yaml
 from pieline.models import hub as hub_module
 from pieline.models.embedder import EmbedderEntry
-from pieline.models.fetching import Wanted, fetch, obstacles, summary, wanted
+from pieline.models.fetching import (
+    RequiredCheckpoint,
+    fetch,
+    obstacles,
+    required_checkpoints,
+    summary,
+)
 from pieline.models.hub import HubCheckpoint
 from pieline.studies.idiolink.predictions.embedding import embed_documents
 from pieline.studies.idiolink.predictions.encoders import (
@@ -170,11 +176,11 @@ def entry(name: str = "org/model", **fields: Any) -> EmbedderEntry:
     return tiny_entry(Path(), **hub_fields | fields)
 
 
-def fetched(*entries: Any) -> list[Wanted]:
+def fetched(*entries: Any) -> list[RequiredCheckpoint]:
     """What is wanted after all of it was downloaded."""
     named = {f"model-{number}": item for number, item in enumerate(entries)}
-    list(fetch(wanted(named)))
-    return wanted(named)
+    list(fetch(required_checkpoints(named)))
+    return required_checkpoints(named)
 
 
 def snapshot_files(tmp_path: Path) -> set[str]:
@@ -210,7 +216,7 @@ class TestFiles:
 
 class TestListing:
     def test_tells_sizes_and_downloads_nothing(self, hub: Hub, tmp_path: Path) -> None:
-        [found] = wanted({"one": entry(), "other": entry(label="same weights")})
+        [found] = required_checkpoints({"one": entry(), "other": entry(label="same weights")})
         assert found.models == ("one", "other")
         assert found.size == found.missing == len(WEIGHTS) + 5
         assert found.state == "to download"
@@ -222,14 +228,16 @@ class TestListing:
             kind="llm", source="hub", repository="org/model", revision=COMMIT, checkpoint="openai/x"
         )
         gguf = SimpleNamespace(**vars(chat) | {"file": "onnx/model.onnx"})
-        whole, one = wanted({"chat": chat, "gguf": gguf, "api": SimpleNamespace(source="api")})
+        whole, one = required_checkpoints(
+            {"chat": chat, "gguf": gguf, "api": SimpleNamespace(source="api")}
+        )
         assert (whole.size, one.size) == (len(WEIGHTS) + 5, 4)
 
     def test_a_chat_model_without_a_commit_is_not_fetched(self, hub: Hub, tmp_path: Path) -> None:
         chat = SimpleNamespace(
             kind="llm", source="hub", repository="org/model", label="Chat", parameters="1B"
         )
-        [found] = wanted({"chat": chat})
+        [found] = required_checkpoints({"chat": chat})
         assert (found.state, found.missing) == ("no commit is pinned", 2_000_000_000)
         told = "org/model/commits/main, with all 40 digits, as revision to the entry of Chat"
         with pytest.raises(UserError, match=f"^1 checkpoint not downloaded: org/model: .*{told}"):
@@ -237,12 +245,12 @@ class TestListing:
         assert not hub.asked
         assert not (tmp_path / "hub").exists()
         # Another model may have the main branch.
-        [found] = wanted({"chat": chat, "embedder": entry(revision=None)})
+        [found] = required_checkpoints({"chat": chat, "embedder": entry(revision=None)})
         assert found.state == "to download"
 
     def test_without_network_sizes_are_estimated(self, hub: Hub, no_network: None) -> None:
         known = entry(parameters="1.5B", dtype="bfloat16")
-        found = wanted({"known": known, "unknown": entry("org/other")})
+        found = required_checkpoints({"known": known, "unknown": entry("org/other")})
         assert [item.missing for item in found] == [3_000_000_000, None]
         assert [item.state for item in found] == ["not in the cache; size estimated",
                                                   "not in the cache"]  # fmt: skip
@@ -286,7 +294,7 @@ class TestListing:
         hub.files["org/plain"] = {"model.safetensors": b"x"}
         with pytest.raises(UserError, match=f"^1 checkpoint not downloaded: .*{message}"):
             fetched(entry(), entry(**fields))
-        assert wanted({"good": entry()})[0].state == "in the cache"
+        assert required_checkpoints({"good": entry()})[0].state == "in the cache"
 
 
 class TestGated:
@@ -304,12 +312,12 @@ class TestGated:
         assert f"downloading it requires accepting its license ({told})" in str(caught.value)
         assert f"accept it at {hub.address}/org/gated and set HF_TOKEN" in str(caught.value)
         assert not token or token not in str(caught.value)
-        assert wanted({"open": entry()})[0].state == "in the cache"
+        assert required_checkpoints({"open": entry()})[0].state == "in the cache"
 
     def test_is_fetched_with_the_licence(self, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
         hub.gated = {"org/model"}
         monkeypatch.setenv("HF_TOKEN", GOOD_TOKEN)
-        assert wanted({"gated": entry()})[0].state == "to download, license accepted"
+        assert required_checkpoints({"gated": entry()})[0].state == "to download, license accepted"
         assert fetched(entry())[0].state == "in the cache"
 
 
@@ -329,7 +337,7 @@ class TestFetching:
         with pytest.raises(UserError, match=r"^org/model at aaaaaaaa: the download was interrupted:"
                                             ".*run the same command again"):  # fmt: skip
             fetched(entry())
-        [half] = wanted({"model": entry()})
+        [half] = required_checkpoints({"model": entry()})
         assert half.missing == len(WEIGHTS)
         hub.breaks, hub.asked = set(), []
         assert fetched(entry())[0].state == "in the cache"
@@ -350,7 +358,7 @@ class TestFetching:
                 super().close()
 
         monkeypatch.setattr(hub_module, "Progress", Watched)
-        [line] = fetch(wanted({"model": entry()}))
+        [line] = fetch(required_checkpoints({"model": entry()}))
         assert line == "1 of 1: org/model at aaaaaaaa, 0.0 GB"
         assert ("org/model at aaaaaaaa", len(WEIGHTS) + 5, len(WEIGHTS) + 5) in told
 
@@ -375,7 +383,7 @@ class TestFetching:
         assert not (tmp_path / "hub").exists()
 
     def test_a_disk_that_fills_up_is_one_line(self, hub: Hub) -> None:
-        found = wanted({"model": entry()})
+        found = required_checkpoints({"model": entry()})
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(WEIGHTS) // 2, hard))
         try:
@@ -402,7 +410,7 @@ class TestLoading:
     ) -> None:
         released = threading.Event()
         monkeypatch.setattr(HubCheckpoint, "_info", lambda *arguments: released.wait())
-        monkeypatch.setattr(hub_module, "ANSWERS_WITHIN_S", 0.1)
+        monkeypatch.setattr(hub_module, "HUB_TIMEOUT_S", 0.1)
         with pytest.raises(UserError, match=r"cannot be reached \(no answer in 0.1 s\)"):
             entry_checkpoint().snapshot()
         released.set()

@@ -1,4 +1,4 @@
-"""The forms in which models name idioms, each with its reading, in four languages."""
+"""Test the formats in which models name idioms, in four languages."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ from pieline.llm.idioms import parse_idioms
 from pieline.llm.parsing import Parsed
 
 NAMES: list[tuple[str, list[str]]] = [
-    # Lists of texts.
+    # Lists of strings.
     ('["pissed off"]', ["pissed off"]),
     ('["hook, line and sinker", "lose face"]', ["hook, line and sinker", "lose face"]),
     ("['pissed off']", ["pissed off"]),
@@ -51,7 +51,7 @@ NAMES: list[tuple[str, list[str]]] = [
     ('[{"idiom": "piss off"}, {"phrase": "lose face"}]', ["piss off", "lose face"]),
     ('[{"idiom": "in hot water", "is_idiom": false}, {"idiom": "lose face"}]', ["lose face"]),
     ('[{"phrase": "in hot water", "type": "literal"}, {"phrase": "a b"}]', ["a b"]),
-    # Candidates and a choice.
+    # Candidates with a choice.
     ('{"candidates": ["piss off", "a b"], "choice": "piss off"}', ["piss off"]),
     ('{"candidates": [{"idiom": "a b", "use": "literal"}], "idiom": "piss off"}', ["piss off"]),
     ('{"idioms": ["piss off", "a b"], "selected_idiom": "piss off"}', ["piss off"]),
@@ -101,7 +101,7 @@ NAMES: list[tuple[str, list[str]]] = [
     ('["non dire gatto se non ce l\'hai nel sacco"]', ["non dire gatto se non ce l'hai nel sacco"]),
     ('{"modismo": "a b", "nota": "No hay otros modismos."}', ["a b"]),
     ('{"Redewendung": "a b", "Notiz": "Es gibt keine weiteren Redewendungen."}', ["a b"]),
-    # Empty lists of what is no idiom.
+    # Empty lists of phrases that are not idioms.
     ('Idioms: ["a b"]\nLiteral expressions: []', ["a b"]),
     ("idioms: [a b]\nliteral: []", ["a b"]),
     ("idioms: [a b]\nrejected: []", ["a b"]),
@@ -111,7 +111,7 @@ NAMES: list[tuple[str, list[str]]] = [
     ('Modismos: ["a b"]\nUso literal: []', ["a b"]),
     ('Modi di dire: ["a b"]\nLetterali: []', ["a b"]),
     ('["a b"]\nOther idioms: none', ["a b"]),
-    # What an idiom means literally does not make its use literal.
+    # A literal meaning does not make the usage literal.
     ('{"idiom": "a b", "explanation": "Literal meaning: to kick a pail."}', ["a b"]),
     ('{"idioms": [{"idiom": "a b", "note": "Literal meaning: a pail. Intended: c"}]}', ["a b"]),
     ("Idioms:\n- a b (literal meaning: hit a pail)", ["a b"]),
@@ -120,7 +120,7 @@ NAMES: list[tuple[str, list[str]]] = [
     ('{"idiom": "a b", "meaning": "die (literally: hit a pail)"}', ["a b"]),
     ('{"Redewendung": "a b", "Bedeutung": "sterben (wörtlich: c)"}', ["a b"]),
     ('{"idiom": "a b", "meaning": "rejected"}', ["a b"]),
-    # Numbers that are places, and a list within a text.
+    # Numbers that are positions, and a list in a text.
     ('{"idiom": "a b", "start": 0, "idiom_number": 0, "sure": 1.0, "is_idiom": 1}', ["a b"]),
     ('{"idioms": "[\\"a b\\"]"}', ["a b"]),
     ('["in no way", "set in concrete"]', ["in no way", "set in concrete"]),
@@ -132,7 +132,7 @@ NONE = [
     '{"idiom": "N/A"}', '{"idioms": []}', '{"idioms": [null]}', '{"idioms": "none"}',
     '{"idioms": {}}', '{"detected_idioms": []}', '{"idiomatic_expressions": []}',
     '{"idioms": ["There are no idioms in this sentence."]}',
-    # What an answer rejects.
+    # Rejected phrases.
     '{"idiom": null, "candidates": [{"idiom": "in hot water", "explanation": "literal"}]}',
     '{"candidates": [{"idiom": "in hot water"}], "idiom": null}',
     '{"candidates": ["in hot water"], "choice": "none"}',
@@ -200,7 +200,7 @@ NONE = [
     "No se encontraron modismos.",
 ]  # fmt: skip
 UNREADABLE = [
-    # Prose that names one, or may.
+    # Prose that names or may name an idiom.
     "pissed off", "The idiom is pissed off.", 'The idiom is "pissed off".',
     'A sentence with an idiom: "He was pissed off."', "Final answer: pissed off",
     "There are no idioms other than pissed off.", "There are no idioms but one.",
@@ -211,7 +211,7 @@ UNREADABLE = [
     "There are no literal expressions here.", "The sentence does not only contain an idiom.",
     "Nein, der Satz enthält eine Redewendung.", "Sí, hay un modismo.", "Sì, c'è un modo di dire.",
     "Es ist nicht so, dass es keine Redewendung gibt.", "La frase no tiene sentido.",
-    # No form for idioms.
+    # Formats without idioms.
     "[1]", "As [1] says.", "true", "42", "...", "[[]]", '[["a b"]]', '["a b", {"idiom": "c"}]',
     '{"idioms": 3}', '{"idioms": {"a b": "to c"}}', '{"meaning": "to go"}', '{"note": null}',
     '{"literal_expressions": ["in hot water"]}', '{"Sprache": "Deutsch"}', '[{"text": "He ran."}]',
@@ -244,7 +244,7 @@ UNREADABLE = [
     '{"idioms": ["a b"], "rejected": ["a b"]}', '{"idiom": "a b", "idiom_meaning": null}',
     '{"idiom": "a b is not used as an idiom here"}', "idioms: a b? No.",
     '["in hot water (literally: soup)"]', "Not possible.",
-    # Broken off.
+    # Truncated.
     "[", '["pissed off"', '["pissed off", "lo', '{"idiom": "in hot water"', "idioms: [a b, c",
     '{"idiom": null, "candidates": [{"idiom": "in hot water"}, {"idi', 'idioms: ["a b',
     '["a b"] Wait, I take it back: [', '["a b"] Wait: {', '["a b"] Wait: {"idi', '"none',
@@ -329,7 +329,7 @@ PROSE = st.text(alphabet=st.characters(exclude_characters="[]{}<>`\"'“”:="))
 
 
 def forms(idioms: list[str]) -> list[Any]:
-    """Ways to write idioms as JSON."""
+    """Strategy for formats of idioms in JSON."""
     return [
         idioms,
         {"idioms": idioms},

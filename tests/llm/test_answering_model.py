@@ -1,4 +1,4 @@
-"""The model that answers is the one that was asked, for each API model of models.yaml."""
+"""Test for each API model in models.yaml that answers of other models are detected."""
 
 import json
 from collections.abc import Callable
@@ -75,7 +75,7 @@ def test_the_names_of_its_entry_are_accepted(folder: Path, name: str) -> None:
 
 
 def unnamed(entry: LLMEntry, value: str | None = None) -> dict[str, Any]:
-    """The usual reply of the entry's provider, without its model or with this one."""
+    """Return the usual reply of the entry's provider with this model name, or without one."""
     usual = REPLIES[ENDS_OF_PATHS.get(entry.provider, "/v1/chat/completions")]
     without = {field: found for field, found in usual.items() if found != SERVED}
     field = "modelVersion" if entry.provider == "gemini" else "model"
@@ -98,7 +98,7 @@ def test_another_model_ends_the_run_and_its_answer_is_kept_apart(
     kept = folder / "a.jsonl.foreign"
     with ProviderServer(reply, stated) as server:
         entry = server.play(API[name])
-        # The second run pays for nothing more.
+        # The second run sends no paid request.
         for _ in range(2):
             with pytest.raises(UserError) as ended:
                 asked(folder, entry)
@@ -118,7 +118,7 @@ def test_another_model_ends_the_run_and_its_answer_is_kept_apart(
         with pytest.raises(UserError, match=r"1 answer of .* is not recorded"):
             asked(folder, entry, "replay")
 
-        # Once the entry lists the name, what was paid for is the recording.
+        # Once the entry lists the name, the paid answers become recordings.
         entry = server.play(API[name], answers_as=(asked_name, stated or "*"))
         assert asked(folder, entry) == [found]
         assert len(server.requests) == 1
@@ -141,7 +141,7 @@ def test_a_recorded_answer_of_another_model_is_refused(folder: Path, name: str, 
         UserError, match=f"a.jsonl: requested {wire_name(API[name])}, answered by another; "
     ):
         asked(folder, API[name], mode)
-    # An older recording may state none.
+    # Old recordings may not name their model.
     for stated in (None, wire_name(API[name])):
         recorded(stated)
         assert [found.text for found in asked(folder, API[name], mode)] == ["hi"]
@@ -163,7 +163,7 @@ EACH = 10 * 10e-6 + 5 * 20e-6
 
 
 def changing(first: int) -> Callable[[Request], Reply]:
-    """Another model answers from this request on."""
+    """Return a server behavior in which another model answers from this request on."""
     seen: list[Request] = []
 
     def behave(request: Request) -> Reply:
@@ -184,7 +184,7 @@ def test_when_another_model_takes_over_all_answers_are_kept_and_few_are_lost(
     settle, kept = Ledger.settle, []
 
     def watched(ledger: Ledger, reserved: Reserved, usd: float | None) -> None:
-        # On the disk first: a killed run loses no answer that the ledger counts.
+        # Answers are written first, so that a killed run loses none that the ledger counts.
         kept.append(reserved.key in {**read_answers(path), **read_answers(apart)})
         settle(ledger, reserved, usd)
 
@@ -211,7 +211,7 @@ def test_when_another_model_takes_over_all_answers_are_kept_and_few_are_lost(
 
 def test_names_that_shell_patterns_allow() -> None:
     def allows(name: str | None, *allowed: str, **fields: Any) -> bool:
-        return spec_for(answers_as=allowed or None, **fields).answers_with(name)
+        return spec_for(answers_as=allowed or None, **fields).accepts_model_name(name)
 
     assert allows("test-model")
     assert not allows("Test-Model")
@@ -220,7 +220,7 @@ def test_names_that_shell_patterns_allow() -> None:
     assert allows("gpt-4o-2024-08-06", "gpt-4o-2024-??-??")
     assert not allows("gpt-4o-mini", "gpt-4o-2024-??-??")
     assert allows(None, "*") and allows("anything", "*")
-    # Brackets in a name of its own are no pattern that shuts it out.
+    # A name with brackets matches itself, although it is also a pattern.
     assert allows("m[1]", litellm_id="openai/m[1]")
     local = {"source": "folder", "path": "m.gguf", "api_base": None, "api_key_env": None}
     local |= {"prices": None}

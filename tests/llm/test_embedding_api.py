@@ -1,4 +1,4 @@
-"""Vectors of a provider: recorded before they are used, paid once, whatever fails or is killed."""
+"""Test that a provider's vectors are recorded and paid once, despite failures and kills."""
 
 import json
 import os
@@ -29,16 +29,16 @@ from pieline.studies.idiolink.records import Document, Query
 
 CONCURRENCY = 8
 PRICE = 20.0
-"""Dollars per million tokens."""
+"""US dollars per million tokens."""
 
 
 def vector_of(text: str) -> list[float]:
-    """What the server says is the vector of a text."""
+    """Return the server's vector for a text."""
     return np.random.default_rng(zlib.crc32(text.encode())).standard_normal(24).tolist()
 
 
 def embedded(request: Request, **fields: Any) -> Reply:
-    """A response in OpenAI's format; a token is a character."""
+    """Return a response in OpenAI's format, with one token per character."""
     data = [{"object": "embedding", "index": 0, "embedding": vector_of(request.text)}]
     usage = {"prompt_tokens": len(request.text), "total_tokens": len(request.text)}
     body = {"object": "list", "model": ASKED, "data": data, "usage": usage}
@@ -46,7 +46,7 @@ def embedded(request: Request, **fields: Any) -> Reply:
 
 
 def entry_for(api_base: str, **fields: Any) -> ApiEmbedderEntry:
-    """An entry of models.yaml."""
+    """Return an entry for models.yaml."""
     given = {
         "kind": "embedder", "source": "api", "label": "API", "licence": "none",
         "litellm_id": "openai/embed", "provider": "tests", "api_base": api_base,
@@ -59,7 +59,7 @@ def entry_for(api_base: str, **fields: Any) -> ApiEmbedderEntry:
 
 
 def document(number: int, **fields: str) -> dict[str, Any]:
-    """A text of IdioLink."""
+    """Return a document of IdioLink."""
     shared = {"pie": "break the ice", "span": "ice", "subject": "Food", "is_gold": False}
     return (
         shared
@@ -69,7 +69,7 @@ def document(number: int, **fields: str) -> dict[str, Any]:
 
 
 def task_for(folder: Path, entry: ApiEmbedderEntry, count: int) -> Embedding:
-    """The task of embedding so many documents."""
+    """Return the task of embedding this many documents."""
     texts = folder / "documents.jsonl"
     save_jsonl(texts, [Document.model_validate(document(n)) for n in range(count)])
     return Embedding(
@@ -83,7 +83,7 @@ def task_for(folder: Path, entry: ApiEmbedderEntry, count: int) -> Embedding:
 
 
 def embed(task: Embedding, folder: Path, **settings: Any) -> None:
-    """Run a task as its job does."""
+    """Run a task like its job."""
     given = settings_for(folder / "recordings", concurrency=CONCURRENCY, max_cost_usd=1, **settings)
     given.recordings_folder.mkdir(exist_ok=True)
     entry = task.entry()
@@ -91,7 +91,7 @@ def embed(task: Embedding, folder: Path, **settings: Any) -> None:
 
 
 def expected(count: int) -> bytes:
-    """The numbers of so many documents' vectors."""
+    """Return the expected vectors of this many documents."""
     texts = (f"d: {document(number)['sentence']}" for number in range(count))
     return np.array([vector_of(text) for text in texts], dtype=np.float32).tobytes()
 
@@ -105,7 +105,7 @@ def price(count: int) -> float:
 
 
 def faulty(request: Request) -> Reply:
-    """Rate limits, server errors, broken bodies, and answers without a vector."""
+    """Reply with rate limits, server errors, broken bodies, missing vectors, and answers."""
     faults: dict[int, Callable[[], Reply]] = {
         0: lambda: Reply(429, b"{}", {"Retry-After": "0.05"}),
         1: lambda: Reply(500, b"internal error"),
@@ -134,11 +134,11 @@ def test_faults_cost_no_vector_and_no_second_payment(folder: Path) -> None:
     assert (found.dtype, found.tobytes()) == (np.float32, expected(100))
     assert spent(folder) == pytest.approx(price(100))
     assert verify(Path(task.recordings)) == []
-    # Recorded vectors need no server, and give the same bytes.
+    # Recorded vectors give the same bytes without a server.
     before = (folder / "out.npy").read_bytes()
     embed(task, folder, mode="replay")
     assert (folder / "out.npy").read_bytes() == before
-    # Other parameters are another question.
+    # Different parameters give a different question.
     other = task_for(folder, entry_for(server.api_base, body={"dimensions": 12}), 100)
     with pytest.raises(UserError, match="100 answers of api are not recorded"):
         embed(other, folder, mode="replay")
@@ -212,7 +212,7 @@ def test_ten_kills_leave_equal_bytes_and_pay_nothing_twice(folder: Path) -> None
         process = start(_embed_all, server.api_base, folder, count)
         process.join(60)
         assert process.exitcode == 0
-        # Asked again was only what was under way when a run was killed.
+        # Only requests in flight when a run was killed were asked again.
         assert server.answered.total() == count + lost
     assert np.load(folder / "out.npy").tobytes() == expected(count)
     assert spent(folder) == pytest.approx(price(count))

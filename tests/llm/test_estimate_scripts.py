@@ -1,4 +1,4 @@
-"""The estimate and the check as the rules run them, before and after the data is there."""
+"""Test the scripts for estimates and checks, with and without data."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ rule table:
 
 @dataclass(frozen=True)
 class Printed:
-    """What a script printed, and the error that ended it."""
+    """Output of a script, and the error that ended it."""
 
     stdout: str
     stderr: str
@@ -52,9 +52,9 @@ class Printed:
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a script of the configuration in an empty folder, without keys.
+    """Return a function that runs a script in an empty folder without API keys.
 
-    No model ends, but those that `ends` gives a date.
+    No model has an end date except the models in `ends`.
     """
     for name in [*os.environ]:
         if name.endswith("_API_KEY"):
@@ -115,13 +115,13 @@ def test_the_estimate_lists_all_that_is_missing_and_fails_for_none_of_it(run: Ru
         " results/datasets/idiots/sentences.jsonl"
         f" {ORIGINALS} results/raw/id10m/train_german.tsv"
     )
-    # What costs money to make is in no command.
+    # No suggested command creates data that costs money.
     assert later == "not known before models have answered: results/datasets/jam/german.jsonl"
 
 
 def test_the_estimate_lists_what_is_left_to_run(run: Run) -> None:
     lines = run("estimate_cost").stdout
-    # 568 million parameters of four bytes; the texts to embed are not made yet.
+    # 568 million parameters of four bytes; the texts to embed do not exist yet.
     assert ["bge-m3", "1", "?", "2.27", "?"] in rows(lines)
     assert ["(none)", "1", "0.00", "0.00", "0.00"] in rows(lines)
     assert ["all", "2", "?", "2.27", "?"] in rows(lines)
@@ -143,17 +143,17 @@ def test_what_is_there_is_counted(run: Run, tmp_path: Path) -> None:
     save_jsonl(tmp_path / ORIGINALS, [original])
     done = run("estimate_cost")
     (row,) = [row for row in rows(done.stdout) if row[0] == "HardVariants"]
-    # Written and reviewed; 5 variants of 80 tokens after 1000 of thoughts.
+    # Generated and reviewed: 5 variants of 80 tokens after 1000 tokens of thoughts.
     assert row[1:5] + row[6:7] == ["gemini-2.5-pro", "2", "0", "2", "2800"]
     assert row[-1] == "form and thoughts"
     assert float(row[7]) == pytest.approx((int(row[5]) * 1.25 + 2800 * 10) / 1e6, abs=0.005)
     assert ORIGINALS not in done.stdout
-    # A cap below that is said before it is reached.
+    # A lower cap is reported before it is reached.
     assert "but the questions may cost more" not in done.stdout
     low = run("estimate_cost", llm={"max_cost_usd": 0.01}).stdout
     assert "llm.max_cost_usd leaves $0.01, but the questions may cost more (likely $0.03," in low
     assert "llm.max_cost_usd leaves $0.01" in run("check", llm={"max_cost_usd": 0.01}).stderr
-    # Those of another configuration are made anew, and say nothing of the questions.
+    # Data of another configuration will be recreated, so its questions are unknown.
     stale = run(
         "estimate_cost", plan=f"{PLAN}rule jam_originals:\n    output: {ORIGINALS}, b.json\n"
     )

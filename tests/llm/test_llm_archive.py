@@ -1,4 +1,4 @@
-"""Folders of recordings: merging, shipping and verifying; what is refused, and in what memory."""
+"""Test merging, exporting, importing and verifying folders of recordings, and memory limits."""
 
 import io
 import os
@@ -21,7 +21,7 @@ from pieline.llm.archive import (
     import_archive,
     merge,
     recording_files,
-    summarise,
+    summarize,
     verify,
 )
 from pieline.llm.recordings import read_answers, record, recording
@@ -51,18 +51,18 @@ TAMPERED = pytest.mark.parametrize(
 
 
 def tamper(path: Path, old: bytes, new: bytes) -> int:
-    """Change the answer to the second question of a file; the number of its line."""
+    """Change a text in the line of the second question and return the line number."""
     lines = path.read_bytes().split(b"\n")
     (at,) = [number for number, line in enumerate(lines) if b'"seed":2' in line]
     assert old in lines[at]
-    # The last occurrence: what the answer itself says is not checked by a digest.
+    # The last occurrence is in the question; a change of the answer breaks no digest.
     lines[at] = new.join(lines[at].rsplit(old, 1))
     path.write_bytes(b"\n".join(lines))
     return at + 1
 
 
 def pack(archive: Path, *members: tuple[str, bytes] | tarfile.TarInfo) -> Path:
-    """Write an archive of these files and of other members."""
+    """Write an archive of these files and other members."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for each in members:
@@ -88,7 +88,7 @@ def test_merge_keeps_its_own_and_tells_of_others(tmp_path: Path) -> None:
     assert (merged.added, merged.conflicts) == (1, (pair(2)[0].key,))
     assert [read_answers(ours)[pair(i)[0].key].text for i in (1, 2, 3)] == ["yes", "yes", "yes"]
     assert merge(ours, [theirs])[str(theirs)].added == 0
-    # What git's union merge leaves is put in order again, and verify tells of the conflict.
+    # After git's union merge, lines are sorted again and verify reports the conflict.
     union = tmp_path / "union.jsonl"
     union.write_bytes(ours.read_bytes() + theirs.read_bytes())
     assert ["an earlier line has a different" in problem for problem in verify(union)] == [True]
@@ -124,7 +124,7 @@ def test_export_and_import(tmp_path: Path) -> None:
     assert (other / "jam/a.jsonl").read_bytes() == (folder / "jam/a.jsonl").read_bytes()
     assert read_answers(other / "b.jsonl")[pair(1)[0].key].text == "mine"
     assert recording_files(other) == [other / "b.jsonl", other / "jam" / "a.jsonl"]
-    assert summarise(other / "b.jsonl").answers == 4
+    assert summarize(other / "b.jsonl").answers == 4
 
 
 def test_a_damaged_archive_changes_nothing(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_an_archive_of_many_frames_is_read_whole(tmp_path: Path) -> None:
 
 def test_unpacking_has_a_limit_and_bounded_memory(tmp_path: Path) -> None:
     packer = zstandard.ZstdCompressor(level=1)
-    size = 1100 << 20  # more than the memory that is granted below
+    size = 1100 << 20  # more than the memory limit below
     header = tarfile.TarInfo("a.jsonl")
     header.size = size
     comment = tarfile.TarInfo("a.jsonl")

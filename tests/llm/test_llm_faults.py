@@ -1,4 +1,4 @@
-"""A provider that fails in every way, and a run that is killed at any moment."""
+"""Test runs with a provider that fails in every way, and runs killed at any moment."""
 
 import itertools
 import os
@@ -21,7 +21,7 @@ RETRY_AFTER = 0.15
 
 
 def faulty(request: Request) -> Reply:
-    """10 % rate limits, 5 % server errors, 3 % broken bodies, 2 % hangs; always the same."""
+    """Reply with 10 % rate limits, 5 % server errors, 3 % broken bodies and 2 % hangs, by hash."""
     draw = zlib.crc32(f"{request.text} {request.attempt}".encode()) % 1000 / 10
     if draw < 10:
         body = b'{"error": {"message": "slow down"}}'
@@ -51,7 +51,7 @@ def test_all_answered_none_twice_none_lost(folder: Path) -> None:
     ]
     assert read_answers(path) == answers
     assert good == {question.name for question in questions}
-    # Every request but the last of a question met a fault: no good answer was asked for again.
+    # All requests but the last of each question failed, so no successful one was repeated.
     expected = sum(
         next(
             n
@@ -61,7 +61,7 @@ def test_all_answered_none_twice_none_lost(folder: Path) -> None:
         for question in questions
     )
     assert len(requests) == expected
-    # After a rate limit the same question came back no sooner than it was told to.
+    # After a rate limit, the question was not repeated before the requested wait.
     seen: dict[str, Request] = {}
     waits = []
     for request in requests:

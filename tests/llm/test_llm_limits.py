@@ -1,4 +1,4 @@
-"""Rates, waits and the spending cap, in virtual time or against a server; nothing here is timed."""
+"""Test rate limits, waits and the spending cap, in virtual time or with a server."""
 
 import asyncio
 import email.utils
@@ -39,14 +39,14 @@ from pieline.models.llm import LLMEntry
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Instead of sleeping, moves its clock on."""
+    """A selector that advances its clock instead of sleeping."""
 
     now = 0.0
 
     def select(self, timeout: float | None = None) -> Any:
         found = super().select(0.002 if timeout is None else 0)
         if not found and timeout is not None:
-            self.now += max(timeout, 1e-7)  # time passes while callbacks run, too
+            self.now += max(timeout, 1e-7)  # time also passes while callbacks run
         return found
 
 
@@ -68,7 +68,7 @@ def run_virtually(main: Coroutine[Any, Any, Any]) -> Any:
 
 
 class RateLimited(Exception):
-    """What litellm raises for a 429."""
+    """The error that litellm raises for a 429."""
 
     def __init__(self, **headers: str) -> None:
         super().__init__("slow down")
@@ -77,7 +77,7 @@ class RateLimited(Exception):
 
 
 class FakeSender:
-    """Answers after half a virtual second, once it has failed as planned."""
+    """A sender that raises the planned failures, then answers after half a virtual second."""
 
     def __init__(self, failures: list[Exception] | None = None) -> None:
         self.sent: list[float] = []
@@ -111,7 +111,7 @@ def asked(
 
 
 class SlowSender(FakeSender):
-    """Answers after 100 virtual seconds, and calls `before` soon after a question is sent."""
+    """A sender that answers after 100 virtual seconds and calls `before` soon after sending."""
 
     def __init__(self, before: Callable[[Question], None]) -> None:
         super().__init__()
@@ -136,8 +136,8 @@ def test_an_address_that_refuses_connections_is_an_error_in_seconds(folder: Path
     assert str(caught.value).startswith(f"Test model: {REFUSED}; start its server, or correct")
     assert len(sender.sent) == 3
     assert sender.sent[-1] < 5
-    # Nobody bills what was not sent.
-    assert not Ledger(folder, 1).spending().perhaps
+    # A request that was not sent is not billed.
+    assert not Ledger(folder, 1).spending().possibly_billed
 
 
 def test_a_server_that_has_answered_may_come_back(folder: Path) -> None:
@@ -201,7 +201,7 @@ def test_repeated_attempts_count_as_requests(folder: Path) -> None:
 def test_tokens_per_minute(folder: Path) -> None:
     spec, sender = spec_for(), FakeSender()
     settings = settings_for(folder, limits={"tokens_per_minute": 1000})
-    # Each question is estimated at 100 + 8 tokens in and 92 out.
+    # Each question is estimated at 100 + 8 input tokens and 92 output tokens.
     questions = [
         make_question(spec, [("user", f"{i:03}" + "x" * 357)], {"max_tokens": 92})
         for i in range(20)
@@ -413,10 +413,10 @@ def test_a_slow_answer_is_waited_for_as_long_as_its_timeout(
                 run()
 
 
-# The spending cap. Each answer costs 10 tokens in and 5 out: $0.0002 at these prices.
+# The spending cap. Each answer has 10 input tokens and 5 output tokens: $0.0002 at these prices.
 PRICES = {"input": 10.0, "output": 20.0}
 EACH = 10 * 10e-6 + 5 * 20e-6
-# "q1" has 2 bytes, 8 tokens around it and 64 of a template; at most 20 tokens come back.
+# "q1" has 2 bytes, 8 tokens around it and 64 of a template; an answer has at most 20 tokens.
 MOST = 74 * 10e-6 + 20 * 20e-6
 
 
@@ -458,13 +458,13 @@ def test_the_cap_is_never_crossed_and_raising_it_resumes(
         capped = settings_for(folder, concurrency=concurrency, max_cost_usd=0.006)
         with pytest.raises(UserError) as stopped:
             ask(questions, spec, capped, path)
-        # Said before the first question is asked.
+        # Reported before the first question is asked.
         first = capsys.readouterr().err.splitlines()[0]
         assert re.search(
             r"60 to ask, at most about \S+ \(llm.max_cost_usd leaves \$0.0060\)", first
         )
         answered = server.answered.total()
-        # Only what bounds the next answer, and less than one answer, can be left.
+        # Less than the maximum cost of one more answer can be left.
         assert 0.006 - MOST - EACH <= answered * EACH <= 0.006
         assert Ledger(folder).spending().usd == pytest.approx(answered * EACH)
         assert len(read_answers(path)) == answered
@@ -520,7 +520,7 @@ def test_a_request_without_an_answer_costs_nothing_and_stands_apart(
         ask(questions_for(spec, 2), spec, settings, folder / "a.jsonl")
     spending = Ledger(folder).spending()
     assert spending.usd == pytest.approx(2 * EACH)
-    assert spending.perhaps == pytest.approx({"openai/test-model": 2 * MOST})
+    assert spending.possibly_billed == pytest.approx({"openai/test-model": 2 * MOST})
     assert spending.unanswered == {"openai/test-model": 2}
     assert spending.requests == {"openai/test-model": 4}
     said = capsys.readouterr().err
@@ -536,7 +536,7 @@ def test_a_bad_request_is_billed_by_nobody(folder: Path) -> None:
         with pytest.raises(UserError, match=r"2 of 2 questions got no answer \(2 × [^)]*\); the"):
             ask(questions_for(spec, 2), spec, settings, folder / "a.jsonl", progress=False)
     spending = Ledger(folder).spending()
-    assert (spending.usd, spending.perhaps) == (0, {})
+    assert (spending.usd, spending.possibly_billed) == (0, {})
 
 
 @pytest.mark.parametrize(
@@ -550,11 +550,11 @@ def test_an_answer_whose_tokens_nobody_counted_costs_all_that_it_can(
         settings = settings_for(folder, max_cost_usd=1)
         ask(questions_for(spec, 1), spec, settings, folder / "a.jsonl", progress=False)
     spending = Ledger(folder).spending()
-    assert (spending.usd, spending.perhaps) == (pytest.approx(MOST), {})
+    assert (spending.usd, spending.possibly_billed) == (pytest.approx(MOST), {})
 
 
 def test_a_provider_that_often_fails_exhausts_no_cap(folder: Path) -> None:
-    """49 answers worth $0.013 once did with a cap of $0.12."""
+    """49 answers worth $0.013 once exhausted a cap of $0.12."""
     usage = {"prompt_tokens": 10, "completion_tokens": 8, "total_tokens": 18}
     faults = [fault for name, fault in FAULTS.items() if name != "a timeout"]
 
@@ -569,7 +569,7 @@ def test_a_provider_that_often_fails_exhausts_no_cap(folder: Path) -> None:
         ask(questions_for(spec, 49), spec, settings, folder / "a.jsonl", progress=False)
     spending = Ledger(folder).spending()
     assert spending.usd == pytest.approx(49 * 0.00026)
-    assert sum(spending.perhaps.values()) > 0.12
+    assert sum(spending.possibly_billed.values()) > 0.12
 
 
 def test_the_cap_says_what_is_possibly_billed_besides(folder: Path) -> None:
@@ -603,7 +603,7 @@ def test_a_model_without_prices_is_not_asked_whatever_the_cap(folder: Path) -> N
             " add prices to its entry, or `prices: free` if it costs nothing"
         )
         assert len(server.requests) == 2
-        # What is recorded needs no prices.
+        # Recorded answers need no prices.
         again = ask(questions_for(spec, 2), spec, settings, path, progress=False)
         assert again == recorded
         keyless = spec_for(server.api_base, prices=None, api_key_env=None)
@@ -637,9 +637,9 @@ def test_several_runs_share_one_cap(
 
 
 def _spend(folder: Path, usd: float) -> None:
-    """Reserve until the cap is reached; one request in three costs all, the others half of it."""
+    """Reserve until the cap is reached; a third of the requests cost all of it, the others half."""
     ledger = Ledger(folder, 1.0)
-    # Long enough between two statements for others to come in between, if they could.
+    # Wait long enough between two statements that other processes could interfere.
     ledger._database.set_trace_callback(lambda _: time.sleep(0.0005))
     with (folder / "sent").open("ab", buffering=0) as sent:
         for number in itertools.count():
@@ -695,7 +695,7 @@ def test_reservations_of_a_killed_run_stay_until_released(folder: Path) -> None:
     assert later.reserve("m", 0.4) is None
     assert later.release() == 0.7
     assert later.reserve("m", 0.4) is not None
-    # What was released in error and is then settled counts again, beside the other one.
+    # A reservation that was released by mistake counts again when it is settled.
     first.settle(reserved, 0.2)
     assert later.spending().usd == pytest.approx(0.6)
 
@@ -711,7 +711,7 @@ def test_what_a_killed_run_has_recorded_is_settled_by_the_next_one(
         with monkeypatch.context() as killed:
             killed.setattr(Ledger, "settle", lambda *_: None)
             ask(questions[:2], spec, settings, path, progress=False)
-        # Of the third question nobody knows whether it was answered; the fourth is another file's.
+        # It is unknown whether the third question was answered; the fourth is in another file.
         ledger = Ledger(folder, 1.0)
         for file, question in (("sub/a.jsonl", questions[2]), ("b.jsonl", questions[3])):
             assert ledger.reserve(spec.checkpoint, MOST, file=file, key=question.key)

@@ -1,6 +1,6 @@
-"""transformers serve, live, with the bundled weights unpacked: what it obeys and answers.
+"""Test transformers serve with the bundled weights: parameters that it applies, and answers.
 
-And vLLM, in an environment of its own, where PIELINE_VLLM says how to start it:
+Also test vLLM in a separate environment if PIELINE_VLLM has the command that starts it:
 
     PIELINE_VLLM="VENV/bin/python -m vllm.entrypoints.openai.api_server --enforce-eager --model" \\
         VLLM_CPU_KVCACHE_SPACE=1 python -m pytest tests/llm/test_llm_live.py
@@ -39,7 +39,7 @@ GREEDY = {"temperature": 0, "max_tokens": 8, "seed": 1}
 
 @pytest.fixture(scope="module")
 def spec(tmp_path_factory: pytest.TempPathFactory) -> LLMEntry:
-    """The bundled model as transformers serves it."""
+    """Return the entry of the bundled model, served by transformers."""
     registry, place = load_registry(ROOT / "models.yaml"), tmp_path_factory.mktemp("w") / "smollm2"
     embedder, chat = registry["smollm2-135m"], registry["smollm2-135m-instruct"]
     assert isinstance(embedder, EmbedderEntry)
@@ -76,7 +76,7 @@ def answers(
     sentences: Sequence[str] = SENTENCES,
     **parameters: Any,
 ) -> Said:
-    """Text and length of the answer to each sentence."""
+    """Return text and length of the answer to each sentence."""
     questions = [
         make_question(spec, [("user", f"Which idiom is in: {sentence}")], parameters)
         for sentence in sentences
@@ -94,14 +94,14 @@ def greedy(spec: LLMEntry, server: Server, tmp_path_factory: pytest.TempPathFact
 def test_greedy_answers_agree_with_llama_cpp_s(
     spec: LLMEntry, server: Server, greedy: Said, tmp_path: Path
 ) -> None:
-    # In another order, so that an answer that depends on those before it is seen.
+    # In a different order, to detect answers that depend on earlier ones.
     again = answers(spec, tmp_path / "1", server, SENTENCES[1::-1], **GREEDY)
     assert again == greedy[1::-1]
     assert max(length or 0 for _, length in greedy) == 8
     bundled = load_registry(ROOT / "models.yaml")["smollm2-135m-instruct"]
     assert isinstance(bundled, LLMEntry)
     theirs = answers(bundled, tmp_path / "2", **GREEDY)
-    # llama.cpp computes with quantised activations, so texts part after some words.
+    # llama.cpp computes with quantized activations, so the texts diverge after some words.
     agreeing = [
         (a or "").split()[:2] == (b or "").split()[:2]
         for (a, _), (b, _) in zip(greedy, theirs, strict=True)
@@ -154,7 +154,7 @@ def test_vllm_answers_as_it_is_asked(spec: LLMEntry, tmp_path: Path) -> None:
         hot = {"temperature": 1.5, "seed": 1, "max_tokens": 8}
         sampled = answers(entry, tmp_path / "3", server, **hot)
         assert sampled != greedy
-        # Of one word to choose from, the hottest draw is the greedy one.
+        # With a single candidate token, even the highest temperature is greedy.
         assert answers(entry, tmp_path / "4", server, **hot, top_k=1) == greedy
         schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
         form = {"type": "json_schema", "json_schema": {"name": "number", "schema": schema}}

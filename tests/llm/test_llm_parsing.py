@@ -1,4 +1,4 @@
-"""Answers as models write them, and what becomes of each."""
+"""Test how typical answers of models are parsed."""
 
 from typing import Literal
 

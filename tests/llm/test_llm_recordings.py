@@ -1,4 +1,4 @@
-"""Files of recorded answers: torn ends, canonical order, large files, and what is asked anew."""
+"""Test recordings files: incomplete lines, canonical order, large files, and repeated questions."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ from pieline.llm.recordings import (
     recording,
     to_line,
 )
-from pieline.llm.wire import sent
+from pieline.llm.wire import shorten_request
 
 
 def test_each_line_is_an_answer_with_all_of_its_question(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ REPOSITORY = {
         "b47a4f6d2adeea32cab2a16eae5fbb5f9bc3229b190bf662aa1f90bb8ed5e5b8",
     ),
 }
-"""Number of answers in each file of the repository, and a digest of their keys and values."""
+"""Number of answers in each recordings file of the repository, and a digest of them."""
 
 
 def test_the_answers_in_the_repository_are_those_that_were_recorded() -> None:
@@ -240,7 +240,7 @@ def test_the_answers_in_the_repository_are_those_that_were_recorded() -> None:
     assert found == REPOSITORY
 
 
-# Asking: what is asked anew, and what never is.
+# Which questions are asked again.
 
 
 def texts(server: FaultServer) -> list[str]:
@@ -272,7 +272,7 @@ def test_changed_questions_are_asked_anew_and_unchanged_never(folder: Path) -> N
         assert asked(text="t ") == 1
         assert asked(system="s.") == 1
         assert asked() == 0
-        # Label, prices and address are not part of what is asked.
+        # Label, prices and address are not part of a question.
         spec = spec_for(
             server.api_base, label="Other", retired="soon", prices={"input": 1, "output": 1}
         )
@@ -311,7 +311,7 @@ def test_exactly_the_question_is_sent(folder: Path) -> None:
         response_id="chatcmpl-1",
         input_tokens=10,
         output_tokens=5,
-        sent=sent(question, "/v1/chat/completions", server.requests[0].body),
+        sent=shorten_request(question, "/v1/chat/completions", server.requests[0].body),
     )
 
 
@@ -419,7 +419,9 @@ def test_answers_are_the_same_without_what_was_sent(
     prompt: str, reasoning: str, text: str | None, calls: bool
 ) -> None:
     question = make_question(spec_for(), [("user", prompt)], {"max_tokens": 5})
-    kept = sent(question, "/v1/chat/completions", {"x": {"a": {"text": prompt}}, "text": [prompt]})
+    kept = shorten_request(
+        question, "/v1/chat/completions", {"x": {"a": {"text": prompt}}, "text": [prompt]}
+    )
     answer = Answer(
         key=question.key,
         text=text,

@@ -1,4 +1,4 @@
-"""The bundled model, live: the same bytes every time, and nothing left behind."""
+"""Test the server of the bundled model: reproducible answers, and no leftover processes."""
 
 import json
 import socket
@@ -16,7 +16,7 @@ from pieline.core.errors import UserError
 from pieline.llm import server as serving
 from pieline.llm.archive import verify
 from pieline.llm.client import ask
-from pieline.llm.costs import input_tokens_at_most
+from pieline.llm.costs import max_input_tokens
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
 from pieline.llm.server import Server
@@ -44,7 +44,7 @@ def bundled(**fields: object) -> LLMEntry:
 
 
 def questions(count: int = 5, max_tokens: int = 24) -> list[Question]:
-    """Greedy and sampled ones that begin alike, which is what a prompt cache would act on."""
+    """Return greedy and sampled questions with a common prefix, which a prompt cache would use."""
     words = SENTENCE.split()
     system = "You mark potentially idiomatic expressions. Answer with the idiom only. " * 4
     return [
@@ -60,7 +60,7 @@ def questions(count: int = 5, max_tokens: int = 24) -> list[Question]:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the questions are answered, one after the other."""
+    """Return a folder with the answers to the questions, asked one after another."""
     folder = tmp_path_factory.mktemp("recorded")
     ask(questions(), bundled(), settings_for(folder), folder / "a.jsonl", progress=False)
     return folder
@@ -75,7 +75,7 @@ def test_same_bytes_in_any_order(recorded: Path, tmp_path: Path) -> None:
         assert answers.keys() == {question.key for question in asked}
         assert all(answer.text and answer.output_tokens for answer in answers.values())
         assert all(
-            (answers[question.key].input_tokens or 0) <= input_tokens_at_most(question)
+            (answers[question.key].input_tokens or 0) <= max_input_tokens(question)
             for question in asked
         )
         assert {answer.finish_reason for answer in answers.values()} <= {"stop", "length"}

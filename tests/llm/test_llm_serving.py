@@ -1,4 +1,4 @@
-"""Servers that are processes: what they are started with, what they are asked, and how they end."""
+"""Test server processes: how they are started, asked and terminated."""
 
 import json
 import os
@@ -27,7 +27,7 @@ from pieline.llm.client import ask
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
 from pieline.llm.server import Server
-from pieline.models.llm import LLMEntry, name_on_the_wire
+from pieline.models.llm import LLMEntry, api_model_name
 from pieline.planned import planned_tasks
 from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.records import IdiotsSentence
@@ -38,7 +38,7 @@ def asked(spec: LLMEntry, *texts: str) -> list[Question]:
 
 
 def is_gone(pids: list[int], within_s: float = 20) -> bool:
-    """Whether these processes end in that time."""
+    """Return whether these processes end within this time."""
     end = time.monotonic() + within_s
     while alive := [pid for pid in pids if psutil.pid_exists(pid)]:
         if time.monotonic() > end or all(
@@ -72,7 +72,7 @@ def test_one_start_serves_several_tasks_and_leaves_nothing(tmp_path: Path) -> No
         socket.create_connection(("127.0.0.1", port_of(note)), timeout=5)
     checkpoint = str(weights(tmp_path))
     assert note["words"][2:5] == ["--weights", checkpoint, "--gpus=2"]
-    # Nothing is started for what is recorded.
+    # No server is started for recorded answers.
     with Server(spec) as server:
         ask(asked(spec, "both"), spec, settings, tmp_path / "first.jsonl", server=server)
     assert len(notes(tmp_path)) == 1
@@ -105,7 +105,7 @@ def test_a_killed_run_leaves_neither_the_server_nor_its_children(tmp_path: Path)
     assert is_gone([*note["pids"], *(guard.pid for guard in guards)])
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port_of(note)), timeout=5)
-    # The answer that was there is kept, and the next run asks only for the other.
+    # The recorded answer is kept, and the next run asks only the other question.
     spec = served(tmp_path)
     assert [answer.text for answer in read_answers(tmp_path / "a.jsonl").values()] == ["echo soon"]
     more = ask(
@@ -129,7 +129,7 @@ time.sleep(float(sys.argv[1]))
 
 @pytest.mark.parametrize("lives_s", ["600", "0"])
 def test_the_guard_kills_what_does_not_end_by_itself(lives_s: str) -> None:
-    """Whether the one that wants the server ends, or the server ends before its child."""
+    """Test both the end of the parent process and a server that ends before its child."""
     reading, writing = os.pipe()
     hasty = (
         "import runpy, sys; main = runpy.run_path(sys.argv.pop(1))['main'];"
@@ -167,7 +167,7 @@ def test_the_guard_kills_what_does_not_end_by_itself(lives_s: str) -> None:
 
 
 def refusal(spec: LLMEntry, folder: Path, **fields: Any) -> str:
-    """What is said where a server does not start."""
+    """Return the error of a server that does not start."""
     settings = settings_for(folder, **fields)
     with Server(spec, folder / "server.log") as server, pytest.raises(UserError) as error:
         ask(asked(spec, "x"), spec, settings, folder / "a.jsonl", progress=False, server=server)
@@ -216,7 +216,7 @@ def test_another_port_is_tried_where_one_is_taken(
 def test_answers_of_another_server_at_the_port_are_not_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which listens already while the model's own server is still loading."""
+    """The other server already listens while the model's server is still loading."""
     spec = served(tmp_path, "silent")
     with ProviderServer() as other:
         monkeypatch.setattr(serving, "_free_port", lambda: other.port)
@@ -254,7 +254,7 @@ def test_no_proxy_stands_between_a_job_and_its_server(
 
 
 def vllm(folder: Path, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> LLMEntry:
-    """A model that vLLM would serve, were it not for the stand-in."""
+    """Return the entry of a model that the stand-in serves in place of vLLM."""
     program = folder / "bin" / "vllm"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} {STANDIN} {folder / "notes"} "$@"\n')
@@ -303,12 +303,14 @@ def test_only_an_entry_makes_vllm_batch_invariant(
     monkeypatch.setenv("VLLM_BATCH_INVARIANT", "1")
     spec = served(tmp_path, server="vllm", dtype="bfloat16")
     invariant = spec.model_copy(update={"batch_invariant": True, "repeatable": None})
-    values = [serving.environment_of(entry)["VLLM_BATCH_INVARIANT"] for entry in (spec, invariant)]
+    values = [
+        serving.server_environment(entry)["VLLM_BATCH_INVARIANT"] for entry in (spec, invariant)
+    ]
     assert values == ["0", "1"]
 
 
 def documented() -> dict[str, LLMEntry]:
-    """The entries that docs/serving.md shows."""
+    """Return the entries in docs/serving.md."""
     text = (ROOT / "docs/serving.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```yaml entry\n(.*?)```", text, flags=re.DOTALL)
     entries = {name: entry for block in blocks for name, entry in yaml.safe_load(block).items()}
@@ -326,7 +328,7 @@ def test_documented_entries_are_asked_as_they_say(
     for name, entry in documented().items():
         assert not entry.cost_is_unknown, name
         question = make_question(entry, [("system", "s"), ("user", "u")], wanted)
-        model = name_on_the_wire(entry.checkpoint)
+        model = api_model_name(entry.checkpoint)
         if entry.is_local:
             continue
         with ProviderServer(model=(entry.answers_as or [None])[0]) as server:
@@ -396,12 +398,12 @@ def test_the_job_of_a_served_model_records_all_its_runs(
             f"echo S {n}." for n in range(3)
         ]
     assert not (tmp_path / "results/predictions").exists()
-    # Of several kinds of runs only those that it is told.
+    # It asks only the listed kind of run.
     for path in recordings:
         path.unlink()
     serve(planned[1:])
     assert [path.exists() for path in recordings] == [False, True]
-    # With its server the job fails, whichever runs are complete, so that a cluster tries it again.
+    # If the server fails, so does the job, even if some runs are complete: a cluster then retries.
     write_model("dies later")
     mark.unlink()
     for complete in (0, 1):

@@ -1,4 +1,4 @@
-"""Weights of served models: found, complete, those of the entry, and with a chat template."""
+"""Test that weights of served models are located, complete, verified, and have a chat template."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 def file(path: Path, **fields: Any) -> LLMEntry:
-    """A model in a GGUF file or a folder that is there."""
+    """Return the entry of a model in an existing GGUF file or folder."""
     if not path.name.endswith(".gguf"):
         fields = {"server": "transformers", "dtype": "float32"} | fields
     digest = sha256(path) if path.is_file() else folder_digest(path)
@@ -42,7 +42,7 @@ def hub(**fields: Any) -> LLMEntry:
 
 
 def folder(place: Path, **files: object) -> Path:
-    """A folder of JSON and text files, by name."""
+    """Create a folder of JSON and text files, by name."""
     place.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         text = content if isinstance(content, str) else json.dumps(content)
@@ -58,7 +58,7 @@ WHOLE = {
 
 
 def metadata(path: Path, **keys: str) -> Path:
-    """A GGUF file of metadata and one tensor."""
+    """Create a GGUF file with metadata and one tensor."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q8_0)
     for key, value in keys.items():
@@ -186,7 +186,7 @@ def test_transformers_serves_links_beside_neutral_sampling(tmp_path: Path) -> No
     place = folder(tmp_path / "m", **files)
     spec = file(place, chat_template="{{ own }}", gpus=0, litellm_id="openai/someone/m")
     words = command_line(spec, place, 8000, tmp_path / "run")
-    # The path that it was started with is the only name by which it can be asked for.
+    # Requests must name the model by the path with which the server was started.
     assert words[3:5] == ["serve", "someone/m"]
     assert words[5:] == [
         *("--host", "127.0.0.1", "--port", "8000", "--dtype", "float32", "--device", "cpu")
@@ -203,5 +203,5 @@ def test_transformers_serves_links_beside_neutral_sampling(tmp_path: Path) -> No
     assert (made / "chat_template.jinja").read_text() == "{{ own }}"
     assert (made / "model.safetensors").readlink() == place / "model.safetensors"
     assert folder_digest(place) == spec.weights_sha256
-    # Another port, the same folder.
+    # A second port uses the same folder.
     assert command_line(spec, place, 8001, tmp_path / "run")[3:5] == words[3:5]

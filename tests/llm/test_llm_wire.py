@@ -1,4 +1,4 @@
-"""What is sent is the question, for each API model of models.yaml, and what is billed is kept."""
+"""Test for each API model that requests match their questions and billed answers are kept."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from support import ROOT
 
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
-from pieline.llm.answers import Answer, Sent, ToolCall
+from pieline.llm.answers import Answer, SentRequest, ToolCall
 from pieline.llm.archive import verify
 from pieline.llm.client import ask
 from pieline.llm.keys import api_base
@@ -27,7 +27,7 @@ from pieline.llm.recordings import read_lines
 from pieline.llm.retries import MalformedResponseError
 from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import Ledger
-from pieline.llm.wire import body_of, sent
+from pieline.llm.wire import restore_body, shorten_request
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
 
@@ -60,7 +60,7 @@ FEW_SHOT = [
     ("user", "user"),
 ]
 UNASKED = {"claude-4-sonnet": {"max_tokens": 4096}, "gemini-3-flash-preview": {"temperature": 1}}
-"""Parameters that a provider gets of which the run said nothing."""
+"""Parameters that are sent although the run does not set them."""
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +75,7 @@ def asked(folder: Path, entry: LLMEntry, *questions: Question) -> list[Answer]:
 
 
 def read(path: str, body: dict[str, Any]) -> tuple[str, list[Message], dict[str, Any]]:
-    """Model, turns and parameters that a provider finds in a request; every field is used up."""
+    """Return model, turns and parameters of a request, after checking that no field is left."""
     body = json.loads(json.dumps(body))
     if path == "/v1/chat/completions":
         turns = [Message(**turn) for turn in body.pop("messages")]
@@ -143,12 +143,12 @@ def test_the_provider_gets_the_question_and_nothing_else(folder: Path, name: str
         arrived = read(request.path, request.body)
         assert arrived == (wire, turns_sent, everything)
         if "response_format" in parameters:
-            # In another order the model would choose before it explains.
+            # In a different order, the model would choose before it explains.
             schema = arrived[2]["response_format"]["json_schema"]["schema"]
             assert list(schema["properties"]) == schema["required"] == ["why", "idioms"]
         assert (list(question.messages), question.parameters) == (turns_sent, everything)
         assert answer.sent and answer.sent.path == request.path
-        assert body_of(question, answer.sent) == request.body
+        assert restore_body(question, answer.sent) == request.body
         assert any(KEY in value for value in request.headers.values())
     kept = (folder / "a.jsonl").read_text()
     assert verify(folder / "a.jsonl") == []
@@ -157,7 +157,7 @@ def test_the_provider_gets_the_question_and_nothing_else(folder: Path, name: str
 
 
 GATEWAY = {"anthropic": "/anthropic", "gemini": "/gemini/v1beta"}
-"""Paths of addresses in `llm.api_bases`, of what does not speak OpenAI's format."""
+"""Paths in `llm.api_bases` of providers that do not use OpenAI's format."""
 ASKED_AT = {
     "openai": "/openai/v1/chat/completions",
     "anthropic": "/anthropic/v1/messages",
@@ -209,7 +209,7 @@ def test_a_checkpoint_that_its_provider_has_ended_can_be_asked_of_a_gateway() ->
         (LLMSettings(**cap, api_bases={"gemini": "https://gateway.example.org"}), True),
         (LLMSettings(**cap, api_bases={"openai": "https://gateway.example.org"}), False),
     ):
-        # Jobs know an entry without `retired`, and are told in the settings.
+        # In jobs, entries have no `retired`; the settings list the checkpoints.
         of_job = LLMEntry.from_spec(entry.execution_spec(), label=entry.label)
         for_job = settings.for_jobs(Path(), REGISTRY.values())
         for found in (obstacles(entry, settings), obstacles(of_job, for_job)):
@@ -340,7 +340,7 @@ def test_what_is_neither_completion_nor_billed_is_no_answer(
 
 @pytest.mark.parametrize("name", ["gpt-4o", "claude-4-sonnet", "gemini-2.5-pro", "qwen2.5-72b"])
 def test_a_connection_that_fails_is_not_tried_again_unseen(folder: Path, name: str) -> None:
-    # litellm itself sends again what may have been received, and billed, already.
+    # litellm itself resends requests that may already have been received and billed.
     arrived: list[bytes] = []
     done = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -428,6 +428,6 @@ JSON = st.recursive(
 @given(st.dictionaries(NAMES, JSON))
 def test_any_body_comes_back_as_it_was(body: dict[str, Any]) -> None:
     question = Question("openai/m", TURNS, {"response_format": FORM})
-    kept = sent(question, "/v1/chat/completions", body)
-    assert body_of(question, Sent.model_validate_json(kept.model_dump_json())) == body
+    kept = shorten_request(question, "/v1/chat/completions", body)
+    assert restore_body(question, SentRequest.model_validate_json(kept.model_dump_json())) == body
     assert not any(text in canonical_json(kept.body) for text in ('"a"', "user", "json_schema"))

@@ -1,4 +1,4 @@
-"""Costs, estimates, the ledger and one run's budget, against sums worked out by hand."""
+"""Test costs, estimates, the ledger and the budget against manually computed amounts."""
 
 import asyncio
 import sqlite3
@@ -14,20 +14,20 @@ from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
 from pieline.llm.costs import (
     Estimate,
+    answer_usd,
     estimate,
-    input_tokens_about,
-    input_tokens_at_most,
-    output_tokens_at_most,
+    estimate_input_tokens,
+    max_answer_tokens,
+    max_attempt_usd,
+    max_input_tokens,
     price,
-    usd_at_most,
-    usd_of,
 )
 from pieline.llm.estimates import (
     TaskEstimate,
+    blocking_reasons,
     cap_warning,
     check,
-    estimates,
-    lacks,
+    estimate_tasks,
     notices,
     record_now,
 )
@@ -45,7 +45,7 @@ PRICED = spec_for(prices=PRICES)
 FREE = spec_for()
 UNKNOWN = spec_for(prices=None)
 MODEL = "openai/test-model"
-# 37 bytes, of which two are one letter.
+# 37 bytes, with one two-byte letter.
 TURNS = [("system", "x" * 20), ("user", "é" + "x" * 15)]
 
 
@@ -60,31 +60,35 @@ def answer(input_tokens: int | None, output_tokens: int | None, **fields: Any) -
 
 def test_tokens_of_a_question_about_and_at_most() -> None:
     # 37 / 3.6 is 10.3; each of the two turns adds 8, a chat template at most 64.
-    assert input_tokens_about(asking()) == 11 + 2 * 8
-    assert input_tokens_at_most(asking()) == 37 + 2 * 8 + 64
+    assert estimate_input_tokens(asking()) == 11 + 2 * 8
+    assert max_input_tokens(asking()) == 37 + 2 * 8 + 64
     formed = spec_for(accepts=["response_format"])
     form = {"type": "json_object"}  # 23 characters
-    assert input_tokens_at_most(asking(formed, response_format=form)) == 37 + 23 + 2 * 8 + 64
+    assert max_input_tokens(asking(formed, response_format=form)) == 37 + 23 + 2 * 8 + 64
 
 
 def test_an_answer_is_bounded_by_what_is_sent_or_else_by_its_model() -> None:
     long = spec_for(max_output_tokens=900)
-    assert output_tokens_at_most(asking(max_tokens=40), long) == 40
-    assert output_tokens_at_most(asking(), long) == 900
-    assert output_tokens_at_most(asking(), PRICED) is None
+    assert max_answer_tokens(asking(max_tokens=40), long) == 40
+    assert max_answer_tokens(asking(), long) == 900
+    assert max_answer_tokens(asking(), PRICED) is None
 
 
 def test_one_attempt_costs_at_most_its_bounds() -> None:
-    assert usd_at_most(asking(max_tokens=40), PRICED) == pytest.approx((117 * 2 + 40 * 10) / 1e6)
-    assert usd_at_most(asking(), FREE) == 0
+    assert max_attempt_usd(asking(max_tokens=40), PRICED) == pytest.approx(
+        (117 * 2 + 40 * 10) / 1e6
+    )
+    assert max_attempt_usd(asking(), FREE) == 0
     with pytest.raises(UserError, match=r"^Test model: the length of an answer is unbounded.*max_"):
-        usd_at_most(asking(), PRICED)
+        max_attempt_usd(asking(), PRICED)
 
 
 def test_one_attempt_may_cost_the_dearest_of_its_prices() -> None:
     prices = {**PRICES, "cached_input": 1, "cache_write": 2.5, "reasoning": 12}
     entry = spec_for(prices=prices)
-    assert usd_at_most(asking(max_tokens=40), entry) == pytest.approx((117 * 2.5 + 40 * 12) / 1e6)
+    assert max_attempt_usd(asking(max_tokens=40), entry) == pytest.approx(
+        (117 * 2.5 + 40 * 12) / 1e6
+    )
     cost = estimate([asking(max_tokens=40)], entry, likely=4)
     assert cost.usd == pytest.approx((27 * 2.5 + 40 * 12) / 1e6)
     assert cost.likely_usd == pytest.approx((27 * 2 + 4 * 10) / 1e6)
@@ -92,10 +96,10 @@ def test_one_attempt_may_cost_the_dearest_of_its_prices() -> None:
 
 def test_cached_tokens_cost_as_input_where_the_entry_has_no_other_price() -> None:
     reported = answer(100, 30, cached_tokens=60, cache_write_tokens=30, reasoning_tokens=20)
-    assert usd_of(reported, PRICED) == usd_of(answer(100, 30), PRICED) == 500 / 1e6
-    # More tokens from the cache than there were cannot make the rest cheaper than nothing.
+    assert answer_usd(reported, PRICED) == answer_usd(answer(100, 30), PRICED) == 500 / 1e6
+    # Inconsistent cache counts do not give a negative cost.
     odd = answer(10, 0, cached_tokens=60)
-    assert usd_of(odd, spec_for(prices={**PRICES, "cached_input": 1})) == 60 / 1e6
+    assert answer_usd(odd, spec_for(prices={**PRICES, "cached_input": 1})) == 60 / 1e6
 
 
 def test_prices_are_for_a_million_tokens() -> None:
@@ -119,7 +123,7 @@ def test_prices_are_for_a_million_tokens() -> None:
 def test_an_answer_costs_what_its_tokens_do(
     given: Answer, entry: LLMEntry, usd: float | None
 ) -> None:
-    assert usd_of(given, entry) == (usd if usd is None else pytest.approx(usd))
+    assert answer_usd(given, entry) == (usd if usd is None else pytest.approx(usd))
 
 
 def test_an_estimate_counts_different_questions_that_are_not_recorded() -> None:
@@ -136,7 +140,7 @@ def test_an_estimate_counts_different_questions_that_are_not_recorded() -> None:
     assert found.to_ask == 2
     assert found.usd == pytest.approx((54 * 2 + 80 * 10) / 1e6)
     assert found.likely_usd == pytest.approx((54 * 2 + 50 * 10) / 1e6)
-    # No answer is likely to be longer than it can be, and without a bound there is no "at most".
+    # The expected length is capped by the bound, and without a bound there is no maximum cost.
     assert estimate(questions, PRICED, likely=60).likely_output_tokens == 3 * 40
     open_ended = estimate([*questions, asking()], PRICED, likely=60)
     assert (open_ended.output_tokens, open_ended.likely_output_tokens) == (None, 3 * 40 + 60)
@@ -164,7 +168,7 @@ def test_estimates_of_one_model_add_up() -> None:
 
 
 class Saying(Task):
-    """Asks each of its texts."""
+    """A task that asks each of its texts."""
 
     texts: tuple[str, ...] = ("a", "b")
     likely: int = 30
@@ -188,7 +192,7 @@ def saying(folder: Path, entry: LLMEntry = PRICED, *, file: str = "a", **fields:
 
 
 def answered(task: Saying, counts: list[int | None], name: str = "old", **fields: Any) -> None:
-    """Record answers of so many tokens to questions that no test asks."""
+    """Record answers with these token counts to questions that no test asks."""
     texts = tuple(f"{name} {number}" for number in range(len(counts)))
     old = task.model_copy(update={"texts": texts})
     pairs = zip(old.questions(old.entry()), counts, strict=True)
@@ -200,8 +204,8 @@ def answered(task: Saying, counts: list[int | None], name: str = "old", **fields
 
 
 def likely_of(task: Saying, *others: Saying) -> tuple[int, tuple[str, ...]]:
-    """Tokens of one answer of the first task's model, and what says so."""
-    found = estimates([task, *others], LLMSettings())[0]
+    """Return the expected tokens of one answer of the first task's model, and their basis."""
+    found = estimate_tasks([task, *others], LLMSettings())[0]
     return found.estimate.likely_output_tokens // found.estimate.to_ask, found.bases
 
 
@@ -216,16 +220,16 @@ def test_equal_questions_are_counted_once_for_each_file_of_answers(folder: Path)
     folder.mkdir()
     (question,) = tasks[-1].questions(first.entry())
     record(Path(first.recordings), [(question, answer(1, 1, key=question.key))])
-    both = estimates(tasks, LLMSettings())
+    both = estimate_tasks(tasks, LLMSettings())
     assert [(found.kind, found.model) for found in both] == [("Saying", "m"), ("Saying", "n")]
     counted = both[0].estimate
-    # a, b, c in one file, of which a is recorded, and a in the other; 1 byte and a turn each.
+    # a, b and c in one file, where a is recorded, and a in the other; one byte and one turn each.
     assert (counted.questions, counted.recorded, counted.to_ask) == (4, 1, 3)
     assert (counted.input_tokens, counted.output_tokens) == (3 * 9, 3 * 5000)
     assert counted.likely_output_tokens == 3 * 30
     assert both[0].bases == ("form",)
     assert (both[1].estimate.to_ask, both[1].bases) == (0, ())
-    assert estimates(tasks, LLMSettings(mode="fresh"))[0].estimate.recorded == 0
+    assert estimate_tasks(tasks, LLMSettings(mode="fresh"))[0].estimate.recorded == 0
 
 
 def test_twenty_recorded_answers_say_how_long_the_next_ones_are(folder: Path) -> None:
@@ -238,7 +242,7 @@ def test_twenty_recorded_answers_say_how_long_the_next_ones_are(folder: Path) ->
     assert likely_of(other, task) == (11, ("others' answers",))
     answered(other, [5] * 21)
     assert likely_of(other, task) == (5, ("own answers",))
-    # Those of another form say nothing, nor do those of models that think.
+    # Answers in another format or of models that think do not count.
     longer = saying(folder, file="c", model="l", likely=31)
     assert likely_of(longer, task) == (31, ("form",))
     thinks = saying(folder, spec_for(prices=PRICES, thinks=True), file="d", model="t")
@@ -255,14 +259,14 @@ def test_questions_that_are_not_known_yet_are_told_by_their_inputs(folder: Path)
     missing = {"second": f"{folder}/z", "first": f"{folder}/y"}
     here = {"third": str(folder.parent)}
     tasks = [saying(folder, inputs=missing | here), saying(folder)]
-    (found,) = estimates(tasks, LLMSettings())
+    (found,) = estimate_tasks(tasks, LLMSettings())
     assert isinstance(found, TaskEstimate)
     assert found.unknown == (f"{folder}/y", f"{folder}/z")
     assert found.estimate.questions == 2
-    # What the run makes anew is of another configuration.
+    # Data that the run will recreate is from another configuration.
     tasks = [saying(folder, inputs=here), saying(folder, file="b")]
-    assert estimates(tasks, LLMSettings())[0].estimate.questions == 4
-    (found,) = estimates(tasks, LLMSettings(), {str(folder.parent)})
+    assert estimate_tasks(tasks, LLMSettings())[0].estimate.questions == 4
+    (found,) = estimate_tasks(tasks, LLMSettings(), {str(folder.parent)})
     assert (found.unknown, found.estimate.questions) == ((str(folder.parent),), 2)
 
 
@@ -291,7 +295,9 @@ def test_a_cap_below_the_bound_is_pointed_out(
         ledger.settle(ledger.reserve("m", spent), spent)
     settings = settings_for(folder, max_cost_usd=cap)
     task = saying(folder, entry)
-    warning = cap_warning(estimates([task, saying(folder, FREE, model="f")], settings), settings)
+    warning = cap_warning(
+        estimate_tasks([task, saying(folder, FREE, model="f")], settings), settings
+    )
     assert warning.startswith(said)
     assert bool(warning) is bool(said)
     assert notices([task], {"m": entry}, settings) == ([warning] if said else [])
@@ -300,7 +306,7 @@ def test_a_cap_below_the_bound_is_pointed_out(
 
 TODAY = date(2026, 11, 21)
 COSTLY = {"input": 2000, "output": 10_000}
-# Two questions of 9 tokens; likely 30 tokens come back, at most 5000.
+# Two questions of 9 tokens, with answers of about 30 and at most 5000 tokens.
 OTHER = "so a different model may answer"
 MISSING = "2 questions missing, likely $0.64, at most $100.04"
 
@@ -321,14 +327,14 @@ def test_what_is_missing_of_a_model_that_ends_within_90_days_is_to_be_recorded(
 ) -> None:
     entry = spec_for(prices=COSTLY, ends=ends)
     task = saying(folder, entry)
-    found = estimates([task], LLMSettings())
+    found = estimate_tasks([task], LLMSettings())
     assert record_now(found, {"m": entry}, TODAY) == ([told] if told else [])
-    # Neither what nobody can record any more nor what is recorded already.
+    # Retired models and recorded answers are not listed.
     assert record_now(found, {"m": spec_for(ends=ends, retired="ended")}, TODAY) == []
     folder.mkdir()
     answers = [(one, answer(1, 1, key=one.key)) for one in task.questions(entry)]
     record(Path(task.recordings), answers)
-    assert record_now(estimates([task], LLMSettings()), {"m": entry}, TODAY) == []
+    assert record_now(estimate_tasks([task], LLMSettings()), {"m": entry}, TODAY) == []
 
 
 def test_what_ends_first_is_recorded_first(folder: Path) -> None:
@@ -340,12 +346,12 @@ def test_what_ends_first_is_recorded_first(folder: Path) -> None:
         saying(folder, entries["c"], model="c", **unknown),
     ]
     days = ["b ends on 2026-11-30, in 9", "c ends on 2026-12-01, in 10", "a ends on 2027-01-14, in"]
-    lines = record_now(estimates(tasks, LLMSettings()), entries, TODAY)
+    lines = record_now(estimate_tasks(tasks, LLMSettings()), entries, TODAY)
     for line, day in zip(lines, days, strict=True):
         assert line.startswith(f"record now: {day}")
     more = ", likely free, at most free, and more once all data exists"
     assert lines[1].endswith(f"2 questions missing{more}")
-    (line,) = record_now(estimates(tasks[-1:], LLMSettings()), entries, TODAY)
+    (line,) = record_now(estimate_tasks(tasks[-1:], LLMSettings()), entries, TODAY)
     assert line == "record now: c ends on 2026-12-01, in 10 days; Saying: its data does not exist"
 
 
@@ -360,8 +366,8 @@ def test_all_that_is_missing_is_a_line_for_each_model(
 ) -> None:
     task, settings = saying(folder, UNKNOWN), settings_for(folder)
     why = "it has no prices, so its cost is unknown"
-    assert lacks(UNKNOWN, settings) == [why]
-    assert lacks(FREE, settings) == []
+    assert blocking_reasons(UNKNOWN, settings) == [why]
+    assert blocking_reasons(FREE, settings) == []
     later = {"inputs": {"x": f"{folder}/x"}}
     tasks = [task, saying(folder, UNKNOWN, file="b", **later), saying(folder, FREE, model="free")]
     two = [*tasks, saying(folder, UNKNOWN, model="n")]
@@ -399,7 +405,7 @@ def test_a_ledger_sums_by_model_what_was_settled(folder: Path) -> None:
         settled={"m": 0.09375, "n": 0},
         requests={"m": 2, "n": 3},
         reserved=[known[-1]],
-        perhaps={"n": 0.25},
+        possibly_billed={"n": 0.25},
         unanswered={"n": 2},
     )
     assert (ledger.spending().held, ledger.spending().usd) == (0.125, 0.21875)
@@ -437,8 +443,8 @@ def test_what_a_killed_run_left_is_settled_where_its_answer_is_recorded(folder: 
         ledger.reserve("m", 0.125, file="f", key=key)
     ledger.recover_reservations(ledger.left("f"), {"told": 0.0625, "untold": None})
     found = ledger.spending()
-    # Of tokens that nobody counted it is all that was reserved; none of it is "perhaps".
-    assert (found.settled, found.requests, found.perhaps) == ({"m": 0.1875}, {"m": 2}, {})
+    # Without token counts, the full reservation is settled, and nothing is "possibly billed".
+    assert (found.settled, found.requests, found.possibly_billed) == ({"m": 0.1875}, {"m": 2}, {})
     assert [reserved[1:] for reserved in found.reserved] == [("m", 0.125, "", "lost")]
 
 
@@ -456,11 +462,11 @@ def budget(folder: Path, usd: float, stop: Stop, entry: LLMEntry = PRICED) -> Bu
 
 
 ONE = (117 * 2 + 40 * 10) / 1e6
-"""What `asking(max_tokens=40)` can cost."""
+"""Maximum cost of `asking(max_tokens=40)`."""
 
 
 async def both(first: Coroutine[Any, Any, Any], then: Any) -> Any:
-    """Begin to wait, then do something; what the waiting came to."""
+    """Start to wait, call `then`, and return the result of waiting."""
     waiting = asyncio.ensure_future(first)
     await asyncio.sleep(0.01)
     assert not waiting.done()
@@ -492,7 +498,7 @@ def test_a_budget_reserves_before_and_settles_after(folder: Path) -> None:
     asyncio.run(run())
     found = Ledger(folder).spending()
     assert (found.settled, found.requests) == ({MODEL: ONE / 2}, {MODEL: 4})
-    assert (found.perhaps, found.reserved) == ({MODEL: 2 * ONE}, [])
+    assert (found.possibly_billed, found.reserved) == ({MODEL: 2 * ONE}, [])
 
 
 def test_what_costs_nothing_has_no_budget(folder: Path) -> None:
@@ -522,7 +528,7 @@ def test_a_question_waits_while_a_request_under_way_may_free_its_share(folder: P
         first = await spending.reserve(question)
         later = await both(spending.reserve(question), lambda: spending.settle(first, ONE / 4))
         assert later[2] == ONE
-        # The second, settled in full, leaves too little, and nobody else is under way.
+        # The second one, settled in full, leaves too little, and no other request is in flight.
         with pytest.raises(CapReachedError) as reached:
             await both(spending.reserve(question), lambda: spending.settle(later, ONE))
         assert reached.value.usd == ONE
@@ -571,7 +577,7 @@ def test_a_budget_settles_first_what_a_killed_run_has_recorded(folder: Path) -> 
 @pytest.mark.parametrize(
     ("earlier", "told"),
     [
-        # Each question costs about 27 tokens in and at most 40 out, $0.000454.
+        # Each question has about 27 input tokens and at most 40 output tokens, $0.000454.
         ([0.5], "$0.5000 of $1.0000 spent; 2 of 5 questions are left to ask, for at most about"
                 " $0.0009; raise llm.max_cost_usd (about 0.5009 is enough)"),
         ([0.5, "open"], "$0.7500 of $1.0000 spent, $0.2500 of it held by unfinished requests; 2 of"
@@ -599,5 +605,5 @@ def test_a_cap_that_is_reached_says_what_is_spent_left_and_enough(
 
     expected = f"Test model: the spending cap is reached: {told} and run again, nothing is asked"
     assert asyncio.run(explained(1e-6, 2)) == f"{expected} twice"
-    # One question that alone is too dear says the more.
+    # A single question can cost more than the estimate of all remaining ones.
     assert "for at most about $0.6000;" in asyncio.run(explained(0.6, 1))

@@ -1,4 +1,4 @@
-"""Raw fields of an entry (`body`), OpenAI's /responses, and entries of current models."""
+"""Test raw fields of entries (`body`), OpenAI's /responses, and entries of current models."""
 
 import importlib.resources
 import json
@@ -19,11 +19,11 @@ from pieline.core.yamls import read_yaml
 from pieline.llm.answers import Answer, ToolCall
 from pieline.llm.archive import verify
 from pieline.llm.client import ask
-from pieline.llm.costs import input_tokens_at_most
+from pieline.llm.costs import max_input_tokens
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_lines
 from pieline.llm.spending import Ledger
-from pieline.llm.wire import body_of, difference, merged
+from pieline.llm.wire import difference, merge_fields, restore_body
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
 
@@ -50,7 +50,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def entry_of(name: str, **changes: Any) -> LLMEntry:
-    """An example with other fields, as a job knows it: from its spec, which sorts fields."""
+    """Return an example entry with changed fields, restored from its spec as in a job."""
     fields = {**read_yaml(EXAMPLES)[name], **changes}
     return LLMEntry.from_spec(LLMEntry.model_validate(fields).execution_spec(), label=name)
 
@@ -116,7 +116,7 @@ def test_raw_fields_are_sent_as_written_and_recorded(
         answer = asked(folder, served, question)
         assert asked(folder, served, question, mode="replay") == answer
         (request,) = server.requests
-        # A recording is read only under the same body.
+        # An answer is read only for a question with the same raw fields.
         for other in (None, {**body, "x": 1}):
             another = served.model_copy(update={"body": other})
             with pytest.raises(UserError, match=r"1 answer of .* is not recorded"):
@@ -124,7 +124,7 @@ def test_raw_fields_are_sent_as_written_and_recorded(
     assert request.body == expected
     if '"properties"' in json.dumps(expected):
         assert '"properties": {"why"' in json.dumps(request.body)
-    assert answer.sent and body_of(question, answer.sent) == expected
+    assert answer.sent and restore_body(question, answer.sent) == expected
     assert verify(folder / "a.jsonl") == []
     (line,) = read_lines(folder / "a.jsonl")
     assert line.question() == question and json.loads(line.value["question"]["body"]) == body
@@ -142,8 +142,8 @@ def test_the_order_of_raw_fields_is_part_of_the_key() -> None:
         for order in ({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1.0, "b": 2})
     }
     assert len(keys) == 2
-    assert input_tokens_at_most(make_question(spec_for(body={"s": "é"}), TURNS, {})) == (
-        input_tokens_at_most(make_question(spec_for(), TURNS, {})) + len('{"s": "\\u00e9"}')
+    assert max_input_tokens(make_question(spec_for(body={"s": "é"}), TURNS, {})) == (
+        max_input_tokens(make_question(spec_for(), TURNS, {})) + len('{"s": "\\u00e9"}')
     )
 
 
@@ -188,13 +188,13 @@ def test_a_clash_with_what_a_run_asks_is_one_line(folder: Path) -> None:
 
 def test_fields_are_merged_without_loss() -> None:
     ours = {"a": {"b": 1}, "c": 2}
-    assert merged(ours, {"a": {"d": {"e": 3}}, "f": [4]}) == {
+    assert merge_fields(ours, {"a": {"d": {"e": 3}}, "f": [4]}) == {
         "a": {"b": 1, "d": {"e": 3}}, "c": 2, "f": [4],
     }  # fmt: skip
     assert ours == {"a": {"b": 1}, "c": 2}
     for clash in ({"c": 2}, {"a": 1}, {"a": {"b": 1}}, {"A": {"d": 3}}, {"a": {"B_": 1}}):
         with pytest.raises(ValueError, match="so body cannot set"):
-            merged(ours, clash)
+            merge_fields(ours, clash)
     question = make_question(spec_for(body={"c": {"d": 1}}), [("user", "x")], {})
     sent = {"model": "test-model", "messages": [{"role": "user", "content": "x"}]}
     path = "/v1/chat/completions"
@@ -230,7 +230,7 @@ def test_structured_output_of_claude_is_an_answer(folder: Path) -> None:
 
 CACHED = {"cached_tokens": 60, "cache_write_tokens": 30}
 USAGES: list[tuple[str, dict[str, Any], float]] = [
-    # 10 of 100 tokens as they are, 60 read, 30 written; 30 tokens out, 20 of them thoughts.
+    # 60 of 100 input tokens were cached, 30 written; 20 of 30 output tokens are thoughts.
     ("gpt-5.4-mini", chat(usage={
         "prompt_tokens": 100, "completion_tokens": 30, "total_tokens": 130,
         "prompt_tokens_details": CACHED, "completion_tokens_details": {"reasoning_tokens": 20}}),
@@ -345,7 +345,7 @@ def test_examples_are_asked_as_they_say_at_the_stated_prices(folder: Path) -> No
             assert not {"response_format"} & {*question.dropped}
             asked(folder, server.play(entry), question)
             (request,) = server.requests
-        assert merged({}, entry.body or {}).keys() <= request.body.keys()
+        assert merge_fields({}, entry.body or {}).keys() <= request.body.keys()
     assert verify(folder / "a.jsonl") == []
 
 

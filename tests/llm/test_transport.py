@@ -1,4 +1,4 @@
-"""One question's way through litellm and back, with a stand-in for the network below it."""
+"""Test sending a question through litellm and reading the answer, with a stand-in network."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from pieline.llm.answers import Answer, ToolCall
 from pieline.llm.questions import Question, make_question
 from pieline.llm.retries import MalformedResponseError, NotConnectedError, NotSentError, status_of
 from pieline.llm.transport import Transport
-from pieline.llm.wire import sent
+from pieline.llm.wire import shorten_request
 from pieline.models.llm import LLMEntry
 
 SPEC = spec_for()
@@ -36,7 +36,7 @@ Respond = Callable[..., list[httpx.Request]]
 
 @pytest.fixture
 def respond(monkeypatch: pytest.MonkeyPatch) -> Iterator[Respond]:
-    """Sets what the network answers to every request; gives the list of those that arrive."""
+    """Return a function that sets the network's response and returns the list of requests."""
 
     def with_(status: int = 200, **content: Any) -> list[httpx.Request]:
         arrived: list[httpx.Request] = []
@@ -83,11 +83,11 @@ def test_a_question_is_sent_as_it_is_and_its_answer_kept_whole(respond: Respond)
         input_tokens=9,
         output_tokens=3,
         reasoning_tokens=2,
-        sent=sent(QUESTION, "/v1/chat/completions", BODY),
+        sent=shorten_request(QUESTION, "/v1/chat/completions", BODY),
     )
     (request,) = arrived
     assert json.loads(request.content) == BODY
-    # The caller ends a request after 5 s; no timeout of litellm's comes before that.
+    # The caller ends a request after 5 s; litellm's timeout must be longer.
     assert set(request.extensions["timeout"].values()) == {65}
     assert str(request.url) == f"{SPEC.api_base}/chat/completions"
     assert request.headers["authorization"] == f"Bearer {KEY}"
@@ -99,18 +99,18 @@ def test_a_question_is_sent_as_it_is_and_its_answer_kept_whole(respond: Respond)
         (chat({"role": "assistant", "content": None, "tool_calls": [CALL]}, "tool_calls"),
          {"tool_calls": (ToolCall(name="look_up", arguments='{"pie": 1}'),), "text": None}),
         (chat({"role": "assistant", "content": None, "refusal": "No."}), {"refusal": "No."}),
-        # litellm makes zeros of a usage that is not there; a count below zero is none.
+        # litellm replaces missing usage with zeros; negative counts are dropped.
         (chat(usage=None), {"input_tokens": None, "output_tokens": None, "text": "hi"}),
         (chat(usage={"prompt_tokens": 0, "completion_tokens": 3, "total_tokens": 3}),
          {"input_tokens": 0, "output_tokens": 3}),
         (chat(usage={"prompt_tokens": 9, "completion_tokens": -3, "total_tokens": 6}),
          {"input_tokens": 9, "output_tokens": None, "text": "hi"}),
-        # Counts that are fractions: what is billed must not be asked again.
+        # Fractional counts: billed answers must not be asked again.
         (chat(usage={"prompt_tokens": 9.0, "completion_tokens": 2.5, "total_tokens": 11.5,
                      "completion_tokens_details": {"reasoning_tokens": 1.5}}),
          {"input_tokens": 9, "output_tokens": 3, "reasoning_tokens": 2, "text": "hi"}),
         (chat(model=4), {"returned_model": None, "text": "hi"}),
-        # Nothing that litellm takes for an answer, but billed.
+        # Billed responses that litellm does not accept as answers.
         ({"usage": {"prompt_tokens": 9, "completion_tokens": 3}},
          {"input_tokens": 9, "output_tokens": 3, "text": None}),
         (chat(choices=[]), {"input_tokens": 9, "output_tokens": 3, "text": None}),
@@ -242,7 +242,7 @@ def test_every_request_to_every_provider_is_checked(
         passed.append(request)
 
     monkeypatch.setattr(transport, "_check", watched)
-    # Two have no key but a login of their own, over the network.
+    # Two providers have no key, but a login over the network.
     for provider in sorted(transport.CHECKED_PROVIDERS - {"chatgpt", "github_copilot"}):
         spec = spec_for(litellm_id=f"{provider}/test-model")
         with suppress(Exception):

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, NonNegativeInt
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
 from pieline.core.records import Frozen
-from pieline.models.llm import LLMEntry, name_on_the_wire
+from pieline.models.llm import LLMEntry, api_model_name
 
 FILTERED = "content_filter"
 
@@ -37,7 +37,7 @@ class ToolCall(Frozen):
     arguments: Text = ""
 
 
-class Sent(Frozen):
+class SentRequest(Frozen):
     """The request that an answer belongs to (see `pieline.llm.wire`).
 
     Attributes:
@@ -87,7 +87,7 @@ class Answer(Frozen):
     cached_tokens: NonNegativeInt | None = None
     cache_write_tokens: NonNegativeInt | None = None
     reasoning_tokens: NonNegativeInt | None = None
-    sent: Sent | None = None
+    sent: SentRequest | None = None
     origin: Literal["asked", "hand-written"] = "asked"
 
     @property
@@ -108,10 +108,10 @@ def is_foreign(answer: Answer, spec: LLMEntry) -> bool:
     """
     if (answer.returned_model, answer.text, answer.finish_reason) == (None, None, FILTERED):
         return False
-    return not spec.answers_with(answer.returned_model)
+    return not spec.accepts_model_name(answer.returned_model)
 
 
-def refuse_foreign(answers: Iterable[Answer], spec: LLMEntry, where: Path) -> None:
+def check_answering_model(answers: Iterable[Answer], spec: LLMEntry, where: Path) -> None:
     """Raise a `UserError` for the first answer that came from another model.
 
     Args:
@@ -122,7 +122,7 @@ def refuse_foreign(answers: Iterable[Answer], spec: LLMEntry, where: Path) -> No
     for answer in answers:
         if is_foreign(answer, spec):
             raise UserError(
-                f"requested {name_on_the_wire(spec.checkpoint)}, answered by"
+                f"requested {api_model_name(spec.checkpoint)}, answered by"
                 f" {answer.returned_model or 'an unnamed model'}",
                 where=where,
                 hint="if it is the same model, add the name ('*': any or none) to answers_as in its"

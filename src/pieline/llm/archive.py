@@ -33,7 +33,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Merged:
+class MergeResult:
     """Result of a merge.
 
     Attributes:
@@ -69,7 +69,7 @@ def recording_files(folder: str | Path) -> list[Path]:
     )
 
 
-def summarise(path: str | Path) -> Summary:
+def summarize(path: str | Path) -> Summary:
     """Count the answers, models and tokens in a recordings file.
 
     Raises:
@@ -122,7 +122,7 @@ def _check(path: Path, hint: str, shown: str = "") -> None:
         raise UserError(what, where=f"{shown or path}:{line.number}", hint=hint)
 
 
-def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, Merged]:
+def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, MergeResult]:
     """Add the answers that `target` lacks from `sources`; existing answers are kept.
 
     Returns:
@@ -144,7 +144,7 @@ def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, Merged
     return {name: _merge(Path(target), source) for name, source in done.items()}
 
 
-def _merge(target: Path, source: Path) -> Merged:
+def _merge(target: Path, source: Path) -> MergeResult:
     """Merge a valid file into `target`."""
     with recording(target):
         ours, theirs = raw_lines(target), raw_lines(source)
@@ -152,7 +152,7 @@ def _merge(target: Path, source: Path) -> Merged:
         conflicts = (key for key in shared if _answer(ours[key]) != _answer(theirs[key]))
         if len(theirs) > len(shared):
             write_lines(target, theirs | ours)
-        return Merged(len(theirs) - len(shared), tuple(conflicts))
+        return MergeResult(len(theirs) - len(shared), tuple(conflicts))
 
 
 def _answer(raw: bytes) -> object:
@@ -187,7 +187,7 @@ def export_folder(folder: str | Path, archive: str | Path) -> int:
 
 def import_archive(
     archive: str | Path, folder: str | Path, *, most_bytes: int = MOST_UNPACKED
-) -> dict[str, Merged]:
+) -> dict[str, MergeResult]:
     """Merge an exported archive into a folder and return the results by relative path.
 
     The archive is first unpacked into a temporary folder.

@@ -12,8 +12,8 @@ from typing import Protocol
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from pieline.core.errors import UserError
-from pieline.llm.answers import Answer, is_foreign, refuse_foreign
-from pieline.llm.costs import input_tokens_about, output_tokens_at_most, usd_at_most, usd_of
+from pieline.llm.answers import Answer, check_answering_model, is_foreign
+from pieline.llm.costs import answer_usd, estimate_input_tokens, max_answer_tokens, max_attempt_usd
 from pieline.llm.keys import redact
 from pieline.llm.questions import Question
 from pieline.llm.recordings import Recorder, foreign_file, record
@@ -118,13 +118,13 @@ class QuestionRun:
             await sender.close()
         with suppress(asyncio.CancelledError):  # abandoned requests
             workers.result()
-        self._raise_reason()
+        self._raise_failure()
         return self.answers
 
     async def _work(self, sender: Sender) -> None:
         """Ask one question after another until none is left or the run stops."""
         for question in self._to_ask:
-            if self._stop.wanted:
+            if self._stop.requested:
                 return
             try:
                 answer, settle = await self._ask(question, sender)
@@ -136,7 +136,7 @@ class QuestionRun:
                         await asyncio.to_thread(self._recorder.append, [(question, answer)])
                 finally:
                     settle()
-                refuse_foreign([answer], self._spec, self._foreign)
+                check_answering_model([answer], self._spec, self._foreign)
             except StoppedError:
                 return
             except UnansweredError as error:
@@ -197,8 +197,10 @@ class QuestionRun:
 
     async def _attempt(self, question: Question, sender: Sender) -> tuple[Answer, Settle]:
         if self._rates.limited:
-            most = output_tokens_at_most(question, self._spec) or 0
-            await self._stop.unless_stopped(self._rates.wait(input_tokens_about(question) + most))
+            most = max_answer_tokens(question, self._spec) or 0
+            await self._stop.unless_stopped(
+                self._rates.wait(estimate_input_tokens(question) + most)
+            )
         reserved = await self.budget.reserve(question)
         try:
             async with asyncio.timeout(self._settings.timeout(self._spec)):
@@ -207,8 +209,8 @@ class QuestionRun:
             free = was_rejected(error) or isinstance(error, NotConnectedError)
             self.budget.settle(reserved, 0.0 if free else None)
             raise
-        counted = usd_of(answer, self._spec)
-        usd = usd_at_most(question, self._spec) if counted is None else counted
+        counted = answer_usd(answer, self._spec)
+        usd = max_attempt_usd(question, self._spec) if counted is None else counted
         # A provider may have echoed the API key.
         answer = Answer.model_validate_json(redact(answer.model_dump_json(), self._spec))
         return answer, partial(self.budget.settle, reserved, usd)
@@ -216,7 +218,7 @@ class QuestionRun:
     def _unanswered(self) -> list[Question]:
         return [question for question in self._questions if question.key not in self.answers]
 
-    def _raise_reason(self) -> None:
+    def _raise_failure(self) -> None:
         """Raise the error that stopped the run, if any."""
         failure = self._stop.failure
         if self._stop.signal is not None and self._unanswered():

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pieline.core.errors import UserError, pluralize
-from pieline.llm.answers import Answer, refuse_foreign
-from pieline.llm.costs import estimate, usd_of
+from pieline.llm.answers import Answer, check_answering_model
+from pieline.llm.costs import answer_usd, estimate
 from pieline.llm.keys import api_base, api_key
 from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Question
@@ -23,7 +23,7 @@ from pieline.llm.recordings import (
 )
 from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
-from pieline.llm.spending import left_usd
+from pieline.llm.spending import remaining_usd
 from pieline.models.llm import LLMEntry
 from pieline.models.weights import require_digest
 
@@ -107,19 +107,19 @@ def _ask_missing(
     for obstacle in obstacles(spec, settings):
         raise obstacle
     key = api_key(spec)
-    say: Callable[[str], None] = _say if progress else lambda text: None
+    report: Callable[[str], None] = _print_line if progress else lambda text: None
     with ExitStack() as stack:
         # Runs that share a recordings file take turns.
         stack.enter_context(
             lock(
                 target.parent,
                 f"{target.name}.turn",
-                lambda: say(f"waiting for another run that is asking {spec.label}"),
+                lambda: report(f"waiting for another run that is asking {spec.label}"),
             )
         )
         foreign = foreign_file(target)
         # Do not pay for more foreign answers. Once the entry lists their name, they are recordings.
-        refuse_foreign(read_answers(foreign).values(), spec, foreign)
+        check_answering_model(read_answers(foreign).values(), spec, foreign)
         _move_answers(target, foreign)
         recorder = stack.enter_context(recording(target))
         if not spec.is_local:
@@ -129,7 +129,7 @@ def _ask_missing(
                 lock(
                     settings.recordings_folder,
                     f"provider-{name}",
-                    lambda: say(f"waiting for another run that is asking {spec.provider}"),
+                    lambda: report(f"waiting for another run that is asking {spec.provider}"),
                 )
             )
         # Another run may have recorded answers in the meantime.
@@ -137,10 +137,10 @@ def _ask_missing(
         missing = [question for name, question in unique.items() if name not in answers]
         if not missing:
             return answers
-        say(_announcement(unique, spec, answers, settings))
+        report(_announcement(unique, spec, answers, settings))
         if spec.is_local:
             server = server or stack.enter_context(Server(spec))
-            address: str | None = server.address(settings.start_timeout_s, say)
+            address: str | None = server.address(settings.start_timeout_s, report)
         else:
             address = api_base(spec, settings)
 
@@ -166,7 +166,7 @@ def _ask_missing(
                 raise end from None
             raise
         bar.close()
-        say(_summary(asked, spec) + possibly_billed)
+        report(_summary(asked, spec) + possibly_billed)
     return answers | asked
 
 
@@ -174,7 +174,7 @@ def _recorded(path: Path, unique: dict[str, Question], spec: LLMEntry) -> dict[s
     """Return the recorded answers to these questions; old recordings may not name their model."""
     answers = read_answers(path, unique.keys())
     stated = (answer for answer in answers.values() if answer.returned_model is not None)
-    refuse_foreign(stated, spec, path)
+    check_answering_model(stated, spec, path)
     return answers
 
 
@@ -182,15 +182,15 @@ def _progress_callback(bar: "Progress", spec: LLMEntry) -> Callable[[Answer | No
     """Return a callback that updates the bar with the number of failed questions and the cost."""
     failed, usd = 0, 0.0
 
-    def tell(answer: Answer | None) -> None:
+    def update(answer: Answer | None) -> None:
         nonlocal failed, usd
         failed += answer is None
-        usd += (answer and usd_of(answer, spec)) or 0.0
+        usd += (answer and answer_usd(answer, spec)) or 0.0
         cost = f", ${usd:.4f}" if spec.paid else ""
         bar.set_postfix_str(f"{failed} failed{cost}", refresh=False)
         bar.update()
 
-    return tell
+    return update
 
 
 def _check(
@@ -239,7 +239,7 @@ def _announcement(
     if spec.paid:
         most = "unbounded" if expected.usd is None else f"at most about ${expected.usd:.4f}"
         cost = f", {most}"
-        left = left_usd(settings)
+        left = remaining_usd(settings)
         if expected.usd and left < expected.usd:
             cost += f" (llm.max_cost_usd leaves ${left:.4f})"
     dropped = sorted({name for question in unique.values() for name in question.dropped})
@@ -257,9 +257,9 @@ def _summary(asked: dict[str, Answer], spec: LLMEntry) -> str:
         f" {sum(answer.input_tokens or 0 for answer in answers)} tokens in,"
         f" {sum(answer.output_tokens or 0 for answer in answers)} out"
     )
-    usd = sum(usd_of(answer, spec) or 0.0 for answer in answers)
+    usd = sum(answer_usd(answer, spec) or 0.0 for answer in answers)
     return f"{text}, ${usd:.4f}" if spec.paid else text
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

@@ -51,7 +51,7 @@ class Estimate:
 
         Null if the output is unbounded or the prices are unknown.
         """
-        return self._usd(self.output_tokens, self.spec.paid and self.spec.paid.dearest)
+        return self._usd(self.output_tokens, self.spec.paid and self.spec.paid.highest)
 
     @property
     def likely_usd(self) -> float | None:
@@ -95,8 +95,8 @@ def estimate(
     unique = dict.fromkeys(questions)
     # Computing a key takes longer than everything else, so skip it if nothing is recorded.
     left = [question for question in unique if not recorded or question.key not in recorded]
-    input_tokens = sum(map(input_tokens_about, left))
-    bounds = [output_tokens_at_most(question, spec) for question in left]
+    input_tokens = sum(map(estimate_input_tokens, left))
+    bounds = [max_answer_tokens(question, spec) for question in left]
     return Estimate(
         spec,
         questions=len(unique),
@@ -107,13 +107,13 @@ def estimate(
     )
 
 
-def input_tokens_about(question: Question) -> int:
+def estimate_input_tokens(question: Question) -> int:
     """Estimate the number of tokens of a question from its length in UTF-8 bytes."""
     size = sum(len(turn.content.encode("utf-8")) for turn in question.messages)
     return math.ceil(size / BYTES_PER_TOKEN) + TOKENS_PER_MESSAGE * len(question.messages)
 
 
-def input_tokens_at_most(question: Question) -> int:
+def max_input_tokens(question: Question) -> int:
     """Return an upper bound on the tokens of a question.
 
     No tokenizer produces more tokens than the text has bytes.
@@ -125,13 +125,13 @@ def input_tokens_at_most(question: Question) -> int:
     return size + schema + body + turns + TOKENS_OF_TEMPLATE
 
 
-def output_tokens_at_most(question: Question, spec: LLMEntry) -> int | None:
+def max_answer_tokens(question: Question, spec: LLMEntry) -> int | None:
     """Return the maximum tokens of an answer: `max_tokens` if sent, else the limit of the model."""
     sent = question.parameters.get("max_tokens")
     return int(sent) if sent is not None else spec.max_output_tokens
 
 
-def usd_at_most(question: Question, spec: LLMEntry) -> float:
+def max_attempt_usd(question: Question, spec: LLMEntry) -> float:
     """Return the maximum cost of one attempt at a question, in US dollars.
 
     Raises:
@@ -139,14 +139,14 @@ def usd_at_most(question: Question, spec: LLMEntry) -> float:
     """
     if not spec.paid:
         return 0.0
-    bound = output_tokens_at_most(question, spec)
+    bound = max_answer_tokens(question, spec)
     if bound is None:
         raise UserError(
             "the length of an answer is unbounded, and so is its cost",
             where=spec.label,
             hint="send max_tokens, or set max_output_tokens in models.yaml",
         )
-    return price(spec.paid.dearest, input_tokens_at_most(question), bound)
+    return price(spec.paid.highest, max_input_tokens(question), bound)
 
 
 def price(
@@ -182,7 +182,7 @@ def price(
     return usd / 1e6
 
 
-def usd_of(answer: Answer, spec: LLMEntry) -> float | None:
+def answer_usd(answer: Answer, spec: LLMEntry) -> float | None:
     """Return the cost of an answer in US dollars; null if the provider did not count its tokens."""
     if answer.origin == "hand-written" or not spec.paid:
         return 0.0

@@ -17,7 +17,7 @@ from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Question
 from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
-from pieline.llm.spending import left_usd
+from pieline.llm.spending import remaining_usd
 from pieline.llm.task import Task, by_kind_and_model
 from pieline.models.llm import LLMEntry
 from pieline.models.weights import weights_path
@@ -56,7 +56,7 @@ AnswerKind = tuple[str, int, bool]
 """Group of answers of similar length: task kind, its expected length, whether the model thinks."""
 
 
-def estimates(
+def estimate_tasks(
     tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] = ()
 ) -> list[TaskEstimate]:
     """Estimate calls, tokens and cost by kind of task and model, in the order of the tasks.
@@ -97,7 +97,7 @@ def _estimate(
     # Equal questions are asked once per recordings file.
     counted: dict[str, set[Question]] = {}
     for task in tasks:
-        if missing := not_made(task, remade):
+        if missing := missing_inputs(task, remade):
             unknown.update(missing)
             continue
         before = counted.setdefault(task.recordings, set())
@@ -146,19 +146,19 @@ def _likely(
 
 
 def record_now(
-    questions: Iterable[TaskEstimate], entries: Mapping[str, LLMEntry], today: date | None = None
+    estimates: Iterable[TaskEstimate], entries: Mapping[str, LLMEntry], today: date | None = None
 ) -> list[str]:
     """List missing answers of models that shut down soon or already have, one line each, by date.
 
     Args:
-        questions: Estimates of any models.
+        estimates: Estimates of any models.
         entries: Entries of models.yaml by name.
         today: Date to compare with. The default is the current date, so no result may depend on
             these lines.
     """
     today = today or date.today()
     lines = []
-    for item in questions:
+    for item in estimates:
         cost, entry = item.estimate, entries[item.model]
         if entry.ends is None or entry.retired or not (cost.to_ask or item.unknown):
             continue
@@ -169,7 +169,7 @@ def record_now(
         ended = f"{item.model} ended on {entry.ends}, so a different model may answer"
         known = (
             f"{pluralize(cost.to_ask, 'question')} missing, likely"
-            f" {dollars(entry, cost.likely_usd)}, at most {dollars(entry, cost.usd)}"
+            f" {format_usd(entry, cost.likely_usd)}, at most {format_usd(entry, cost.usd)}"
         )
         more = ["more once all data exists" if cost.to_ask else "its data does not exist yet"]
         missing = ", and ".join([known] * bool(cost.to_ask) + more * bool(item.unknown))
@@ -177,24 +177,24 @@ def record_now(
     return [line for _, line in sorted(lines)]
 
 
-def dollars(entry: LLMEntry, usd: float | None) -> str:
+def format_usd(entry: LLMEntry, usd: float | None) -> str:
     """Format a cost: as dollars, `free`, `unknown` or `unbounded`."""
     if usd is not None:
         return f"${usd:.2f}" if entry.paid else "free"
     return "unknown" if entry.cost_is_unknown else "unbounded"
 
 
-def not_made(task: Task, remade: Collection[str]) -> list[str]:
+def missing_inputs(task: Task, remade: Collection[str]) -> list[str]:
     """Return the inputs of a task that are missing or will be recreated."""
     inputs = task.inputs.values()
     return [path for path in inputs if path in remade or not Path(path).exists()]
 
 
-def cap_warning(found: Iterable[TaskEstimate], settings: LLMSettings) -> str:
+def cap_warning(estimates: Iterable[TaskEstimate], settings: LLMSettings) -> str:
     """Return a warning if the spending cap may end the run early, else an empty string."""
-    paid = [item.estimate for item in found if item.entry.paid and item.estimate.to_ask]
+    paid = [item.estimate for item in estimates if item.entry.paid and item.estimate.to_ask]
     likely, most = (sum(getattr(cost, of) or 0.0 for cost in paid) for of in ("likely_usd", "usd"))
-    if not settings.max_cost_usd or (left := left_usd(settings)) >= most:
+    if not settings.max_cost_usd or (left := remaining_usd(settings)) >= most:
         return ""
     return (
         f"llm.max_cost_usd leaves ${left:.2f}, but the questions may cost more (likely"
@@ -215,8 +215,9 @@ def notices(
         for task in tasks
         if entries[task.model].ends or (settings.max_cost_usd and entries[task.model].paid)
     ]
-    found = estimates(shown, settings, remade)
-    return [line for line in (*record_now(found, entries), cap_warning(found, settings)) if line]
+    estimates = estimate_tasks(shown, settings, remade)
+    lines = [*record_now(estimates, entries), cap_warning(estimates, settings)]
+    return [line for line in lines if line]
 
 
 def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] = ()) -> None:
@@ -235,7 +236,7 @@ def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] 
     for model, members in by_model.items():
         entry = members[0].entry()
         # Making questions takes seconds, so do it only for models that lack something.
-        lacking = lacks(entry, settings)
+        lacking = blocking_reasons(entry, settings)
         if lacking and (missing := _not_recorded(members, entry, settings, remade)):
             problems.append(f"{model} ({missing}): {', '.join(lacking)}")
     for problem in problems:
@@ -248,7 +249,7 @@ def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] 
         )
 
 
-def lacks(entry: LLMEntry, settings: LLMSettings) -> list[str]:
+def blocking_reasons(entry: LLMEntry, settings: LLMSettings) -> list[str]:
     """Return all reasons why a model cannot be asked with these settings."""
     lacking = [obstacle.what for obstacle in obstacles(entry, settings)]
     if entry.is_local and not lacking:
@@ -263,7 +264,7 @@ def _not_recorded(
     tasks: Sequence[Task], entry: LLMEntry, settings: LLMSettings, remade: Collection[str]
 ) -> str:
     """Describe the missing answers of one model's tasks; empty if none is missing."""
-    made = [task for task in tasks if not not_made(task, remade)]
+    made = [task for task in tasks if not missing_inputs(task, remade)]
     if settings.mode == "fresh" or not any(Path(task.recordings).exists() for task in tasks):
         # One question is enough, and making all of them is slow.
         asks = len(made) < len(tasks) or any(task.questions(entry) for task in made)

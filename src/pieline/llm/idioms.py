@@ -28,7 +28,7 @@ from pieline.languages.denial import (
 )
 from pieline.languages.spelling import normalise
 from pieline.llm.answers import Answer
-from pieline.llm.parsing import TWICE, Json, Outcome, Parsed, answer_text, json_at, json_values
+from pieline.llm.parsing import DUPLICATE, Json, Outcome, Parsed, answer_text, json_at, json_values
 
 _NAMES_OF_ITEMS = frozenset({"text", "name", "term", "value", "span", "surface", "form"})
 """Keys that hold the name in an object in a list of idioms."""
@@ -114,9 +114,9 @@ def parse_idioms(answer: Answer) -> Parsed[list[str]]:
     The outcome is `unparseable` if two adjacent answers differ, if the last value is truncated or
     has an unknown format, or if the text after the answer retracts it.
     """
-    text, unread = answer_text(answer)
-    if unread:
-        return unread
+    text, unreadable = answer_text(answer)
+    if unreadable:
+        return unreadable
     try:
         reading = _read(text)
     except AmbiguousError as problem:
@@ -311,7 +311,7 @@ def _parts(
     affirmed = False
     rejected: set[str] = set()
     for key, item in value.items():
-        if item is TWICE:
+        if item is DUPLICATE:
             raise AmbiguousError("a key twice, with different values")
         kind = kind_of(key) or ("items" if is_item and key.lower() in _NAMES_OF_ITEMS else None)
         truth = _truth(item)

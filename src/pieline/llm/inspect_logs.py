@@ -72,9 +72,9 @@ def inspect_answer(sample: dict[str, Any]) -> Answer:
 
     finish = choices[0].get("stop_reason")
     text, reasoning = joined("text", "text"), joined("reasoning", "reasoning")
-    said = json.dumps([sample["id"], text, finish])
+    identity = json.dumps([sample["id"], text, finish])
     return Answer(
-        key=sha256_of(said.encode()),
+        key=sha256_of(identity.encode()),
         text=text,
         reasoning=reasoning,
         finish_reason="tool_calls" if message.get("tool_calls") else _FINISH.get(finish, finish),

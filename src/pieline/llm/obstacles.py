@@ -13,7 +13,7 @@ SCHEMA_SETTING = "zero_shot_schema"
 """Setting in which the provider enforces the format of the answer."""
 
 
-def cannot_be_asked(entry: LLMEntry, setting: str) -> str:
+def unsupported_reason(entry: LLMEntry, setting: str) -> str:
     """Return why a setting does not support a model; an empty string if it does."""
     if setting == SCHEMA_SETTING and "response_format" not in entry.accepts:
         return "the provider enforces no form of the answer"
@@ -34,9 +34,9 @@ def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[UserError]:
         return
     if settings.is_retired(entry):
         yield obstacle("the checkpoint is retired", "import its recordings, or leave the model out")
-    for wanted in (partial(api_key, entry), partial(api_base, entry, settings)):
+    for read_variable in (partial(api_key, entry), partial(api_base, entry, settings)):
         try:
-            wanted()
+            read_variable()
         except UserError as error:
             yield error
     if entry.is_local:

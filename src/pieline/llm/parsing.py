@@ -84,7 +84,7 @@ class Json(NamedTuple):
     outcome: Outcome
 
 
-TWICE = object()
+DUPLICATE = object()
 """Sentinel value of a key that an object has twice, with different values."""
 
 
@@ -96,9 +96,9 @@ def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
     type or value gives `unparseable`. A truncated last object also gives `unparseable`, because it
     may have retracted the one before it.
     """
-    text, unread = answer_text(answer)
-    if unread:
-        return unread
+    text, unreadable = answer_text(answer)
+    if unreadable:
+        return unreadable
     required = sorted(
         field.alias or name for name, field in record.model_fields.items() if field.is_required()
     )
@@ -106,11 +106,11 @@ def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
     reason = f"no object with {', '.join(required)}"
     for piece in json_values(text, opening="{"):
         if piece.outcome is Outcome.TRUNCATED:
-            value = _without_last_braces(text[piece.start :])
-            having = next(_having(value, required), None)
+            value = _complete_and_parse(text[piece.start :])
+            having = next(_objects_with_keys(value, required), None)
             fields, outcome = having, Outcome.REPAIRED
             reason = "the last object breaks off"
-        elif (having := next(_having(piece.value, required), None)) is not None:
+        elif (having := next(_objects_with_keys(piece.value, required), None)) is not None:
             fields, outcome = having, piece.outcome
     if fields is None:
         return Parsed(Outcome.UNPARSEABLE, reason=reason)
@@ -169,7 +169,7 @@ def json_values(text: str, position: int = 0, opening: str = "{[") -> Iterator[J
         position: Start of the search.
         opening: Characters that a value may begin with.
     """
-    starts = re.compile("|".join(_BEGINS[sign] for sign in opening), re.IGNORECASE)
+    starts = re.compile("|".join(_VALUE_STARTS[sign] for sign in opening), re.IGNORECASE)
     while begin := starts.search(text, position):
         piece = json_at(text, begin.start())
         if not (isinstance(piece.value, list) and _is_reference(piece.value)):
@@ -224,7 +224,7 @@ def _repaired(piece: str) -> Any:
         return None
 
 
-def _without_last_braces(piece: str) -> Any:
+def _complete_and_parse(piece: str) -> Any:
     """Parse a value that lacks only closing brackets; None if it lacks more.
 
     A text that ends inside a string or a word was truncated there and is not repaired.
@@ -234,7 +234,7 @@ def _without_last_braces(piece: str) -> Any:
     return _repaired(piece) if ended and piece.count('"') % 2 == 0 else None
 
 
-def _having(value: Any, required: Collection[str]) -> Iterator[dict[str, Any]]:
+def _objects_with_keys(value: Any, required: Collection[str]) -> Iterator[dict[str, Any]]:
     """Yield the outermost objects in `value` that have all required keys, last first."""
     if isinstance(value, dict):
         if all(key in value for key in required):
@@ -243,7 +243,7 @@ def _having(value: Any, required: Collection[str]) -> Iterator[dict[str, Any]]:
         value = list(value.values())
     if isinstance(value, list | tuple):
         for item in reversed(value):
-            yield from _having(item, required)
+            yield from _objects_with_keys(item, required)
 
 
 def _is_reference(value: list[Any]) -> bool:
@@ -261,16 +261,16 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _mark_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for key, value in pairs:
-        fields[key] = value if fields.get(key, value) == value else TWICE
+        fields[key] = value if fields.get(key, value) == value else DUPLICATE
     return fields
 
 
-_STRICT = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_once)
+_STRICT = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_mark_duplicates)
 _MARKS = re.compile(r'\\.|["{}\[\]]', re.DOTALL)
-_BEGINS = {
+_VALUE_STARTS = {
     "{": r"""\{(?=\s*(?:\}|["'“”‘’]?[^\W\d][\w -]*["'“”‘’]?\s*:|["“][^"“”{}]*\Z|\Z))""",
     "[": r"""\[(?=\s*(?:[\]\[{"'“”‘’]|-?\d|(?:null|none|true|false)\b|\Z))""",
 }

@@ -98,7 +98,7 @@ def make_question(
     the fields that are always sent (`LLMEntry.defaults`, `LLMEntry.body`), and its system turns
     have the role `LLMEntry.system_role`.
     """
-    sent, dropped = spec.accepted(parameters)
+    sent, dropped = spec.split_parameters(parameters)
     roles = {"system": spec.system_role or "system"}
     turns = tuple(Message(roles.get(role, role), content) for role, content in messages)
     return Question(

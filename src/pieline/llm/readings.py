@@ -33,7 +33,7 @@ class FormCount(NamedTuple):
     examples: tuple[str, ...]
 
 
-def readings(tasks: Iterable[Task]) -> list[FormCount]:
+def count_forms(tasks: Iterable[Task]) -> list[FormCount]:
     """Count the formats of answers by kind of task and model, in the order of the tasks.
 
     Unreadable formats come first, then the most frequent. All answers in the recordings files of

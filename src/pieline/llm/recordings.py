@@ -28,7 +28,7 @@ from pieline.core.files import atomic_path, canonical_json, sha256
 from pieline.core.records import explain, load_record
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Message, Question
-from pieline.llm.wire import misfit
+from pieline.llm.wire import describe_mismatch
 
 _LONGEST_LINE = 1 << 24
 """Maximum bytes per line, about a hundred times the longest prompt. Longer lines are split."""
@@ -97,7 +97,7 @@ class Line(NamedTuple):
         answer, question = self.answer(), self.question()
         if question.key != self.key:
             raise self.fault("the key is not the digest of the question")
-        if answer.sent and (problem := misfit(question, answer.sent)):
+        if answer.sent and (problem := describe_mismatch(question, answer.sent)):
             raise self.fault(problem)
         return answer
 

@@ -18,8 +18,8 @@ from pieline.core.errors import UserError
 from pieline.core.files import read_json, write_json, write_text
 from pieline.core.progress import EVERY_S, FIRST_S
 from pieline.llm import guard, llama_cpp
-from pieline.models.llm import LLMEntry, name_on_the_wire
-from pieline.models.servers import SERVERS, own_command
+from pieline.models.llm import LLMEntry, api_model_name
+from pieline.models.servers import SERVERS, custom_command
 from pieline.models.weights import weights_path
 
 LOOPBACK = "127.0.0.1"
@@ -62,12 +62,12 @@ class Server:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def address(self, patience_s: float, say: Callable[[str], None]) -> str:
+    def address(self, timeout_s: float, report: Callable[[str], None]) -> str:
         """Start the server if necessary, and return its address for litellm's `openai/...`.
 
         Args:
-            patience_s: Maximum seconds to wait for the server to start.
-            say: Callback for a line of progress, called every 30 seconds during the start.
+            timeout_s: Maximum seconds to wait for the server to start.
+            report: Callback for a line of progress, called every 30 seconds during the start.
 
         Raises:
             UserError: If the server does not start (with the end of its output), or the weights do
@@ -75,7 +75,7 @@ class Server:
         """
         _without_proxy()
         if self._process is None:
-            self._process = self._start(patience_s, say)
+            self._process = self._start(timeout_s, report)
         return f"http://{LOOPBACK}:{self._port}/v1"
 
     def end(self) -> UserError | None:
@@ -89,7 +89,7 @@ class Server:
             return None
         return self._error(f"exited with status {status}", "; run again to ask what is missing")
 
-    def _start(self, patience_s: float, say: Callable[[str], None]) -> "subprocess.Popen[bytes]":
+    def _start(self, timeout_s: float, report: Callable[[str], None]) -> "subprocess.Popen[bytes]":
         weights = weights_path(self._spec).resolve()
         if self._log is None:
             handle, name = tempfile.mkstemp(prefix="pieline-", suffix=".log")
@@ -106,9 +106,9 @@ class Server:
             self._printed_before = self._log.stat().st_size if self._log.exists() else 0
             with ExitStack() as stack:
                 process = stack.enter_context(
-                    guarded(command, place, environment_of(self._spec), self._log)
+                    run_guarded(command, place, server_environment(self._spec), self._log)
                 )
-                if self._becomes_healthy(process, patience_s, say) and _is_ours(
+                if self._wait_until_healthy(process, timeout_s, report) and _is_ours(
                     process, self._port, is_child=is_child
                 ):
                     if not self._keeps_log:
@@ -121,8 +121,8 @@ class Server:
             hint="run again",
         )
 
-    def _becomes_healthy(
-        self, process: "subprocess.Popen[bytes]", patience_s: float, say: Callable[[str], None]
+    def _wait_until_healthy(
+        self, process: "subprocess.Popen[bytes]", timeout_s: float, report: Callable[[str], None]
     ) -> bool:
         """Wait until the server answers; return False if another process has its port.
 
@@ -137,11 +137,11 @@ class Server:
                 return True
             if status is not None and "address already in use" in self._printed().lower():
                 return False
-            if status is not None or waited > patience_s:
+            if status is not None or waited > timeout_s:
                 what = "does not answer" if status is None else f"exited with status {status}"
                 raise self._error(f"{what} after {waited:.0f} s")
             if waited > shown:
-                say(f"{self._spec.label}: its server has been starting for {waited:.0f} s")
+                report(f"{self._spec.label}: its server has been starting for {waited:.0f} s")
                 shown += EVERY_S
             time.sleep(_POLL_S)
 
@@ -168,7 +168,7 @@ def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list
         port: Port to serve on, on the loopback interface.
         folder: Temporary folder for files that the server needs.
     """
-    name, place = name_on_the_wire(spec.checkpoint), ["--host", LOOPBACK, "--port", str(port)]
+    name, place = api_model_name(spec.checkpoint), ["--host", LOOPBACK, "--port", str(port)]
     if spec.serves_with == "llama.cpp":
         parameters = {
             "weights": str(weights),
@@ -209,10 +209,10 @@ def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list
             *("--tensor-parallel-size", str(spec.gpus or 1)),
             *template,
         ]
-    return own_command(spec.serves_with, checkpoint=weights, port=port, gpus=spec.gpus or 0)
+    return custom_command(spec.serves_with, checkpoint=weights, port=port, gpus=spec.gpus or 0)
 
 
-def environment_of(spec: LLMEntry) -> dict[str, str]:
+def server_environment(spec: LLMEntry) -> dict[str, str]:
     """Return the environment of a model's server."""
     # No network access, no telemetry, no more threads than granted.
     quiet = dict.fromkeys(("HF_HUB_OFFLINE", "VLLM_NO_USAGE_STATS", "DO_NOT_TRACK"), "1")
@@ -261,7 +261,7 @@ def _free_port() -> int:
 
 
 @contextmanager
-def guarded(
+def run_guarded(
     command: Sequence[str], folder: Path | None, environment: Mapping[str, str], log: Path
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """Run a command under a guard (see `guard`), and terminate it at the end of the block."""

@@ -96,7 +96,7 @@ class LLMSettings(Settings):
         return self.api_bases.get(entry.provider)
 
     def is_retired(self, entry: LLMEntry) -> bool:
-        """Return whether a checkpoint is retired and no gateway serves it."""
+        """Return whether `retired` or, without a gateway, the entry marks it as retired."""
         ended = entry.retired and self.gateway(entry) is None
         return bool(ended) or entry.checkpoint in self.retired
 

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pieline.core.errors import UserError
-from pieline.llm.costs import estimate, usd_at_most, usd_of
+from pieline.llm.costs import answer_usd, estimate, max_attempt_usd
 from pieline.llm.questions import Question
 from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
@@ -92,7 +92,7 @@ class Spending:
     settled: dict[str, float]
     requests: dict[str, int]
     reserved: list[Reserved]
-    perhaps: dict[str, float]
+    possibly_billed: dict[str, float]
     unanswered: dict[str, int]
 
     @property
@@ -233,7 +233,7 @@ class Ledger:
             ) from None
 
 
-def left_usd(settings: LLMSettings) -> float:
+def remaining_usd(settings: LLMSettings) -> float:
     """Return the US dollars left under the cap; do not create a missing ledger."""
     folder = settings.recordings_folder
     spent = Ledger(folder).spending().usd if (folder / LEDGER).exists() else 0.0
@@ -263,10 +263,10 @@ class Budget:
         self._file = os.path.relpath(file.resolve(), settings.recordings_folder.resolve())
         if self._ledger is not None and (left := self._ledger.left(self._file)):
             answers = read_answers(file, [reserved.key for reserved in left])
-            costs = {key: usd_of(answer, spec) for key, answer in answers.items()}
+            costs = {key: answer_usd(answer, spec) for key, answer in answers.items()}
             self._ledger.recover_reservations(left, costs)
         self._under_way = 0
-        self._perhaps_usd = 0.0
+        self._possibly_billed_usd = 0.0
         self._settled = asyncio.Event()
 
     async def reserve(self, question: Question) -> Reserved | None:
@@ -279,7 +279,7 @@ class Budget:
         """
         if self._ledger is None:
             return None
-        usd = usd_at_most(question, self._spec)
+        usd = max_attempt_usd(question, self._spec)
         while True:
             self._settled.clear()
             reserved = self._ledger.reserve(
@@ -298,13 +298,13 @@ class Budget:
             self._under_way -= 1
             self._ledger.settle(reserved, usd)
             if usd is None:
-                self._perhaps_usd += reserved.usd
+                self._possibly_billed_usd += reserved.usd
             self._settled.set()
 
     @property
     def possibly_billed(self) -> str:
         """Suffix for messages that states the possible cost of this run's unanswered requests."""
-        usd = self._perhaps_usd
+        usd = self._possibly_billed_usd
         return f" (at most ${usd:.4f} more possibly billed without an answer)" if usd else ""
 
     def explain(self, reached: CapReachedError, left: Sequence[Question], asked: int) -> UserError:
@@ -314,8 +314,10 @@ class Budget:
         unfinished = (
             f", ${spending.held:.4f} of it held by unfinished requests" if spending.held else ""
         )
-        if perhaps := sum(spending.perhaps.values()):
-            unfinished += f" (plus at most ${perhaps:.4f} possibly billed without an answer)"
+        if possibly_billed := sum(spending.possibly_billed.values()):
+            unfinished += (
+                f" (plus at most ${possibly_billed:.4f} possibly billed without an answer)"
+            )
         about = max(estimate(left, self._spec).usd or 0.0, reached.usd)
         return UserError(
             f"the spending cap is reached: ${spending.usd:.4f} of ${self._cap:.4f} spent"

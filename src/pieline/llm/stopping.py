@@ -32,7 +32,7 @@ class Stop:
         self.failure: Exception | None = None
 
     @property
-    def wanted(self) -> bool:
+    def requested(self) -> bool:
         """Whether the run must stop."""
         return self._event.is_set()
 

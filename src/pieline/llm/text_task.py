@@ -83,8 +83,8 @@ class TextTask(Task):
 
     def reading(self, answer: Answer) -> Parsed[str]:
         """Return the full text of the answer, without thoughts."""
-        text, unread = answer_text(answer)
-        return unread or Parsed(Outcome.OK, text.strip(), rule="text")
+        text, unreadable = answer_text(answer)
+        return unreadable or Parsed(Outcome.OK, text.strip(), rule="text")
 
     def _rows(self) -> list[TextRow]:
         return load_jsonl(self.inputs["rows"], TextRow)

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pieline.core.errors import UserError
-from pieline.llm.answers import FILTERED, Answer, Sent, ToolCall
+from pieline.llm.answers import FILTERED, Answer, SentRequest, ToolCall
 from pieline.llm.keys import redact
 from pieline.llm.questions import Question
 from pieline.llm.retries import MalformedResponseError, NotConnectedError, NotSentError
-from pieline.llm.wire import difference, merged, responses_body, sent
+from pieline.llm.wire import difference, merge_fields, responses_body, shorten_request
 from pieline.models.llm import LLMEntry
 
 # These must be set before the imports: no price list from the network, no telemetry, no `.env`
@@ -62,15 +62,15 @@ class _Exchange:
         question: Question to send.
         address: Scheme and host of the URL.
         sent: Request that was sent.
-        misfit: Reason why the request was not sent.
+        mismatch: Reason why the request was not sent.
         response: Response of the provider.
         problem: Reason why the response was rejected.
     """
 
     question: Question
     address: str = ""
-    sent: Sent | None = None
-    misfit: str | None = None
+    sent: SentRequest | None = None
+    mismatch: str | None = None
     response: httpx.Response | None = None
     problem: str | None = None
 
@@ -92,19 +92,19 @@ async def _check(request: httpx.Request) -> None:
     exchange.address = f"{request.url.scheme}://{request.url.netloc.decode()}"
     path, body = request.url.path, json.loads(await request.aread())
     try:
-        body = merged(body, exchange.question.body)
-        exchange.misfit = difference(exchange.question, path, body)
+        body = merge_fields(body, exchange.question.body)
+        exchange.mismatch = difference(exchange.question, path, body)
     except ValueError as error:
-        exchange.misfit = str(error)
+        exchange.mismatch = str(error)
     if request.url.query:
-        exchange.misfit = "has query parameters in its address"
-    if exchange.misfit:
-        raise ValueError(exchange.misfit)
+        exchange.mismatch = "has query parameters in its address"
+    if exchange.mismatch:
+        raise ValueError(exchange.mismatch)
     if exchange.question.body:
         request._content = json.dumps(body, ensure_ascii=False).encode()
         request.stream = httpx.ByteStream(request._content)
         request.headers["Content-Length"] = str(len(request._content))
-    exchange.sent = sent(exchange.question, path, body)
+    exchange.sent = shorten_request(exchange.question, path, body)
 
 
 async def _keep(response: httpx.Response) -> None:
@@ -118,23 +118,23 @@ async def _keep(response: httpx.Response) -> None:
             await response.aclose()
             exchange.problem = f"the response exceeds {_LARGEST_RESPONSE >> 20} MB, decompressed"
             raise httpx.ReadError(exchange.problem, request=response.request)
-    response._content = _with_whole_counts(bytes(content))
+    response._content = _with_rounded_counts(bytes(content))
 
 
-def _with_whole_counts(content: bytes) -> bytes:
+def _with_rounded_counts(content: bytes) -> bytes:
     """Round up fractional token counts, which litellm would reject."""
 
-    def whole(value: Any) -> Any:
+    def rounded(value: Any) -> Any:
         if isinstance(value, dict):
-            return {name: whole(item) for name, item in value.items()}
+            return {name: rounded(item) for name, item in value.items()}
         return math.ceil(value) if isinstance(value, float) and math.isfinite(value) else value
 
     with suppress(ValueError):
         body = json.loads(content)
         for name in ("usage", "usageMetadata"):
             usage = body.get(name) if isinstance(body, dict) else None
-            if isinstance(usage, dict) and json.dumps(usage) != json.dumps(whole(usage)):
-                return json.dumps(body | {name: whole(usage)}).encode()
+            if isinstance(usage, dict) and json.dumps(usage) != json.dumps(rounded(usage)):
+                return json.dumps(body | {name: rounded(usage)}).encode()
     return content
 
 
@@ -203,7 +203,7 @@ class Transport:
             mode = litellm.get_model_info(spec.litellm_id)["mode"]
             self._needs_responses = mode == "responses" and not spec.uses_responses
         self._client = _Client(api_key, base)
-        self._once = {
+        self._request_options = {
             "client": self._client,
             # The caller's timeout applies first; litellm's would not end a slow stream of bytes.
             "timeout": timeout_s + 60,
@@ -257,7 +257,7 @@ class Transport:
         if self._spec.uses_responses:
             try:
                 await self._client.responses.with_raw_response.create(
-                    **responses_body(question), timeout=self._once["timeout"]
+                    **responses_body(question), timeout=self._request_options["timeout"]
                 )
             except Exception as error:
                 raise litellm.exception_type(
@@ -270,7 +270,7 @@ class Transport:
             await litellm.aembedding(
                 model=self._spec.litellm_id,
                 input=[turn.content for turn in question.messages],
-                **self._once | {"client": self._client.openai},
+                **self._request_options | {"client": self._client.openai},
                 **self._address,
             )
             return _embedding_fields(_response_body(exchange))
@@ -280,7 +280,7 @@ class Transport:
             id=self._spec.litellm_id,
             temperature=None,  # type: ignore[arg-type]
             top_p=None,  # type: ignore[arg-type]
-            request_params={**question.parameters, **self._once},
+            request_params={**question.parameters, **self._request_options},
             append_trailing_user_message=False,
             **self._address,  # type: ignore[arg-type]
         )
@@ -288,9 +288,9 @@ class Transport:
 
     def _fields_without_response(self, error: Exception, exchange: _Exchange) -> dict[str, Any]:
         """Return the billed fields of a response that litellm rejected, or raise the error."""
-        if exchange.misfit:
+        if exchange.mismatch:
             raise NotSentError(
-                f"the request {redact(exchange.misfit, self._spec)}; nothing was sent",
+                f"the request {redact(exchange.mismatch, self._spec)}; nothing was sent",
                 where=self._spec.label,
                 hint="declare it in the entry in models.yaml (accepts, defaults, system_role,"
                 " body), or change the request",

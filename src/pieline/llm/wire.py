@@ -12,9 +12,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pieline.llm.answers import Sent
+from pieline.llm.answers import SentRequest
 from pieline.llm.questions import Message, Question
-from pieline.models.llm import name_on_the_wire, normalized
+from pieline.models.llm import api_model_name, normalized
 
 Body = dict[str, Any]
 
@@ -23,7 +23,7 @@ _ABSENT = object()
 _SHOWN = 80
 
 
-def sent(question: Question, path: str, body: Body) -> Sent:
+def shorten_request(question: Question, path: str, body: Body) -> SentRequest:
     """Return the request to record, in which references replace the content of the question."""
     parts = _parts(question)
     texts = {part: name for name, part in reversed(parts.items()) if isinstance(part, str)}
@@ -41,11 +41,11 @@ def sent(question: Question, path: str, body: Body) -> Sent:
             return {_REFERENCE: short} if short.keys() == {_REFERENCE} else short
         return [shortened(item) for item in value] if isinstance(value, list) else value
 
-    return Sent(path=path, body={name: shortened(item) for name, item in body.items()})
+    return SentRequest(path=path, body={name: shortened(item) for name, item in body.items()})
 
 
-def body_of(question: Question, kept: Sent) -> Body:
-    """Restore a request body that `sent` shortened.
+def restore_body(question: Question, kept: SentRequest) -> Body:
+    """Restore a request body that `shorten_request` shortened.
 
     Raises:
         KeyError, TypeError: If a reference does not exist in the question.
@@ -81,7 +81,7 @@ def _parts(question: Question) -> dict[int | str, Any]:
     }
 
 
-def merged(request: Mapping[str, Any], fields: Mapping[str, Any], at: str = "") -> Body:
+def merge_fields(request: Mapping[str, Any], fields: Mapping[str, Any], at: str = "") -> Body:
     """Return a request body with the raw fields of an entry merged in.
 
     Raises:
@@ -95,7 +95,7 @@ def merged(request: Mapping[str, Any], fields: Mapping[str, Any], at: str = "") 
         if same is None:
             result[name] = value
         elif same == name and isinstance(value, Mapping) and isinstance(request[name], Mapping):
-            result[name] = merged(request[name], value, place)
+            result[name] = merge_fields(request[name], value, place)
         else:
             raise ValueError(f"already has {same}, so body cannot set {place}")
     return result
@@ -107,21 +107,21 @@ def difference(question: Question, path: str, body: Body) -> str | None:
     Properties that a format cannot express are ignored: the index of the sample, and in Gemini's
     format the name of a JSON schema and its strictness, which is implied.
     """
-    model = name_on_the_wire(question.model)
+    model = api_model_name(question.model)
     for end, expected in _FORMATS.items():
         if path.endswith(end.format(model=model)):
             try:
-                wanted = merged(expected(question, model, body), question.body)
+                complete = merge_fields(expected(question, model, body), question.body)
             except ValueError as error:
                 return str(error)
-            return next(_differences(wanted, body), None)
+            return next(_differences(complete, body), None)
     return f"goes to {path}, which is the address of an unknown format or of another model"
 
 
-def misfit(question: Question, kept: Sent) -> str | None:
+def describe_mismatch(question: Question, kept: SentRequest) -> str | None:
     """Describe how a recorded body differs from its question; None if it does not."""
     try:
-        differs = difference(question, kept.path, body_of(question, kept))
+        differs = difference(question, kept.path, restore_body(question, kept))
     except (KeyError, TypeError):
         return "the request body refers to something that the question does not have"
     return f"the request body {differs}" if differs else None
@@ -159,7 +159,7 @@ def responses_body(question: Question) -> Body:
     if form := fields.pop("response_format", None):
         fields["text"] = {"format": {"type": form["type"], **form.get("json_schema", {})}}
     turns = [turn._asdict() for turn in question.messages]
-    return {"model": name_on_the_wire(question.model), "input": turns, **fields}
+    return {"model": api_model_name(question.model), "input": turns, **fields}
 
 
 def _embeddings(question: Question, model: str, body: Body) -> Body:

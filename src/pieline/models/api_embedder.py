@@ -14,7 +14,7 @@ class ApiEmbedderEntry(LLMEntry):
     It has limits, prices and keys like a language model. Its answers have no output tokens.
     """
 
-    UNSAID: ClassVar = {**LLMEntry.UNSAID, "trained_with_instructions": False}
+    SPEC_DEFAULTS: ClassVar = {**LLMEntry.SPEC_DEFAULTS, "trained_with_instructions": False}
     kind: Literal["embedder"]  # type: ignore[assignment]
     source: Literal["api"]
     litellm_id: str = Field(

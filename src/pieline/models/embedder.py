@@ -44,8 +44,8 @@ _OF_PLAIN_QUERIES = ("query_prefix", "span_query_prefix")
 class EmbedderEntry(CheckpointEntry):
     """A text-embedding model that sentence-transformers loads (IdioLink, section 5.2, Table 6)."""
 
-    UNSAID: ClassVar = {
-        **CheckpointEntry.UNSAID,
+    SPEC_DEFAULTS: ClassVar = {
+        **CheckpointEntry.SPEC_DEFAULTS,
         "trained_with_instructions": False,
         "instruction_format": "instruct_query",
     }
@@ -106,7 +106,7 @@ class EmbedderEntry(CheckpointEntry):
     )
 
     @model_validator(mode="after")
-    def _pinned_code_is_loaded(self) -> Self:
+    def _check_code_revision(self) -> Self:
         # sentence-transformers does not pass code_revision on to the model class.
         if self.code_revision and self.pooling == "checkpoint":
             raise ValueError("'code_revision' needs a 'pooling' other than 'checkpoint'")

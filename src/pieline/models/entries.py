@@ -61,7 +61,7 @@ class ModelEntry(Settings):
     )
     notes: str | None = Field(default=None, description="Notes for readers.")
 
-    UNSAID: ClassVar[Mapping[str, Any]] = {"label": "", "licence": ""}
+    SPEC_DEFAULTS: ClassVar[Mapping[str, Any]] = {"label": "", "licence": ""}
     """Substitute values for required fields that are not in a spec."""
 
     def execution_spec(self) -> str:
@@ -73,19 +73,19 @@ class ModelEntry(Settings):
 
     def _spec(self, *besides: str) -> str:
         """Return the same without some more fields."""
-        unsaid = {*DESCRIPTIVE_FIELDS, *besides}
-        return canonical_json(self.model_dump(mode="json", exclude=unsaid, exclude_none=True))
+        omitted = {*DESCRIPTIVE_FIELDS, *besides}
+        return canonical_json(self.model_dump(mode="json", exclude=omitted, exclude_none=True))
 
     @classmethod
-    def from_spec(cls, text: str, **unsaid: str) -> Self:
+    def from_spec(cls, text: str, **omitted: str) -> Self:
         """Return the entry for an execution spec, with values for fields that are not in it.
 
         Raises:
             UserError: If the text is not a valid spec.
         """
         hint = "pass an entry of models.yaml as JSON"
-        said = validated(dict[str, Any], text, where="--spec", hint=hint, is_json=True)
-        return validated(cls, {**cls.UNSAID, **unsaid, **said}, where="--spec", hint=hint)
+        fields = validated(dict[str, Any], text, where="--spec", hint=hint, is_json=True)
+        return validated(cls, {**cls.SPEC_DEFAULTS, **omitted, **fields}, where="--spec", hint=hint)
 
 
 class Bm25Entry(ModelEntry):
@@ -124,7 +124,7 @@ class CheckpointEntry(ModelEntry):
     )
 
     @model_validator(mode="after")
-    def _source_is_complete(self) -> Self:
+    def _check_source(self) -> Self:
         if self.source == "package" and not (self.package and self.path):
             raise ValueError("source 'package' needs 'package' and 'path'")
         if self.source == "folder" and not self.path:
@@ -159,7 +159,7 @@ class CausalEntry(CheckpointEntry):
 class EncoderEntry(CheckpointEntry):
     """A bidirectional encoder that is fine-tuned to tag idioms (ID10M-JAM, appendix D)."""
 
-    UNSAID: ClassVar = {**CheckpointEntry.UNSAID, "languages": ["english"]}
+    SPEC_DEFAULTS: ClassVar = {**CheckpointEntry.SPEC_DEFAULTS, "languages": ["english"]}
     kind: Literal["encoder"]
     languages: list[str] = Field(
         min_length=1, description="Languages of ID10M-JAM on which it is fine-tuned."

@@ -18,9 +18,9 @@ from pieline.models.hub import (
     HubCheckpoint,
     Listing,
     UnreachableError,
-    on_hub,
-    remote_code,
-    unpinned,
+    hub_checkpoint,
+    remote_code_checkpoints,
+    unpinned_error,
 )
 from pieline.models.sizing import BYTES_PER_WEIGHT, parameter_count
 
@@ -28,7 +28,7 @@ GIGABYTE = 1e9
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RequiredCheckpoint:
     """A checkpoint that models of a configuration need.
 
     Attributes:
@@ -62,7 +62,7 @@ class Wanted:
         return f"to download{gated}" if self.missing else "in the cache"
 
 
-def wanted(entries: Mapping[str, ModelEntry]) -> list[Wanted]:
+def required_checkpoints(entries: Mapping[str, ModelEntry]) -> list[RequiredCheckpoint]:
     """Return the checkpoints that models need from the hub, each once.
 
     If the hub does not answer once, the remaining sizes are estimated without asking it again.
@@ -72,26 +72,28 @@ def wanted(entries: Mapping[str, ModelEntry]) -> list[Wanted]:
     """
     users: dict[HubCheckpoint, list[str]] = {}
     for name, entry in entries.items():
-        if weights := on_hub(entry):
+        if weights := hub_checkpoint(entry):
             users.setdefault(weights, []).append(name)
-    found: dict[HubCheckpoint, Wanted] = {}
+    checkpoints: dict[HubCheckpoint, RequiredCheckpoint] = {}
     silence: UnreachableError | None = None
     waiting = list(users)
     for checkpoint in waiting:  # grows by repositories of remote code
         models = tuple(users[checkpoint])
         # Prefer a model whose entry allows downloading the checkpoint.
-        entry = min((entries[name] for name in models), key=lambda entry: bool(unpinned(entry)))
+        entry = min(
+            (entries[name] for name in models), key=lambda entry: bool(unpinned_error(entry))
+        )
         item = _look(checkpoint, models, entry, silence)
-        found[checkpoint] = item
+        checkpoints[checkpoint] = item
         if isinstance(item.obstacle, UnreachableError):
             silence = item.obstacle
         if checkpoint.only or item.obstacle:
             continue
-        for code in remote_code(entry, partial(_read, checkpoint, item.listing)):
+        for code in remote_code_checkpoints(entry, partial(_read, checkpoint, item.listing)):
             if code not in users:
                 waiting.append(code)
             users.setdefault(code, []).extend(models)
-    return list(found.values())
+    return list(checkpoints.values())
 
 
 def _look(
@@ -99,19 +101,21 @@ def _look(
     models: tuple[str, ...],
     entry: ModelEntry,
     silence: UnreachableError | None,
-) -> Wanted:
+) -> RequiredCheckpoint:
     """Look up one checkpoint; `silence` is the error if the hub did not answer before."""
-    if obstacle := unpinned(entry):
-        return Wanted(checkpoint, models, None, estimated_bytes(entry), obstacle)
+    if obstacle := unpinned_error(entry):
+        return RequiredCheckpoint(checkpoint, models, None, estimated_bytes(entry), obstacle)
     if listing := checkpoint.cached():
-        return Wanted(checkpoint, models, listing, 0)
+        return RequiredCheckpoint(checkpoint, models, listing, 0)
     try:
         if silence:
             raise silence
-        listing = checkpoint.look_up()
+        listing = checkpoint.request_listing()
     except UserError as error:
-        return Wanted(checkpoint, models, None, estimated_bytes(entry), error)
-    return Wanted(checkpoint, models, listing, sum(checkpoint.missing(listing).values()))
+        return RequiredCheckpoint(checkpoint, models, None, estimated_bytes(entry), error)
+    return RequiredCheckpoint(
+        checkpoint, models, listing, sum(checkpoint.missing(listing).values())
+    )
 
 
 def estimated_bytes(entry: ModelEntry) -> int | None:
@@ -130,20 +134,20 @@ def _read(checkpoint: HubCheckpoint, listing: Listing | None, name: str) -> Path
     return Path(hf_hub_download(checkpoint.repository, name, revision=listing.commit))
 
 
-def summary(items: Sequence[Wanted]) -> str:
+def summary(items: Sequence[RequiredCheckpoint]) -> str:
     """Return a line with the number of checkpoints, their size, the download and the free space."""
     about = "about " if any(item.obstacle for item in items) else ""
-    whole, missing = _total(item.size for item in items), _total(item.missing for item in items)
+    total, missing = _total(item.size for item in items), _total(item.missing for item in items)
     return (
-        f"{pluralize(len(items), 'checkpoint')} of {about}{whole / GIGABYTE:.1f} GB;"
+        f"{pluralize(len(items), 'checkpoint')} of {about}{total / GIGABYTE:.1f} GB;"
         f" {about}{missing / GIGABYTE:.1f} GB to download into {constants.HF_HUB_CACHE},"
         f" which has {_free() / GIGABYTE:.1f} GB free"
     )
 
 
-def obstacles(items: Iterable[Wanted]) -> list[str]:
+def obstacles(items: Iterable[RequiredCheckpoint]) -> list[str]:
     """Return the reasons why checkpoints cannot be downloaded, without duplicates."""
-    found = dict.fromkeys(
+    lines = dict.fromkeys(
         f"{item.obstacle.what}; sizes are estimated from `parameters` and `dtype`,"
         " which is too low for files in float32"
         if isinstance(item.obstacle, UnreachableError)
@@ -151,10 +155,10 @@ def obstacles(items: Iterable[Wanted]) -> list[str]:
         for item in items
         if item.obstacle
     )
-    return list(found)
+    return list(lines)
 
 
-def fetch(items: Sequence[Wanted]) -> Iterator[str]:
+def fetch(items: Sequence[RequiredCheckpoint]) -> Iterator[str]:
     """Download the files that the cache lacks, after checking the free space.
 
     Yields:
@@ -170,11 +174,11 @@ def fetch(items: Sequence[Wanted]) -> Iterator[str]:
     if silent:
         hint = "run this on a machine with network access, with HF_HUB_OFFLINE unset"
         raise UserError(silent.what, where="weights", hint=hint)
-    had = [item for item in items if item.listing and item.missing]
-    _require_room(_total(item.missing for item in had))
-    for number, item in enumerate(had, start=1):
+    downloads = [item for item in items if item.listing and item.missing]
+    _require_room(_total(item.missing for item in downloads))
+    for number, item in enumerate(downloads, start=1):
         size = _total([item.missing]) / GIGABYTE
-        yield f"{number} of {len(had)}: {item.checkpoint}, {size:.1f} GB"
+        yield f"{number} of {len(downloads)}: {item.checkpoint}, {size:.1f} GB"
         assert item.listing
         item.checkpoint.download(item.listing)
     if left := obstacles(items):
@@ -210,9 +214,9 @@ def _require_room(size: int) -> None:
     if not size or not shutil.which("fallocate"):
         return
     # A quota only takes effect on allocation, so allocate all blocks and free them again.
-    with tempfile.NamedTemporaryFile(dir=_cache_parent()) as taken:
+    with tempfile.NamedTemporaryFile(dir=_cache_parent()) as reserved:
         tried = subprocess.run(
-            ["fallocate", "--length", str(size), taken.name],
+            ["fallocate", "--length", str(size), reserved.name],
             capture_output=True,
             text=True,
             check=False,

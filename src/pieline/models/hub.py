@@ -37,10 +37,10 @@ from pieline.models.entries import ModelEntry
 
 T = TypeVar("T")
 
-ANSWERS_WITHIN_S = 3.0
+HUB_TIMEOUT_S = 3.0
 """Seconds after which a job considers the hub unreachable."""
 
-FETCHING = (
+DOWNLOAD_HINT = (
     "run `snakemake --cores 1 weights` with the options of this run on a machine with network"
     " access and the same HF_HOME"
 )
@@ -96,10 +96,10 @@ class HubCheckpoint:
         if self.only:
             return [name for name in names if fnmatch(name, self.only)]
         skipped = [*_NOT_LOADED, "*.safetensors" if self.pickled else "*.bin"]
-        found = [name for name in names if not any(fnmatch(name, item) for item in skipped)]
+        loaded = [name for name in names if not any(fnmatch(name, item) for item in skipped)]
         # Some repositories also have their weights in shards; the single file is loaded.
-        parts = "model-*-of-*.safetensors" if "model.safetensors" in found else ""
-        return [name for name in found if not fnmatch(name, parts)]
+        parts = "model-*-of-*.safetensors" if "model.safetensors" in loaded else ""
+        return [name for name in loaded if not fnmatch(name, parts)]
 
     def cached(self) -> Listing | None:
         """Return the listing if the cache has all files, else None; makes no request."""
@@ -108,13 +108,13 @@ class HubCheckpoint:
         except CachedRepoTreeNotFoundError:
             return None
         sizes = {file.path: file.size for file in tree}
-        found = Listing("", {name: sizes[name] for name in self.needed(sizes)}, gated=False)
+        listing = Listing("", {name: sizes[name] for name in self.needed(sizes)}, gated=False)
         try:
-            return found._replace(commit=self._folder(found.sizes).name)
+            return listing._replace(commit=self._folder(listing.sizes).name)
         except LocalEntryNotFoundError:
             return None
 
-    def look_up(self, *, timeout_s: float = 30.0) -> Listing:
+    def request_listing(self, *, timeout_s: float = 30.0) -> Listing:
         """Request the listing from the hub.
 
         Raises:
@@ -123,9 +123,9 @@ class HubCheckpoint:
                 weights in a supported format.
         """
         if constants.is_offline_mode():
-            raise UnreachableError("HF_HUB_OFFLINE is set", where=str(self), hint=FETCHING)
+            raise UnreachableError("HF_HUB_OFFLINE is set", where=str(self), hint=DOWNLOAD_HINT)
         try:
-            info = _within(timeout_s, lambda: self._info(timeout_s))
+            info = _call_with_timeout(timeout_s, lambda: self._info(timeout_s))
         except GatedRepoError:
             token = "the account of HF_TOKEN has not" if get_token() else "HF_TOKEN is not set"
             page = f"{constants.ENDPOINT}/{self.repository}"
@@ -150,7 +150,7 @@ class HubCheckpoint:
             raise UnreachableError(
                 f"{constants.ENDPOINT} cannot be reached ({reason})",
                 where=str(self),
-                hint=FETCHING,
+                hint=DOWNLOAD_HINT,
             ) from None
         sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
         listing = Listing(
@@ -217,12 +217,12 @@ class HubCheckpoint:
 
         Raises:
             UnreachableError: If there is no cached snapshot and the hub does not answer.
-            UserError: As in `look_up` and `download`.
+            UserError: As in `request_listing` and `download`.
         """
-        if found := self.cached():
-            return self._folder(found.sizes)
+        if listing := self.cached():
+            return self._folder(listing.sizes)
         try:
-            return self.download(self.look_up(timeout_s=ANSWERS_WITHIN_S))
+            return self.download(self.request_listing(timeout_s=HUB_TIMEOUT_S))
         except UnreachableError as error:
             try:
                 return self._folder()
@@ -246,7 +246,7 @@ class HubCheckpoint:
         return info
 
 
-def on_hub(entry: ModelEntry) -> HubCheckpoint | None:
+def hub_checkpoint(entry: ModelEntry) -> HubCheckpoint | None:
     """Return the hub checkpoint of an entry of models.yaml; None if its source is not the hub."""
     if getattr(entry, "source", None) != "hub":
         return None
@@ -259,7 +259,7 @@ def on_hub(entry: ModelEntry) -> HubCheckpoint | None:
     )
 
 
-def unpinned(entry: ModelEntry) -> UserError | None:
+def unpinned_error(entry: ModelEntry) -> UserError | None:
     """Return an error if the entry is a language model on the hub without a pinned commit."""
     own = vars(entry)
     if own.get("kind") != "llm" or own.get("source") != "hub" or own.get("revision"):
@@ -272,7 +272,9 @@ def unpinned(entry: ModelEntry) -> UserError | None:
     )
 
 
-def remote_code(entry: ModelEntry, read: Callable[[str], Path | None]) -> list[HubCheckpoint]:
+def remote_code_checkpoints(
+    entry: ModelEntry, read: Callable[[str], Path | None]
+) -> list[HubCheckpoint]:
     """Return the other repositories from which the code of a checkpoint is loaded.
 
     Args:
@@ -301,7 +303,7 @@ def offline() -> Iterator[None]:
         constants.HF_HUB_OFFLINE = before
 
 
-def _within(seconds: float, call: Callable[[], T]) -> T:
+def _call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
     """Return the result of a call, or raise a `TimeoutError`; DNS lookups have no timeout."""
     answer: Future[T] = Future()
 

@@ -22,7 +22,7 @@ from pydantic import (
 
 from pieline.core.settings import Settings
 from pieline.models.entries import ModelEntry, check_hub_name
-from pieline.models.servers import FOLDER, GGUF, OWN, PLACEHOLDERS, SERVERS, own_command
+from pieline.models.servers import CUSTOM, FOLDER, GGUF, PLACEHOLDERS, SERVERS, custom_command
 
 Parameter = Literal[
     "temperature",
@@ -39,14 +39,14 @@ Parameter = Literal[
 """Name of a request parameter in litellm."""
 
 
-def _variable(name: str) -> str:
+def _check_variable(name: str) -> str:
     # Do not repeat the value: it may be the key itself, which must not be logged.
     if not re.fullmatch("[A-Z_][A-Z0-9_]{0,79}", name):
         raise ValueError("should be the name of an environment variable (A-Z, 0-9 and _)")
     return name
 
 
-Variable = Annotated[str, AfterValidator(_variable)]
+Variable = Annotated[str, AfterValidator(_check_variable)]
 
 
 class Prices(Settings):
@@ -65,7 +65,7 @@ class Prices(Settings):
     )
 
     @property
-    def dearest(self) -> "Prices":
+    def highest(self) -> "Prices":
         """Highest price of any input and of any output."""
         inputs = self.input, self.cached_input or 0.0, self.cache_write or 0.0
         return Prices(input=max(inputs), output=max(self.output, self.reasoning or 0.0))
@@ -214,7 +214,7 @@ class LLMEntry(ModelEntry):
 
     @field_validator("source", mode="before")
     @classmethod
-    def _source_has_its_new_name(cls, source: Any) -> Any:
+    def _check_renamed_source(cls, source: Any) -> Any:
         if source == "file":
             raise ValueError("'file' is now 'folder', also for a GGUF file")
         return source
@@ -268,27 +268,27 @@ class LLMEntry(ModelEntry):
             raise ValueError("the litellm_id of a local model must be openai/<name>")
         if self.chat_template and not re.search(r"{[{%]", self.chat_template):
             raise ValueError("chat_template must be a Jinja template, not the name of one")
-        for fault in self._serving_faults():
-            raise ValueError(fault)
+        for problem in self._serving_problems():
+            raise ValueError(problem)
         return self
 
-    def _serving_faults(self) -> Iterator[str]:
+    def _serving_problems(self) -> Iterator[str]:
         """Yield the reasons why the server does not support the entry."""
-        said = {name for name in _SERVING if getattr(self, name) is not None}
+        present = {name for name in _SERVING if getattr(self, name) is not None}
         if not self.is_local:
-            if said:
-                yield f"{min(said)} is only for local models, not for source: api"
+            if present:
+                yield f"{min(present)} is only for local models, not for source: api"
             return
         on_hub = self.source == "hub"
         if (self.weights_sha256 if on_hub else self.repository or self.revision) is not None:
             hub, local = "revision", "weights_sha256"
             pin, other = (hub, local) if on_hub else (local, hub)
             yield f"source: {self.source} is pinned by {pin}, not by {other}"
-        server, shown = SERVERS.get(self.serves_with, OWN), self.serves_with
-        if server is OWN:
+        server, shown = SERVERS.get(self.serves_with, CUSTOM), self.serves_with
+        if server is CUSTOM:
             shown = "a custom command"
             try:
-                own_command(self.serves_with, **dict.fromkeys(PLACEHOLDERS, ""))
+                custom_command(self.serves_with, **dict.fromkeys(PLACEHOLDERS, ""))
             except ValueError as error:
                 yield str(error)
         weights = GGUF if self.is_gguf else FOLDER
@@ -297,9 +297,9 @@ class LLMEntry(ModelEntry):
             yield f"server: {shown} does not serve {weights}; {fitting} does"
         if self.quantisation and not self.is_gguf:
             yield "quantisation is only for GGUF files"
-        if ignored := said & _STARTED_WITH - server.fields:
+        if ignored := present & _STARTED_WITH - server.fields:
             yield f"server: {shown} does not support {min(ignored)}"
-        if lacking := server.needs - said:
+        if lacking := server.needs - present:
             yield f"server: {shown} needs {min(lacking)}, which it would otherwise choose silently"
         supported = server.supported_parameters
         if supported is not None and (unsupported := set(self.accepts) - supported):
@@ -333,7 +333,7 @@ class LLMEntry(ModelEntry):
         return self.server or "llama.cpp"
 
     @property
-    def takes_template(self) -> bool:
+    def needs_template(self) -> bool:
         """Whether its server needs a chat template from the weights."""
         return not self.chat_template and self.serves_with in SERVERS
 
@@ -378,31 +378,33 @@ class LLMEntry(ModelEntry):
         else:
             return self.litellm_id
         server = self.serves_with
-        said = (
+        details = (
             self.file if self.source == "hub" else None,
             server.replace("llama.cpp", "") if server in SERVERS else f"own:{_short(server)}",
             self.dtype,
             self.chat_template and f"template:{_short(self.chat_template)}",
             self.batch_invariant and "batch_invariant",
         )
-        return "+".join([f"{self.litellm_id}{pin}", *filter(None, said)])
+        return "+".join([f"{self.litellm_id}{pin}", *filter(None, details)])
 
-    def answers_with(self, name: str | None) -> bool:
+    def accepts_model_name(self, name: str | None) -> bool:
         """Return whether a response with this model name (None: unnamed) is from this model."""
-        wire = "*" if self.is_local else name_on_the_wire(self.checkpoint)
+        wire = "*" if self.is_local else api_model_name(self.checkpoint)
         allowed = self.answers_as or (wire,)
         return any(name == each or fnmatchcase(name or "", each) for each in allowed)
 
-    def accepted(self, wanted: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    def split_parameters(
+        self, parameters: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Return the parameters to send, with `defaults`, and the names of the dropped ones.
 
         A parameter whose value is None counts as not requested.
         """
-        asked = {name: value for name, value in sorted(wanted.items()) if value is not None}
+        requested = {name: value for name, value in sorted(parameters.items()) if value is not None}
         accepts = set(map(str, self.accepts))
-        dropped = tuple(name for name in asked if name not in accepts)
+        dropped = tuple(name for name in requested if name not in accepts)
         sent = {str(name): value for name, value in (self.defaults or {}).items()}
-        return sent | {name: asked[name] for name in asked if name in accepts}, dropped
+        return sent | {name: requested[name] for name in requested if name in accepts}, dropped
 
     @field_serializer("accepts")
     def _sorted(self, accepts: frozenset[str]) -> list[str]:
@@ -415,7 +417,7 @@ class LLMEntry(ModelEntry):
         return json.dumps(body, ensure_ascii=False)
 
 
-def name_on_the_wire(checkpoint: str) -> str:
+def api_model_name(checkpoint: str) -> str:
     """Return the model name to send in requests, given its checkpoint."""
     name = re.split("@(?:sha256|hub):", checkpoint, maxsplit=1)[0]
     return re.sub("^(?:openai/responses|[^/]*)/", "", name)

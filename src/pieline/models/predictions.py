@@ -30,7 +30,7 @@ class PredictionFile(Settings):
     )
 
     @model_validator(mode="after")
-    def _format_is_of_the_study(self) -> Self:
+    def _check_format(self) -> Self:
         if self.format and (self.format == "mteb") != (self.study == "idiolink"):
             raise ValueError(f"{self.study} does not support the format {self.format!r}")
         return self
@@ -44,7 +44,7 @@ class PredictionsEntry(ModelEntry):
     files: tuple[PredictionFile, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _one_file_a_run(self) -> Self:
+    def _check_duplicates(self) -> Self:
         runs = Counter((one.study, one.language, one.setting, one.seed) for one in self.files)
         run, number = runs.most_common(1)[0]
         if number > 1:

@@ -26,7 +26,7 @@ class RankerEntry(CheckpointEntry):
     needs_gpu: bool = False
 
     @model_validator(mode="after")
-    def _weights_are_pinned_safetensors(self) -> Self:
+    def _check_weights(self) -> Self:
         if self.must_be_unpacked:
             raise ValueError("models of this kind need safetensors, not a pickle or a GGUF file")
         if self.code_revision:

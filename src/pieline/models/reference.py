@@ -35,15 +35,15 @@ def entry_deviations(entry: ModelEntry, reference: Specs) -> tuple[str, ...]:
     own = _spec(entry)
     nearest: tuple[str, ...] = ()
     for spec in reference.get(entry.published_as or "", ()):
-        found = tuple(
+        deviations = tuple(
             f"{name.replace('_', ' ')} {_shown(own.get(name))}, the paper's model"
             f" {_shown(spec.get(name))}"
             for name in sorted({*own, *spec})
             if own.get(name) != spec.get(name)
         )
-        if not found:
+        if not deviations:
             return ()
-        nearest = found if not nearest or len(found) < len(nearest) else nearest
+        nearest = deviations if not nearest or len(deviations) < len(nearest) else nearest
     return nearest
 
 
@@ -58,11 +58,11 @@ def _spec(entry: ModelEntry) -> dict[str, Any]:
 
 def main() -> None:
     """Write published/model_entries.json."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    specs: dict[str, list[dict[str, Any]]] = {}
     for entry in load_registry("models.yaml").values():
         if entry.published_as:
-            found.setdefault(entry.published_as, []).append(_spec(entry))
-    write_json("published/model_entries.json", found)
+            specs.setdefault(entry.published_as, []).append(_spec(entry))
+    write_json("published/model_entries.json", specs)
 
 
 if __name__ == "__main__":

@@ -64,16 +64,16 @@ def load_registry(path: str | Path) -> Registry:
         UserError: If an entry is invalid, or two entries have the same name or label.
     """
     path = Path(path)
-    found = _entries(path)
+    shipped = _entries(path)
     own = path.with_suffix(f".local{path.suffix}")
     added = _entries(own) if own.exists() else {}
     for name in added:
-        if name in found:
+        if name in shipped:
             raise UserError(
                 f"{path} also has a model {name!r}", where=own, hint="rename your model"
             )
     names: dict[str, str] = {}
-    for where, entries in ((path, found), (own, added)):
+    for where, entries in ((path, shipped), (own, added)):
         for name, entry in entries.items():
             label = " ".join(entry.label.split())
             other = names.setdefault(label.casefold(), name)
@@ -83,7 +83,7 @@ def load_registry(path: str | Path) -> Registry:
                     where=f"{where}: {name}",
                     hint="use a different label, because tables show only labels",
                 )
-    return found | added
+    return shipped | added
 
 
 def _entries(path: Path) -> Registry:

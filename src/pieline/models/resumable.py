@@ -80,13 +80,13 @@ class ResumableTraining:
         if not (self._path and self._path.is_file()):
             return
         try:
-            found = torch.load(self._path, map_location="cpu", weights_only=True)
+            checkpoint = torch.load(self._path, map_location="cpu", weights_only=True)
         except Exception:  # torch raises various errors for files that are not checkpoints
             return
-        if not isinstance(found, dict) or found.get("key") != self._key:
+        if not isinstance(checkpoint, dict) or checkpoint.get("key") != self._key:
             return
-        self._model.load_state_dict(found["weights"])
-        self._optimizer.load_state_dict(found["optimizer"])
-        self._schedule.load_state_dict(found["schedule"])
-        self.epochs, self.memory = found["epochs"], found["memory"]
-        self.kept_epoch, self._kept = found["kept"]
+        self._model.load_state_dict(checkpoint["weights"])
+        self._optimizer.load_state_dict(checkpoint["optimizer"])
+        self._schedule.load_state_dict(checkpoint["schedule"])
+        self.epochs, self.memory = checkpoint["epochs"], checkpoint["memory"]
+        self.kept_epoch, self._kept = checkpoint["kept"]

@@ -49,11 +49,11 @@ SERVERS = {
 }
 """Known servers by their name in an entry."""
 
-OWN = ServerKind(frozenset({GGUF, FOLDER}), None, batches=True)
+CUSTOM = ServerKind(frozenset({GGUF, FOLDER}), None, batches=True)
 """Features assumed for a custom server command."""
 
 
-def own_command(server: str, **values: object) -> list[str]:
+def custom_command(server: str, **values: object) -> list[str]:
     """Return the arguments of a custom server command, with its placeholders filled in.
 
     Args:

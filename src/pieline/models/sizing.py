@@ -47,24 +47,26 @@ def parameter_count(text: str) -> int:
     Raises:
         UserError: If the text is not such a number.
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MB])", text.strip())
-    if not found:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MB])", text.strip())
+    if not match:
         raise UserError(
             f"{text!r} is not a number of parameters",
             where="models.yaml: parameters",
             hint="write it as 110M or 1.5B",
         )
-    return round(float(found[1]) * {"M": 1e6, "B": 1e9}[found[2]])
+    return round(float(match[1]) * {"M": 1e6, "B": 1e9}[match[2]])
 
 
-def asks_for_gpu(entry: CheckpointEntry) -> bool:
+def uses_gpu(entry: CheckpointEntry) -> bool:
     """Return whether a cluster should assign a GPU to a model's jobs.
 
     Large models get one, and so do models of unknown size, unless the entry has `needs_gpu: false`.
     """
     if not entry.parameters and "needs_gpu" in entry.model_fields_set:
         return bool(getattr(entry, "needs_gpu", False))
-    return getattr(entry, "needs_gpu", False) or parameters_about(entry) > SMALL_MODEL_PARAMETERS
+    return (
+        getattr(entry, "needs_gpu", False) or estimated_parameters(entry) > SMALL_MODEL_PARAMETERS
+    )
 
 
 def gpu_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
@@ -73,7 +75,7 @@ def gpu_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
         per_weight, activations = TRAINING_BYTES_PER_WEIGHT, TRAINING_ACTIVATIONS_MB
     else:
         per_weight, activations = BYTES_PER_WEIGHT[entry.dtype], ACTIVATIONS_MB
-    megabytes = parameters_about(entry) * per_weight // MEGABYTE + activations
+    megabytes = estimated_parameters(entry) * per_weight // MEGABYTE + activations
     return -(-megabytes // 1000) * 1000
 
 
@@ -82,7 +84,7 @@ def host_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
     return max(8000, INTERPRETER_MB + gpu_memory_mb(entry, training=training))
 
 
-def served_gpus(entry: LLMEntry) -> int:
+def server_gpus(entry: LLMEntry) -> int:
     """Return the number of GPUs that a cluster should assign to a language model's server."""
     if entry.gpus is not None:
         return entry.gpus
@@ -91,25 +93,25 @@ def served_gpus(entry: LLMEntry) -> int:
     return int(_largest_count(entry) > SMALL_MODEL_PARAMETERS)
 
 
-def need_of(entry: ModelEntry) -> str:
+def describe_requirement(entry: ModelEntry) -> str:
     """Describe what is needed to run a model: recorded answers, a key, a GPU or only time."""
     if isinstance(entry, LLMEntry) and entry.retired:
         return "answers that were recorded before the provider ended the model"
     if isinstance(entry, LLMEntry) and not entry.is_local:
         until = f" (the model ends on {entry.ends})" if entry.ends else ""
         return f"the key {entry.api_key_env}{until}"
-    gpus = served_gpus(entry) if isinstance(entry, LLMEntry) else 0
-    if gpus or (isinstance(entry, CheckpointEntry) and asks_for_gpu(entry)):
+    gpus = server_gpus(entry) if isinstance(entry, LLMEntry) else 0
+    if gpus or (isinstance(entry, CheckpointEntry) and uses_gpu(entry)):
         return "a GPU, and weights from the hub"
     return "only time: this configuration leaves it out"
 
 
-def served_gpu_memory_mb(entry: LLMEntry) -> int:
+def server_gpu_memory_mb(entry: LLMEntry) -> int:
     """Return the total memory in MB of the server's GPUs, with a quarter added for activations."""
-    return (_weights_mb(entry) * 5 // 4 + ACTIVATIONS_MB) * bool(served_gpus(entry))
+    return (_weights_mb(entry) * 5 // 4 + ACTIVATIONS_MB) * bool(server_gpus(entry))
 
 
-def served_host_memory_mb(entry: LLMEntry) -> int:
+def server_host_memory_mb(entry: LLMEntry) -> int:
     """Return the main memory in MB of the same job."""
     return max(8000, INTERPRETER_MB + _weights_mb(entry))
 
@@ -122,12 +124,12 @@ def _largest_count(entry: LLMEntry) -> int:
 
 def _weights_mb(entry: LLMEntry) -> int:
     bits = 8 * BYTES_PER_WEIGHT[entry.dtype or "bfloat16"]
-    if found := re.search(r"\d+", entry.quantisation or ""):
-        bits = int(found[0]) + (int(found[0]) < 16)  # one more bit for the scales of blocks
+    if match := re.search(r"\d+", entry.quantisation or ""):
+        bits = int(match[0]) + (int(match[0]) < 16)  # one more bit for the scales of blocks
     return _largest_count(entry) * bits // 8 // MEGABYTE
 
 
-def parameters_about(entry: ModelEntry) -> int:
+def estimated_parameters(entry: ModelEntry) -> int:
     """Return the number of parameters of any model, or `UNKNOWN_PARAMETERS` if it is not stated."""
     if isinstance(entry, LLMEntry):
         return _largest_count(entry)
@@ -136,12 +138,12 @@ def parameters_about(entry: ModelEntry) -> int:
 
 def vector_length(entry: ModelEntry) -> int:
     """Estimate the dimension of a model's embeddings."""
-    count = parameters_about(entry)
+    count = estimated_parameters(entry)
     return next(length for bound, length in VECTOR_LENGTHS.items() if count < bound)
 
 
 def gpu_seconds(
-    entry: ModelEntry, starts: int, read: float, learnt: float = 0, written: float = 0
+    entry: ModelEntry, starts: int, read: float, trained: float = 0, written: float = 0
 ) -> float:
     """Estimate the time in seconds on one `GPU` to process a number of tokens.
 
@@ -152,15 +154,15 @@ def gpu_seconds(
         entry: Entry of the model.
         starts: Number of times that the model is loaded.
         read: Number of input tokens.
-        learnt: Number of training tokens, multiplied by the number of epochs.
+        trained: Number of training tokens, multiplied by the number of epochs.
         written: Number of output tokens.
     """
-    parameters = parameters_about(entry)
-    dtype = "float32" if learnt else getattr(entry, "dtype", None) or "bfloat16"
+    parameters = estimated_parameters(entry)
+    dtype = "float32" if trained else getattr(entry, "dtype", None) or "bfloat16"
     weights = parameters * BYTES_PER_WEIGHT[dtype]
     slots = getattr(entry, "slots", None) or 1
     return (
         starts * (START_S + weights / LOADED_BYTES_PER_S)
-        + parameters * (2 * read + 6 * learnt) / (FLOPS[dtype] * EFFICIENCY)
+        + parameters * (2 * read + 6 * trained) / (FLOPS[dtype] * EFFICIENCY)
         + weights * written / (MEMORY_BYTES_PER_S * EFFICIENCY * slots)
     )

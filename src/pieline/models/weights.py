@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 from pieline.core.errors import UserError
 from pieline.core.files import read_json, sha256
 from pieline.models.entries import CheckpointEntry
-from pieline.models.hub import FETCHING, on_hub, remote_code, unpinned
+from pieline.models.hub import (
+    DOWNLOAD_HINT,
+    hub_checkpoint,
+    remote_code_checkpoints,
+    unpinned_error,
+)
 
 if TYPE_CHECKING:
     # Not imported at run time, so that changes to this module do not rerun embedding jobs.
@@ -30,8 +35,8 @@ def package_file(package: str, pattern: str) -> Path:
     Raises:
         UserError: If the package is not installed, or not exactly one file matches.
     """
-    found = importlib.util.find_spec(package)
-    folders = [Path(folder) for folder in (found and found.submodule_search_locations) or ()]
+    module = importlib.util.find_spec(package)
+    folders = [Path(folder) for folder in (module and module.submodule_search_locations) or ()]
     if not folders:
         raise UserError(
             f"Python package {package!r} is not installed",
@@ -63,10 +68,12 @@ def weights_location(entry: CheckpointEntry) -> str:
         return str(package_file(str(entry.package), str(entry.path)))
     if entry.source == "folder":
         return str(entry.path)
-    weights = on_hub(entry)
+    weights = hub_checkpoint(entry)
     assert weights is not None
     folder = weights.snapshot()
-    for code in remote_code(entry, lambda name: file if (file := folder / name).exists() else None):
+    for code in remote_code_checkpoints(
+        entry, lambda name: file if (file := folder / name).exists() else None
+    ):
         code.snapshot()
     return str(folder)
 
@@ -115,7 +122,7 @@ def _find_snapshot(spec: "LLMEntry") -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    if obstacle := unpinned(spec):
+    if obstacle := unpinned_error(spec):
         raise obstacle
     try:
         # Only some files of the repository are needed; their presence is checked below.
@@ -127,12 +134,12 @@ def _find_snapshot(spec: "LLMEntry") -> Path:
         )
     except LocalEntryNotFoundError:
         raise UserError(
-            "not in the hub's cache", where=spec.repository or "", hint=FETCHING
+            "not in the hub's cache", where=spec.repository or "", hint=DOWNLOAD_HINT
         ) from None
     if not spec.file:
-        _require_all_shards(Path(folder), FETCHING)
+        _require_all_shards(Path(folder), DOWNLOAD_HINT)
     elif not Path(folder, spec.file).exists():
-        raise UserError(f"{spec.file} is not in the hub's cache", where=folder, hint=FETCHING)
+        raise UserError(f"{spec.file} is not in the hub's cache", where=folder, hint=DOWNLOAD_HINT)
     return Path(folder, spec.file or "")
 
 
@@ -148,8 +155,10 @@ def _require_all_shards(folder: Path, hint: str) -> None:
         if not index.name.startswith("consolidated")
         if (names := read_json(index).get("weight_map"))
     ]
-    whole = ["model.safetensors", "pytorch_model.bin"]
-    ways += [[name] for name in (whole if ways else [*whole, "consolidated.safetensors"])]
+    single_files = ["model.safetensors", "pytorch_model.bin"]
+    ways += [
+        [name] for name in (single_files if ways else [*single_files, "consolidated.safetensors"])
+    ]
     lacking = [
         [name for name in ["config.json", *way] if not (folder / name).exists()] for way in ways
     ]
@@ -181,14 +190,16 @@ def weights_path(spec: "LLMEntry") -> Path:
                 hint="install the pinned version, or fix weights_sha256",
             )
     if spec.source != "package":  # the file of a pinned package needs no inspection
-        quantisation, template = _gguf_says(path) if spec.is_gguf else (None, _template_in(path))
+        quantisation, template = (
+            _gguf_metadata(path) if spec.is_gguf else (None, _template_in(path))
+        )
         if spec.quantisation and quantisation != spec.quantisation:
             raise UserError(
                 f"the file's quantization is {quantisation}, the entry's {spec.quantisation}",
                 where=path,
                 hint="fix quantisation in the entry",
             )
-        if spec.takes_template and not template:
+        if spec.needs_template and not template:
             raise UserError(
                 "the weights have no chat template, and the server would use its default",
                 where=path,
@@ -212,7 +223,7 @@ def folder_digest(folder: Path) -> str:
     return new_sha256("".join(lines).encode("utf-8")).hexdigest()
 
 
-def _gguf_says(path: Path) -> tuple[str, str]:
+def _gguf_metadata(path: Path) -> tuple[str, str]:
     """Return the quantization and the chat template in the metadata of a GGUF file."""
     from gguf import LlamaFileType
 
