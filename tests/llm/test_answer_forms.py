@@ -263,13 +263,13 @@ def test_answers_that_name_idioms(text: str, idioms: list[str]) -> None:
 
 
 @pytest.mark.parametrize("text", NONE)
-def test_answers_that_say_that_there_is_none(text: str) -> None:
+def test_answers_that_deny_idioms(text: str) -> None:
     parsed = read(text)
     assert (parsed.value, bool(parsed.rule)) == ([], True), parsed.reason
 
 
 @pytest.mark.parametrize("text", UNREADABLE)
-def test_what_is_ambiguous_stays_unparseable(text: str) -> None:
+def test_ambiguous_answers_are_unparseable(text: str) -> None:
     parsed = read(text)
     assert (str(parsed.outcome), parsed.value, parsed.rule) == ("unparseable", None, "")
     assert parsed.reason
@@ -298,19 +298,19 @@ def test_what_is_ambiguous_stays_unparseable(text: str) -> None:
         ("there are no idioms here", "ok", "says that there is none"),
     ],
 )
-def test_every_reading_states_its_rule(text: str, outcome: str, rule: str) -> None:
+def test_parsed_answers_have_a_rule(text: str, outcome: str, rule: str) -> None:
     parsed = read(text)
     assert (str(parsed.outcome), parsed.rule) == (outcome, rule)
 
 
-def test_texts_in_the_place_of_a_name() -> None:
+def test_strings_instead_of_a_name() -> None:
     for text in ("", " - ", "None.", "No idiom", "n/a", "Keine Redewendung.", "nessuna", "ninguno"):
         assert names_nothing(text), text
     for text in ("no can do", "nothing to it", "second to none", "kein Blatt vor den Mund nehmen"):
         assert not names_nothing(text), text
 
 
-def test_what_a_text_says_of_an_expression() -> None:
+def test_views_that_texts_express() -> None:
     assert views("used figuratively, not literally") == {"affirms"}
     assert views("non-literal or metaphorical") == {"affirms"}
     assert views("non-idiomatic") == {"denies"}
@@ -341,7 +341,7 @@ def forms(idioms: list[str]) -> list[Any]:
 
 
 @given(IDIOMS, st.integers(0, 4), PROSE, PROSE)
-def test_prose_around_a_fence_changes_nothing(
+def test_prose_around_a_fence_is_ignored(
     idioms: list[str], form: int, before: str, after: str
 ) -> None:
     value = json.dumps(forms(idioms)[form])
@@ -349,19 +349,19 @@ def test_prose_around_a_fence_changes_nothing(
 
 
 @given(IDIOMS, st.integers(0, 4))
-def test_json_that_breaks_off_names_nothing(idioms: list[str], form: int) -> None:
+def test_truncated_json_names_nothing(idioms: list[str], form: int) -> None:
     text = json.dumps(forms(idioms)[form])
     for end in range(1, len(text)):
         assert read(text[:end]).value is None, text[:end]
 
 
 @given(IDIOMS, st.integers(0, 4), st.sampled_from([str, json.dumps]))
-def test_python_and_json_say_the_same(idioms: list[str], form: int, write: Any) -> None:
+def test_python_and_json_are_equivalent(idioms: list[str], form: int, write: Any) -> None:
     assert read(write(forms(idioms)[form])).value == idioms
 
 
 @given(NAME, st.sampled_from([{"is_idiom": False}, {"usage": "literal"}, {"literal": True}]))
-def test_what_is_rejected_is_never_named(name: str, rejection: dict[str, Any]) -> None:
+def test_rejected_phrases_are_never_named(name: str, rejection: dict[str, Any]) -> None:
     for value in ({"idiom": name} | rejection, rejection | {"phrase": name}):
         for text in (value, [value], {"idioms": [value]}, {"result": value}):
             assert read(json.dumps(text)).value == []
@@ -373,6 +373,6 @@ def test_the_last_answer_counts(first: list[str], last: list[str]) -> None:
 
 
 @given(st.text(alphabet='[]{}":,- idomsn\n`<think>/null'))
-def test_any_text_is_read_or_has_a_reason(text: str) -> None:
+def test_any_text_is_parsed_or_has_a_reason(text: str) -> None:
     parsed = read(text)
     assert (parsed.value is None) == bool(parsed.reason) == (not parsed.rule)

@@ -47,7 +47,7 @@ def recorded(path: Path, texts: list[str]) -> Path:
     return path
 
 
-def test_forms_are_counted_with_examples_and_the_unreadable_come_first(tmp_path: Path) -> None:
+def test_formats_are_counted_with_examples_and_unreadable_ones_first(tmp_path: Path) -> None:
     texts = ["[]", "[]", '["a b"]', '["c d"]', '["e f"]', "Who\nknows?" + "!" * 90]
     path = recorded(tmp_path / "m.jsonl", texts)
     unreadable, named, none = count_forms([naming(path), naming(path)])
@@ -60,7 +60,7 @@ def test_forms_are_counted_with_examples_and_the_unreadable_come_first(tmp_path:
     assert (none.rule, none.answers, none.examples) == ("empty list", 2, ("[]",))
 
 
-def test_models_and_files_are_kept_apart(tmp_path: Path) -> None:
+def test_models_and_files_are_counted_separately(tmp_path: Path) -> None:
     paths = [recorded(tmp_path / name, ["[]"]) for name in ("one.jsonl", "two.jsonl")]
     missing = tmp_path / "missing.jsonl"
     forms = count_forms(
@@ -88,7 +88,5 @@ def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         ("Validation", "gpt-4o-mini", "unparseable", "no object with judgements"),
     ],
 )
-def test_every_kind_of_task_shows_how_its_answers_were_read(
-    row: tuple[str, ...], printed: str
-) -> None:
+def test_every_kind_of_task_is_listed(row: tuple[str, ...], printed: str) -> None:
     assert any(all(cell in line for cell in row) for line in printed.splitlines()), printed

@@ -54,7 +54,7 @@ def usd_of_one(entry: LLMEntry) -> float:
 
 
 @pytest.mark.parametrize("name", API)
-def test_the_names_of_its_entry_are_accepted(folder: Path, name: str) -> None:
+def test_model_names_of_an_entry_are_accepted(folder: Path, name: str) -> None:
     for number, (stated, allowed) in enumerate(
         [
             (wire_name(API[name]), API[name].answers_as),
@@ -84,7 +84,7 @@ def unnamed(entry: LLMEntry, value: str | None = None) -> dict[str, Any]:
 
 @pytest.mark.parametrize("how", ["longer", "shorter", "upper", "missing", "empty"])
 @pytest.mark.parametrize("name", API)
-def test_another_model_ends_the_run_and_its_answer_is_kept_apart(
+def test_another_model_ends_the_run_and_its_answer_is_stored_separately(
     folder: Path, name: str, how: str
 ) -> None:
     asked_name = wire_name(API[name])
@@ -128,7 +128,7 @@ def test_another_model_ends_the_run_and_its_answer_is_kept_apart(
 
 @pytest.mark.parametrize("mode", ["record", "replay"])
 @pytest.mark.parametrize("name", API)
-def test_a_recorded_answer_of_another_model_is_refused(folder: Path, name: str, mode: str) -> None:
+def test_a_recorded_answer_of_another_model_is_rejected(folder: Path, name: str, mode: str) -> None:
     path, key = folder / "a.jsonl", question(API[name]).key
 
     def recorded(stated: str | None) -> None:
@@ -147,7 +147,7 @@ def test_a_recorded_answer_of_another_model_is_refused(folder: Path, name: str, 
         assert [found.text for found in asked(folder, API[name], mode)] == ["hi"]
 
 
-def test_a_request_that_a_filter_rejects_is_no_other_models_answer(folder: Path) -> None:
+def test_a_filtered_request_is_not_an_answer_of_another_model(folder: Path) -> None:
     error = {"message": "content management policy", "code": "content_policy_violation"}
     body = json.dumps({"error": {**error, "type": "invalid_request_error"}}).encode()
     with FaultServer(lambda _: Reply(400, body)) as server:
@@ -176,7 +176,7 @@ def changing(first: int) -> Callable[[Request], Reply]:
 
 @pytest.mark.parametrize("concurrency", [1, 8])
 @pytest.mark.parametrize("mode", ["record", "fresh"])
-def test_when_another_model_takes_over_all_answers_are_kept_and_few_are_lost(
+def test_after_a_change_of_model_all_answers_are_kept_and_few_are_wasted(
     folder: Path, monkeypatch: pytest.MonkeyPatch, concurrency: int, mode: str
 ) -> None:
     path = folder / ("a.jsonl" if mode == "record" else "a.jsonl.fresh")
@@ -209,7 +209,7 @@ def test_when_another_model_takes_over_all_answers_are_kept_and_few_are_lost(
     assert (spending.requests, spending.reserved) == ({spec.checkpoint: count}, [])
 
 
-def test_names_that_shell_patterns_allow() -> None:
+def test_shell_patterns_of_model_names() -> None:
     def allows(name: str | None, *allowed: str, **fields: Any) -> bool:
         return spec_for(answers_as=allowed or None, **fields).accepts_model_name(name)
 
@@ -228,7 +228,7 @@ def test_names_that_shell_patterns_allow() -> None:
     assert not allows("anything", "m", **local)
 
 
-def test_a_server_that_states_no_model_is_asked_where_its_entry_says_so(folder: Path) -> None:
+def test_a_server_that_names_no_model_can_be_allowed(folder: Path) -> None:
     with ProviderServer({**chat(), "model": None}) as server:
         spec = spec_for(f"{server.address}/v1", answers_as=["*"])
         found = ask(

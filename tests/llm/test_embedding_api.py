@@ -120,7 +120,7 @@ def faulty(request: Request) -> Reply:
     return faults.get(draw, lambda: embedded(request))()
 
 
-def test_faults_cost_no_vector_and_no_second_payment(folder: Path) -> None:
+def test_faults_lose_no_vector_and_cost_nothing_twice(folder: Path) -> None:
     with FaultServer(faulty) as server:
         entry = entry_for(server.api_base, body={"dimensions": 24})
         task = task_for(folder, entry, 100)
@@ -144,7 +144,7 @@ def test_faults_cost_no_vector_and_no_second_payment(folder: Path) -> None:
         embed(other, folder, mode="replay")
 
 
-def test_another_models_vectors_are_refused(folder: Path) -> None:
+def test_vectors_of_another_model_are_rejected(folder: Path) -> None:
     with FaultServer(lambda request: embedded(request, model="other")) as server:
         task = task_for(folder, entry_for(server.api_base), 20)
         with pytest.raises(UserError, match="requested embed, answered by other"):
@@ -152,7 +152,7 @@ def test_another_models_vectors_are_refused(folder: Path) -> None:
         assert not (folder / "out.npy").exists()
 
 
-def test_vectors_of_two_lengths_are_one_line(folder: Path) -> None:
+def test_vectors_of_different_lengths_are_an_error(folder: Path) -> None:
     def behave(request: Request) -> Reply:
         vector = [1.0] * (3 if "1" in request.text else 2)
         return embedded(request, data=[{"object": "embedding", "index": 0, "embedding": vector}])
@@ -163,7 +163,7 @@ def test_vectors_of_two_lengths_are_one_line(folder: Path) -> None:
             embed(task, folder)
 
 
-def test_queries_are_read_as_text(folder: Path) -> None:
+def test_queries_are_embedded_as_text(folder: Path) -> None:
     query = Query.model_validate(document(1, usage="literal"))
     save_jsonl(folder / "queries.jsonl", [query])
     entry = entry_for("http://127.0.0.1:1/v1", query_prefix="q: ")
@@ -176,7 +176,9 @@ def test_queries_are_read_as_text(folder: Path) -> None:
         assert question.messages[0].content.endswith("Ice 1 or ice.")
 
 
-def test_estimate_and_check_know_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimate_and_check_include_api_embedders(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     task = task_for(folder, entry_for("http://127.0.0.1:1/v1"), 10)
     settings = settings_for(folder / "recordings", max_cost_usd=1)
     (found,) = estimates([task], settings)
@@ -192,7 +194,7 @@ def _embed_all(api_base: str, folder: Path, count: int) -> None:
     embed(task_for(folder, entry_for(api_base), count), folder)
 
 
-def test_ten_kills_leave_equal_bytes_and_pay_nothing_twice(folder: Path) -> None:
+def test_after_ten_kills_bytes_are_equal_and_nothing_is_paid_twice(folder: Path) -> None:
     count, moments, lost = 300, random.Random(5), 0
     path = folder / "recordings/documents.jsonl"
     with FaultServer(embedded) as server:

@@ -89,7 +89,7 @@ def rows(output: str) -> list[list[str]]:
     return [[cell.strip() for cell in line] for line in lines]
 
 
-def test_the_estimate_lists_all_that_is_missing_and_fails_for_none_of_it(run: Run) -> None:
+def test_the_estimate_lists_missing_inputs_without_failing(run: Run) -> None:
     done = run("estimate_cost")
     assert (done.error, done.stderr) == (None, "")
     assert ["HardVariants", "gemini-2.5-pro", *"???????", ""] in rows(done.stdout)
@@ -119,7 +119,7 @@ def test_the_estimate_lists_all_that_is_missing_and_fails_for_none_of_it(run: Ru
     assert later == "not known before models have answered: results/datasets/jam/german.jsonl"
 
 
-def test_the_estimate_lists_what_is_left_to_run(run: Run) -> None:
+def test_the_estimate_lists_remaining_jobs(run: Run) -> None:
     lines = run("estimate_cost").stdout
     # 568 million parameters of four bytes; the texts to embed do not exist yet.
     assert ["bge-m3", "1", "?", "2.27", "?"] in rows(lines)
@@ -128,7 +128,7 @@ def test_the_estimate_lists_what_is_left_to_run(run: Run) -> None:
     assert "estimated from sizes, nothing is measured" in lines
 
 
-def test_what_is_there_is_counted(run: Run, tmp_path: Path) -> None:
+def test_existing_data_is_counted(run: Run, tmp_path: Path) -> None:
     original = Original(
         id="test-0001",
         language="german",
@@ -161,7 +161,7 @@ def test_what_is_there_is_counted(run: Run, tmp_path: Path) -> None:
     assert f" {ORIGINALS} " in stale.stdout
 
 
-def test_the_check_is_a_line_for_each_model_with_all_that_it_lacks(run: Run) -> None:
+def test_the_check_prints_one_line_per_model(run: Run) -> None:
     done = run("check")
     assert done.stdout == ""
     assert str(done.error).startswith("4 language models cannot be asked for answers that are not")
@@ -178,16 +178,14 @@ def test_the_check_is_a_line_for_each_model_with_all_that_it_lacks(run: Run) -> 
         assert line.startswith(start)
 
 
-def test_the_check_passes_where_nothing_lacks(run: Run) -> None:
+def test_the_check_passes_if_nothing_is_missing(run: Run) -> None:
     done = run("check", **read_yaml(ROOT / "config.yaml"))
     assert done.error is None
     assert done.stdout == "no key, weights or recordings are known to be missing\n"
 
 
 @pytest.mark.parametrize("script", ["estimate_cost", "check"])
-def test_models_that_end_soon_are_listed_on_stderr_the_first_to_end_first(
-    run: Run, script: str
-) -> None:
+def test_models_that_end_soon_are_listed_on_stderr_by_date(run: Run, script: str) -> None:
     today = date.today()
     days = {"gpt-4o-mini": 20, "gemini-2.5-pro": 10, "llama-2-7b-chat": 200}
     done = run(script, {name: today + timedelta(number) for name, number in days.items()})

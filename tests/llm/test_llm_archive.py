@@ -80,7 +80,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_merge_keeps_its_own_and_tells_of_others(tmp_path: Path) -> None:
+def test_merge_keeps_existing_answers_and_reports_conflicts(tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours.jsonl", tmp_path / "theirs.jsonl"
     record(ours, [pair(1), pair(2)])
     record(theirs, [pair(2, "no"), pair(3), pair(1)])
@@ -97,7 +97,7 @@ def test_merge_keeps_its_own_and_tells_of_others(tmp_path: Path) -> None:
     assert union.read_bytes() == ours.read_bytes()
 
 
-def test_a_source_given_twice_is_refused(tmp_path: Path) -> None:
+def test_a_source_listed_twice_is_rejected(tmp_path: Path) -> None:
     source, target = tmp_path / "a.jsonl", tmp_path / "x.jsonl"
     record(source, [pair(1)])
     with pytest.raises(UserError, match=r"a\.jsonl: listed twice"):
@@ -157,7 +157,7 @@ def test_a_damaged_archive_changes_nothing(tmp_path: Path) -> None:
 
 
 @TAMPERED
-def test_a_tampered_line_is_found_by_verify_and_refused_by_replay_merge_export_and_import(
+def test_a_tampered_line_is_rejected_by_verify_replay_merge_export_and_import(
     tmp_path: Path, old: bytes, new: bytes, problem: str
 ) -> None:
     good, bad, target = (tmp_path / f"{name}.jsonl" for name in ("good", "bad", "target"))
@@ -195,9 +195,7 @@ REFUSED_NAMES = [
 
 
 @pytest.mark.parametrize("name", REFUSED_NAMES)
-def test_an_archive_names_recordings_within_its_folder_and_nothing_else(
-    tmp_path: Path, name: str
-) -> None:
+def test_an_archive_contains_only_recordings_within_its_folder(tmp_path: Path, name: str) -> None:
     archive = pack(tmp_path / "a.zst", ("b.jsonl", b""), (name, b""))
     with pytest.raises(UserError, match=r"a\.zst: contains '.*', which does not belong there"):
         import_archive(archive, tmp_path / "in")
@@ -207,7 +205,7 @@ def test_an_archive_names_recordings_within_its_folder_and_nothing_else(
 @pytest.mark.parametrize(
     "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE]
 )
-def test_an_archive_holds_plain_files_only(tmp_path: Path, kind: bytes) -> None:
+def test_an_archive_contains_only_plain_files(tmp_path: Path, kind: bytes) -> None:
     member = tarfile.TarInfo("a.jsonl")
     member.type, member.linkname = kind, "/etc/passwd"
     archive = pack(tmp_path / "a.zst", member)
@@ -216,7 +214,7 @@ def test_an_archive_holds_plain_files_only(tmp_path: Path, kind: bytes) -> None:
     assert not (tmp_path / "in").exists()
 
 
-def test_what_import_refuses_is_not_exported(tmp_path: Path) -> None:
+def test_files_that_import_rejects_are_not_exported(tmp_path: Path) -> None:
     folder = tmp_path / "recordings"
     record(folder / "a.jsonl", [pair(1)])
     for name in (".locks/b.jsonl", ".c.jsonl", "a.jsonl.fresh"):
@@ -230,7 +228,7 @@ def test_what_import_refuses_is_not_exported(tmp_path: Path) -> None:
     ("first", "second"),
     [("a.jsonl", "a.jsonl"), ("a.jsonl", "A.jsonl"), ("\u00e4.jsonl", "A\u0308.jsonl")],
 )
-def test_a_file_named_twice_is_refused(tmp_path: Path, first: str, second: str) -> None:
+def test_a_duplicate_file_name_is_rejected(tmp_path: Path, first: str, second: str) -> None:
     write(tmp_path / "one.jsonl", pair(1))
     lines = (tmp_path / "one.jsonl").read_bytes()
     archive = pack(tmp_path / "a.zst", (first, lines), (second, lines))
@@ -239,7 +237,7 @@ def test_a_file_named_twice_is_refused(tmp_path: Path, first: str, second: str) 
     assert not (tmp_path / "in").exists()
 
 
-def test_an_archive_of_many_frames_is_read_whole(tmp_path: Path) -> None:
+def test_an_archive_of_many_frames_is_read_completely(tmp_path: Path) -> None:
     folder = tmp_path / "recordings"
     record(folder / "a.jsonl", [pair(i) for i in range(20)])
     export_folder(folder, tmp_path / "a.zst")
@@ -311,7 +309,7 @@ def test_unpacking_has_a_limit_and_bounded_memory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("action", ["import", "merge", "export", "verify", "list"])
 @pytest.mark.parametrize("given", ["a folder", "missing", "below a file"])
-def test_a_path_that_cannot_be_used_is_told_in_one_line(
+def test_an_unusable_path_is_a_one_line_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], action: str, given: str
 ) -> None:
     record(tmp_path / "in" / "a.jsonl", [pair(1)])

@@ -35,7 +35,7 @@ def faulty(request: Request) -> Reply:
     return echo(request)
 
 
-def test_all_answered_none_twice_none_lost(folder: Path) -> None:
+def test_all_questions_are_answered_once_despite_faults(folder: Path) -> None:
     path = folder / "a.jsonl"
     with FaultServer(faulty) as server:
         spec = spec_for(server.api_base)
@@ -124,7 +124,7 @@ def test_killed_runs_lose_only_requests_in_flight(folder: Path, mode: str) -> No
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_keeps_all_answers_under_way(folder: Path, number: signal.Signals) -> None:
+def test_a_signal_keeps_all_answers_in_flight(folder: Path, number: signal.Signals) -> None:
     path = folder / "a.jsonl"
     with FaultServer(lambda request: answer("x", delay=0.3)) as server:
         process = start(_ask_all, server.api_base, folder, path, 200)

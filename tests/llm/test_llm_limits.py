@@ -127,7 +127,7 @@ class SlowSender(FakeSender):
 REFUSED = "cannot connect to http://127.0.0.1:1 (Connection refused)"
 
 
-def test_an_address_that_refuses_connections_is_an_error_in_seconds(folder: Path) -> None:
+def test_a_refused_connection_fails_within_seconds(folder: Path) -> None:
     spec = spec_for(prices={"input": 1, "output": 1})
     settings = settings_for(folder, backoff_s=1.0, concurrency=1, max_cost_usd=1)
     sender = FakeSender([NotConnectedError(REFUSED)] * 9)
@@ -140,7 +140,7 @@ def test_an_address_that_refuses_connections_is_an_error_in_seconds(folder: Path
     assert not Ledger(folder, 1).spending().possibly_billed
 
 
-def test_a_server_that_has_answered_may_come_back(folder: Path) -> None:
+def test_a_server_that_has_answered_may_restart(folder: Path) -> None:
     spec, settings = spec_for(), settings_for(folder, backoff_s=1.0, concurrency=1)
     sender = FakeSender()
 
@@ -151,7 +151,7 @@ def test_a_server_that_has_answered_may_come_back(folder: Path) -> None:
     assert (len(answers), len(sender.sent)) == (2, 7)
 
 
-def test_a_failed_run_waits_for_requests_under_way(folder: Path) -> None:
+def test_a_failed_run_waits_for_requests_in_flight(folder: Path) -> None:
     def refuse_first(question: Question) -> None:
         if question.name == "q0":
             error = RateLimited()
@@ -222,7 +222,7 @@ def test_a_question_larger_than_the_burst_is_asked(folder: Path) -> None:
     ("headers", "least"),
     [({"retry-after": "7"}, 7), ({"Retry-After": "7.5"}, 7.5), ({"retry-after-ms": "6500"}, 6.5)],
 )
-def test_retry_after_is_honoured(folder: Path, headers: dict[str, str], least: float) -> None:
+def test_retry_after_is_respected(folder: Path, headers: dict[str, str], least: float) -> None:
     sender, spec = FakeSender([RateLimited(**headers)]), spec_for()
     asked(spec, settings_for(folder), questions_for(spec, 1), sender)
     assert least <= sender.sent[1] - sender.sent[0] - 0.5 <= least + 0.1
@@ -249,23 +249,21 @@ QUOTA = "You exceeded your current quota, please check your plan and billing det
         ("slow down", False, 0),
     ],
 )
-def test_a_quota_of_a_minute_is_not_an_empty_account(
-    told: str, is_fatal: bool, wait: float
-) -> None:
+def test_a_quota_per_minute_is_not_exhausted_credit(told: str, is_fatal: bool, wait: float) -> None:
     error = RateLimited()
     error.args = (told,)
     assert (retries.is_fatal(error), retries.is_transient(error)) == (is_fatal, not is_fatal)
     assert retries.retry_after(error) == wait
 
 
-def test_too_long_a_wait_is_a_failed_question(folder: Path) -> None:
+def test_a_requested_wait_that_is_too_long_fails_the_question(folder: Path) -> None:
     sender, spec = FakeSender([RateLimited(**{"retry-after": "86400"})]), spec_for()
     with pytest.raises(UserError, match=r"1 of 2 questions got no answer \(1 × .*86400 s"):
         asked(spec, settings_for(folder), questions_for(spec, 2), sender)
     assert len(read_answers(folder / "a.jsonl")) == 1
 
 
-def test_waits_grow_and_end(folder: Path) -> None:
+def test_waits_grow_to_a_maximum(folder: Path) -> None:
     spec, sender = spec_for(), FakeSender([RateLimited()] * 9)
     settings = settings_for(folder, backoff_s=1, max_attempts=9)
     with pytest.raises(UserError, match=r"1 of 1 questions .*RateLimited: slow down\)"):
@@ -286,7 +284,7 @@ def test_a_provider_that_is_down_stops_the_run(folder: Path) -> None:
     assert len(sender.sent) <= 3 * 8
 
 
-def test_what_stops_a_run_says_how_many_are_answered_and_what_is_possibly_billed(
+def test_a_stopped_run_reports_answers_and_possibly_billed_cost(
     folder: Path,
 ) -> None:
     with FaultServer(lambda it: echo(it) if it.text == "q0" else Reply(500, b"no")) as server:
@@ -301,7 +299,7 @@ def test_what_stops_a_run_says_how_many_are_answered_and_what_is_possibly_billed
             ask(questions_for(spec, 9), spec, settings, folder / "a.jsonl", progress=False)
 
 
-def test_a_provider_that_rejects_every_question_is_to_be_asked_otherwise(folder: Path) -> None:
+def test_rejection_of_every_question_suggests_changing_the_entry(folder: Path) -> None:
     with FaultServer(lambda _: Reply(400, b'{"error": {"message": "bad"}}')) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, concurrency=2, max_cost_usd=1)
@@ -313,9 +311,7 @@ def test_a_provider_that_rejects_every_question_is_to_be_asked_otherwise(folder:
 
 
 @pytest.mark.parametrize("status", [401, 402, 403, 404])
-def test_a_refused_key_or_model_stops_the_run_without_another_attempt(
-    folder: Path, status: int
-) -> None:
+def test_a_rejected_key_or_model_stops_the_run_without_retry(folder: Path, status: int) -> None:
     with FaultServer(lambda _: Reply(status, b'{"error": {"message": "no"}}')) as server:
         spec = spec_for(server.api_base)
         with pytest.raises(UserError, match=r"Test model: the provider rejected the req.*LLM_KEY"):
@@ -345,7 +341,7 @@ def test_a_bad_request_is_not_repeated(folder: Path, status: int) -> None:
         assert len(read_answers(folder / "a.jsonl")) == 7
 
 
-def test_a_slow_drip_times_out(folder: Path) -> None:
+def test_a_slow_stream_of_bytes_times_out(folder: Path) -> None:
     def behave(request: Request) -> Reply:
         reply = echo(request)
         reply.fault = "drip" if request.attempt == 1 else None
@@ -372,7 +368,7 @@ TIMEOUTS: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], float]] = [
 
 
 @pytest.mark.parametrize(("entry", "fields", "limits", "seconds"), TIMEOUTS)
-def test_a_model_that_thinks_is_given_more_time_unless_the_settings_say_otherwise(
+def test_a_thinking_model_has_a_longer_default_timeout(
     entry: dict[str, Any], fields: dict[str, Any], limits: dict[str, Any], seconds: float
 ) -> None:
     spec = spec_for(**entry)
@@ -390,7 +386,7 @@ def test_a_model_that_thinks_is_given_more_time_unless_the_settings_say_otherwis
         ({}, {}, {"timeout_s": 20}, True),
     ],
 )
-def test_a_slow_answer_is_waited_for_as_long_as_its_timeout(
+def test_a_slow_answer_is_awaited_until_the_timeout(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     entry: dict[str, Any],
@@ -420,7 +416,7 @@ EACH = 10 * 10e-6 + 5 * 20e-6
 MOST = 74 * 10e-6 + 20 * 20e-6
 
 
-def test_progress_tells_answers_failures_and_dollars_also_while_waiting(
+def test_progress_shows_answers_failures_and_cost_also_while_waiting(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "FIRST_S", 0.1)
@@ -448,7 +444,7 @@ def test_progress_tells_answers_failures_and_dollars_also_while_waiting(
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])
-def test_the_cap_is_never_crossed_and_raising_it_resumes(
+def test_the_cap_is_never_exceeded_and_raising_it_resumes(
     folder: Path, concurrency: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = folder / "a.jsonl"
@@ -483,7 +479,7 @@ def test_the_cap_is_never_crossed_and_raising_it_resumes(
     assert spending.reserved == []
 
 
-def test_nothing_that_costs_is_asked_by_default(folder: Path) -> None:
+def test_nothing_that_costs_money_is_asked_by_default(folder: Path) -> None:
     with FaultServer() as server:
         spec = spec_for(server.api_base, prices=PRICES)
         with pytest.raises(
@@ -493,7 +489,7 @@ def test_nothing_that_costs_is_asked_by_default(folder: Path) -> None:
         assert server.requests == []
 
 
-def test_an_unbounded_answer_is_not_asked_for(folder: Path) -> None:
+def test_a_question_with_unbounded_cost_is_not_asked(folder: Path) -> None:
     spec = spec_for(prices=PRICES)
     question = make_question(spec, [("user", "x")], {})
     settings = settings_for(folder, max_cost_usd=1)
@@ -511,7 +507,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_request_without_an_answer_costs_nothing_and_stands_apart(
+def test_a_request_without_an_answer_is_possibly_billed(
     folder: Path, fault: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with FaultServer(lambda it: FAULTS[fault] if it.attempt == 1 else echo(it)) as server:
@@ -529,7 +525,7 @@ def test_a_request_without_an_answer_costs_nothing_and_stands_apart(
     )
 
 
-def test_a_bad_request_is_billed_by_nobody(folder: Path) -> None:
+def test_a_bad_request_is_not_billed(folder: Path) -> None:
     with FaultServer(lambda _: Reply(400, b'{"error": {"message": "bad"}}')) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, max_cost_usd=1)
@@ -542,7 +538,7 @@ def test_a_bad_request_is_billed_by_nobody(folder: Path) -> None:
 @pytest.mark.parametrize(
     "usage", [None, {"prompt_tokens": 10, "completion_tokens": -5, "total_tokens": 5}]
 )
-def test_an_answer_whose_tokens_nobody_counted_costs_all_that_it_can(
+def test_an_answer_without_token_counts_costs_the_maximum(
     folder: Path, usage: dict[str, int] | None
 ) -> None:
     with FaultServer(lambda _: answer("x", usage=usage)) as server:
@@ -553,7 +549,7 @@ def test_an_answer_whose_tokens_nobody_counted_costs_all_that_it_can(
     assert (spending.usd, spending.possibly_billed) == (pytest.approx(MOST), {})
 
 
-def test_a_provider_that_often_fails_exhausts_no_cap(folder: Path) -> None:
+def test_frequent_failures_do_not_exhaust_the_cap(folder: Path) -> None:
     """49 answers worth $0.013 once exhausted a cap of $0.12."""
     usage = {"prompt_tokens": 10, "completion_tokens": 8, "total_tokens": 18}
     faults = [fault for name, fault in FAULTS.items() if name != "a timeout"]
@@ -572,7 +568,7 @@ def test_a_provider_that_often_fails_exhausts_no_cap(folder: Path) -> None:
     assert sum(spending.possibly_billed.values()) > 0.12
 
 
-def test_the_cap_says_what_is_possibly_billed_besides(folder: Path) -> None:
+def test_the_cap_error_reports_possibly_billed_cost(folder: Path) -> None:
     with FaultServer(lambda it: Reply(500, b"no") if it.attempt == 1 else echo(it)) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, concurrency=1, max_cost_usd=MOST)
@@ -581,7 +577,7 @@ def test_the_cap_says_what_is_possibly_billed_besides(folder: Path) -> None:
     assert f"${EACH:.4f} of ${MOST:.4f} spent" in str(stopped.value)
 
 
-def test_a_failed_run_says_what_is_possibly_billed(folder: Path) -> None:
+def test_a_failed_run_reports_possibly_billed_cost(folder: Path) -> None:
     with FaultServer(lambda _: Reply(500, b"no")) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, max_cost_usd=1, max_attempts=2)
@@ -650,7 +646,7 @@ def _spend(folder: Path, usd: float) -> None:
             ledger.settle(reserved, usd / 2 if number % 3 else usd)
 
 
-def test_processes_cannot_cross_the_cap_together(folder: Path) -> None:
+def test_concurrent_processes_cannot_exceed_the_cap(folder: Path) -> None:
     folder.mkdir()
     runs = [start(_spend, folder, 0.01) for _ in range(8)]
     for run in runs:
@@ -700,7 +696,7 @@ def test_reservations_of_a_killed_run_stay_until_released(folder: Path) -> None:
     assert later.spending().usd == pytest.approx(0.6)
 
 
-def test_what_a_killed_run_has_recorded_is_settled_by_the_next_one(
+def test_the_next_run_settles_recorded_answers_of_a_killed_run(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = folder / "sub" / "a.jsonl"
@@ -746,7 +742,7 @@ def test_an_answer_is_settled_only_when_it_is_recorded(
     assert kept == [True] * 6
 
 
-def test_a_ledger_that_cannot_be_kept_is_one_line(folder: Path) -> None:
+def test_an_unwritable_ledger_is_a_one_line_error(folder: Path) -> None:
     with pytest.raises(UserError, match=r"spending\.sqlite: .*unable to open.*check permissions"):
         Ledger(folder, 1.0)
     folder.mkdir()

@@ -109,7 +109,7 @@ def test_greedy_answers_agree_with_llama_cpp_s(
     assert sum(agreeing) >= 2
 
 
-def test_temperature_and_seed_are_obeyed(
+def test_temperature_and_seed_are_applied(
     spec: LLMEntry, server: Server, greedy: Said, tmp_path: Path
 ) -> None:
     sampled = {"temperature": 1.5, "max_tokens": 8}
@@ -122,7 +122,9 @@ def test_temperature_and_seed_are_obeyed(
     assert one != greedy[:2]
 
 
-def test_what_it_does_not_obey_is_not_sent(spec: LLMEntry, server: Server, tmp_path: Path) -> None:
+def test_unsupported_parameters_are_not_sent(
+    spec: LLMEntry, server: Server, tmp_path: Path
+) -> None:
     wanted = {"max_tokens": 4, "temperature": 0, "top_k": 40, "response_format": {"type": "text"}}
     question = make_question(spec, [("user", "Hi")], wanted)
     assert question.dropped == ("response_format", "top_k")
@@ -143,7 +145,7 @@ def test_what_it_does_not_obey_is_not_sent(spec: LLMEntry, server: Server, tmp_p
 
 
 @pytest.mark.skipif(not os.environ.get(VLLM), reason=f"{VLLM} does not say how to start vLLM")
-def test_vllm_answers_as_it_is_asked(spec: LLMEntry, tmp_path: Path) -> None:
+def test_vllm_applies_parameters(spec: LLMEntry, tmp_path: Path) -> None:
     more = {"server": "vllm", "repeatable": False, "slots": 4, "context_length": 1024}
     accepts = spec.accepts | {"top_k", "response_format"}
     entry = LLMEntry.model_validate(spec.model_dump() | more | {"accepts": accepts})

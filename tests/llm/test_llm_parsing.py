@@ -177,7 +177,7 @@ def test_answers_that_need_no_parsing(answer: Answer, outcome: Outcome) -> None:
         assert (listed.outcome, listed.value, bool(listed.reason)) == (outcome, None, True)
 
 
-def test_strict_types_that_json_can_say() -> None:
+def test_strict_types_that_json_supports() -> None:
     class Labelled(BaseModel):
         label: Literal["i", "l"]
         spans: tuple[tuple[int, int], ...]
@@ -199,7 +199,7 @@ def test_the_reason_names_the_first_field_that_is_wrong() -> None:
 
 
 @pytest.mark.parametrize("idiom", ['6" under', '6" and } 7" under'])
-def test_a_sign_of_inches_keeps_no_object_open(idiom: str) -> None:
+def test_an_inch_sign_does_not_leave_an_object_open(idiom: str) -> None:
     (found,) = json_values(f"So {{'idiom': '{idiom}', 'n': 2}} it is.")
     assert (found.value, found.outcome) == ({"idiom": idiom, "n": 2}, Outcome.REPAIRED)
 
@@ -209,7 +209,7 @@ def test_the_rule_names_the_object() -> None:
     assert parse_object(said("prose"), Judgement).rule == ""
 
 
-def test_values_are_the_outermost_ones_and_no_references() -> None:
+def test_values_are_outermost_and_not_references() -> None:
     text = 'See [1], {2} and [sic]: [{"a": [1]}] then {\'b\': None}; {"c": x y} [["d"'
     found = [(item.value, item.outcome) for item in json_values(text)]
     assert found == [
@@ -223,7 +223,7 @@ def test_values_are_the_outermost_ones_and_no_references() -> None:
 @given(
     st.text(), st.booleans(), st.text(), st.text(alphabet=st.characters(blacklist_characters="{}<"))
 )
-def test_any_strict_object_is_found_as_it_is(
+def test_any_strict_object_is_returned_unchanged(
     idiom: str, figurative: bool, before: str, after: str
 ) -> None:
     before = before.replace("{", "").replace("<", "")
@@ -238,7 +238,7 @@ def test_any_strict_object_is_found_as_it_is(
 
 
 @given(st.text(alphabet="{}[]\"':,idoms \n<think>/a1"))
-def test_no_text_breaks_the_parsers(text: str) -> None:
+def test_no_text_crashes_the_parsers(text: str) -> None:
     parsed = parse_object(said(text), Judgement)
     assert (parsed.value is not None) == parsed.outcome.is_readable
     listed = parse_idioms(said(text))

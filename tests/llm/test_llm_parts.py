@@ -104,7 +104,7 @@ HUB = LOCAL | {"source": "hub", "repository": "a/m", "server": "transformers", "
         (GGUF | {"server": "x {checkpoint} {port} {", "repeatable": False}, "Single '{'"),
     ],
 )
-def test_wrong_entries(changes: dict[str, object], message: str) -> None:
+def test_invalid_entries(changes: dict[str, object], message: str) -> None:
     with pytest.raises(UserError) as error:
         validated(LLMEntry, {**ENTRY, **changes}, where="models.yaml: m", hint="correct it")
     assert str(error.value).startswith("models.yaml: m: ")
@@ -128,9 +128,7 @@ def test_wrong_entries(changes: dict[str, object], message: str) -> None:
         ({"source": "folder", "path": "x.gguf"}, True),
     ],
 )
-def test_only_this_machine_costs_nothing_without_prices(
-    address: dict[str, object], known: bool
-) -> None:
+def test_only_this_machine_is_free_without_prices(address: dict[str, object], known: bool) -> None:
     spec = LLMEntry.model_validate({**ENTRY, "api_key_env": None, **address})
     assert spec.cost_is_unknown is not known
     question = make_question(spec, [("user", "x")], {})
@@ -149,7 +147,7 @@ def test_settings() -> None:
         validated(LLMSettings, {"mode": "reply"}, where="c", hint="")
 
 
-def test_pinned_weights_enter_the_key() -> None:
+def test_pinned_weights_are_part_of_the_key() -> None:
     local = {**ENTRY, "source": "folder", "path": "x.gguf", "api_key_env": None}
     keys = {
         make_question(LLMEntry.model_validate({**local, **pin}), [("user", "x")], {}).key
@@ -158,7 +156,7 @@ def test_pinned_weights_enter_the_key() -> None:
     assert len(keys) == 3
 
 
-def test_a_key_tells_which_weights_answer_and_how_they_are_served() -> None:
+def test_a_key_identifies_weights_and_server() -> None:
     def checkpoint(**fields: object) -> str:
         return LLMEntry.model_validate({**ENTRY, **fields}).checkpoint
 
@@ -252,7 +250,7 @@ def test_blank_lines_around_turns_are_not_sent_and_a_written_one_is(tmp_path: Pa
     assert [turn.content for turn in messages] == ["Hi.", "y\n"]
 
 
-def test_a_prompt_s_digest_is_that_of_what_is_sent(tmp_path: Path) -> None:
+def test_a_prompt_digest_covers_only_content_that_is_sent(tmp_path: Path) -> None:
     def digest(text: str) -> str:
         (tmp_path / "p.jinja").write_text(text)
         return load_prompt(tmp_path / "p.jinja").digest
@@ -302,7 +300,7 @@ def test_fields_of_an_answer_are_enforced_in_their_order(tmp_path: Path) -> None
         ("---\na: 1\na: 2\n---\n=== user ===\nx", r"p\.jinja:3: not valid YAML"),
     ],
 )
-def test_wrong_prompts(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_prompts(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "p.jinja").write_text(text)
     with pytest.raises(UserError, match=message):
         load_prompt(tmp_path / "p.jinja")
@@ -337,21 +335,21 @@ DANGEROUS = [
 
 
 @pytest.mark.parametrize("text", DANGEROUS)
-def test_a_template_runs_no_code_and_ends(text: str, tmp_path: Path) -> None:
+def test_a_template_cannot_run_code_and_terminates(text: str, tmp_path: Path) -> None:
     (tmp_path / "p.jinja").write_text(f"=== user ===\n{text}\n")
     with pytest.raises(UserError, match=rf"^{tmp_path}/p\.jinja:2: ") as caught:
         load_prompt(tmp_path / "p.jinja").messages(x="x" * 1000)
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_forbidden_in_a_template_is_forbidden_in_what_it_includes(tmp_path: Path) -> None:
+def test_included_templates_have_the_same_restrictions(tmp_path: Path) -> None:
     (tmp_path / "rules.txt").write_text("{{ 'x' * 10_000_000_000 }}")
     (tmp_path / "p.jinja").write_text("=== user ===\n{% include 'rules.txt' %}\n")
     with pytest.raises(UserError, match=r"p\.jinja:2: cannot fill in the template: .*operator"):
         load_prompt(tmp_path / "p.jinja").messages()
 
 
-def test_a_question_has_a_limit(tmp_path: Path) -> None:
+def test_a_question_has_a_maximum_length(tmp_path: Path) -> None:
     (tmp_path / "p.jinja").write_text("=== user ===\n{% for a in x %}{{ x }}{% endfor %}\n")
     prompt = load_prompt(tmp_path / "p.jinja")
     assert len(prompt.messages(x="x" * 1000)[0].content) == 1000 * 1000
@@ -399,7 +397,7 @@ def test_estimate_and_costs() -> None:
         "a " * 500,
     ],
 )
-def test_the_bound_on_tokens_is_one(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_token_bound_is_valid(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # litellm ships the ranks of an OpenAI tokenizer, so this needs no network.
     package = importlib.util.find_spec("litellm")
     assert package and package.origin
@@ -480,7 +478,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("action", ["list", "verify", "spending"])
-def test_a_missing_folder_is_one_line(
+def test_a_missing_folder_is_a_one_line_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], action: str
 ) -> None:
     code, out, err = run(capsys, "recordings", action, tmp_path / "none")
@@ -519,7 +517,7 @@ def test_help_everywhere(arguments: list[str]) -> None:
         lambda key: urllib.parse.quote(key, safe=""),
     ],
 )
-def test_a_key_is_shown_in_no_form(
+def test_a_key_is_redacted_in_every_form(
     form: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = "sk/secret?>>~key+1"

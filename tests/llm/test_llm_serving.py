@@ -78,7 +78,7 @@ def test_one_start_serves_several_tasks_and_leaves_nothing(tmp_path: Path) -> No
     assert len(notes(tmp_path)) == 1
 
 
-def test_a_server_gets_as_many_questions_at_once_as_it_has_slots(tmp_path: Path) -> None:
+def test_a_server_is_asked_one_question_per_slot(tmp_path: Path) -> None:
     spec = served(tmp_path, "meet", slots=3)
     questions = asked(spec, *"abcdef")
     answers = ask(questions, spec, settings_for(tmp_path), tmp_path / "a.jsonl", progress=False)
@@ -128,7 +128,7 @@ time.sleep(float(sys.argv[1]))
 
 
 @pytest.mark.parametrize("lives_s", ["600", "0"])
-def test_the_guard_kills_what_does_not_end_by_itself(lives_s: str) -> None:
+def test_the_guard_kills_remaining_processes(lives_s: str) -> None:
     """Test both the end of the parent process and a server that ends before its child."""
     reading, writing = os.pipe()
     hasty = (
@@ -174,7 +174,7 @@ def refusal(spec: LLMEntry, folder: Path, **fields: Any) -> str:
     return str(error.value)
 
 
-def test_a_server_that_ends_at_once_is_one_line_with_what_it_said(tmp_path: Path) -> None:
+def test_a_server_that_exits_is_reported_with_its_output(tmp_path: Path) -> None:
     told = refusal(served(tmp_path, "dies"), tmp_path)
     assert told.startswith("Served: its server exited with status 3 after")
     assert "having said: loading the weights | no tensor of this name" in told
@@ -183,7 +183,7 @@ def test_a_server_that_ends_at_once_is_one_line_with_what_it_said(tmp_path: Path
     assert "no-such-program: No such file or directory" in refusal(missing, tmp_path)
 
 
-def test_a_silent_server_is_waited_for_no_longer_than_it_may_take(
+def test_waiting_for_a_silent_server_times_out(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(serving, "FIRST_S", 0.2)
@@ -198,7 +198,7 @@ def test_a_silent_server_is_waited_for_no_longer_than_it_may_take(
     ]
 
 
-def test_another_port_is_tried_where_one_is_taken(
+def test_another_port_is_tried_if_one_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec, free = served(tmp_path), serving._free_port
@@ -213,7 +213,7 @@ def test_another_port_is_tried_where_one_is_taken(
         assert "other processes took 3 free ports" in refusal(served(tmp_path), tmp_path / "b")
 
 
-def test_answers_of_another_server_at_the_port_are_not_taken(
+def test_answers_of_another_server_on_the_port_are_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other server already listens while the model's server is still loading."""
@@ -227,7 +227,7 @@ def test_answers_of_another_server_at_the_port_are_not_taken(
         assert other.requests == []
 
 
-def test_a_server_that_dies_among_questions_is_what_the_error_tells(tmp_path: Path) -> None:
+def test_a_server_that_exits_during_a_run_is_reported(tmp_path: Path) -> None:
     spec = served(tmp_path, "dies later")
     settings = settings_for(tmp_path, max_attempts=1)
     with pytest.raises(UserError) as error:
@@ -238,7 +238,7 @@ def test_a_server_that_dies_among_questions_is_what_the_error_tells(tmp_path: Pa
     assert "run again to ask what is missing" in told
 
 
-def test_no_proxy_stands_between_a_job_and_its_server(
+def test_no_proxy_is_used_between_a_job_and_its_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
@@ -264,7 +264,7 @@ def vllm(folder: Path, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> LLMEnt
     return served(folder, server="vllm", dtype="bfloat16", **fields)
 
 
-def test_vllm_is_told_all_that_it_would_choose_silently(
+def test_vllm_is_started_with_explicit_options(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = vllm(
@@ -318,9 +318,7 @@ def documented() -> dict[str, LLMEntry]:
     return {name: LLMEntry.model_validate(entry) for name, entry in entries.items()}
 
 
-def test_documented_entries_are_asked_as_they_say(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_documented_entries_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", "key-of-azure")
     monkeypatch.setenv("OPENROUTER_API_KEY", "key-of-openrouter")
     wanted = {"temperature": 0, "top_p": 0.5, "top_k": 4, "max_tokens": 9, "seed": 1}
@@ -348,7 +346,7 @@ def command_line_of(entry: LLMEntry) -> list[str]:
     return serving.command_line(entry, Path("/w"), 1, Path("/nowhere"))
 
 
-def test_the_job_of_a_served_model_records_all_its_runs(
+def test_the_serving_job_records_all_runs_of_its_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

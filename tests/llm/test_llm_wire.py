@@ -113,7 +113,7 @@ def only_text(block: dict[str, Any], besides: dict[str, Any] | None = None) -> s
 
 
 @pytest.mark.parametrize("name", API)
-def test_the_provider_gets_the_question_and_nothing_else(folder: Path, name: str) -> None:
+def test_the_provider_gets_only_the_question(folder: Path, name: str) -> None:
     entry = API[name]
     accepted = {parameter: VALUES[parameter] for parameter in entry.accepts & VALUES.keys()}
     wanted: list[tuple[list[tuple[str, str]], dict[str, Any]]] = [
@@ -167,7 +167,7 @@ ASKED_AT = {
 
 
 @pytest.mark.parametrize("name", API)
-def test_a_gateway_gets_the_same_body_under_its_own_path(folder: Path, name: str) -> None:
+def test_a_gateway_gets_the_same_body_at_its_own_path(folder: Path, name: str) -> None:
     entry = API[name]
     question = make_question(entry, FEW_SHOT, {"max_tokens": 60})
     with ProviderServer() as server:
@@ -186,7 +186,7 @@ def test_a_gateway_gets_the_same_body_under_its_own_path(folder: Path, name: str
     assert verify(folder / "a.jsonl") == []
 
 
-def test_an_entry_is_asked_at_its_own_address_before_that_of_its_provider(
+def test_the_address_of_an_entry_takes_precedence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settings = LLMSettings(api_bases={"openai": "https://gateway.example.org/v1"})
@@ -202,7 +202,7 @@ def test_an_entry_is_asked_at_its_own_address_before_that_of_its_provider(
     assert api_base(API["claude-4-sonnet"], settings) is None
 
 
-def test_a_checkpoint_that_its_provider_has_ended_can_be_asked_of_a_gateway() -> None:
+def test_a_retired_checkpoint_can_be_asked_through_a_gateway() -> None:
     entry, cap = API["o3-mini"], {"max_cost_usd": 1.0}
     for settings, hindered in (
         (LLMSettings(**cap), True),
@@ -220,7 +220,7 @@ def test_a_checkpoint_that_its_provider_has_ended_can_be_asked_of_a_gateway() ->
     assert next(obstacles(entry, own)).what == "the checkpoint is retired"
 
 
-def test_an_address_for_a_provider_that_no_model_has_is_one_line() -> None:
+def test_an_address_for_an_unknown_provider_is_a_one_line_error() -> None:
     settings = LLMSettings(api_bases={"opnai": "https://gateway.example.org/v1"})
     with pytest.raises(
         UserError, match=r"llm.api_bases: no model .* 'opnai'; did you mean 'openai'"
@@ -290,7 +290,7 @@ BILLED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "reply", "kept"), BILLED)
-def test_what_is_billed_is_an_answer_and_asked_once(
+def test_billed_responses_are_answers_and_asked_once(
     folder: Path, name: str, reply: dict[str, Any], kept: dict[str, Any]
 ) -> None:
     question = make_question(API[name], [("user", "Any idiom?")], {"max_tokens": 9})
@@ -317,7 +317,7 @@ def test_what_is_billed_is_an_answer_and_asked_once(
         ("gemini-2.5-pro", {"detail": "no"}),
     ],
 )
-def test_what_is_neither_completion_nor_billed_is_no_answer(
+def test_unbilled_responses_without_content_are_not_answers(
     name: str, reply: dict[str, Any]
 ) -> None:
     from pieline.llm.transport import Transport
@@ -339,7 +339,7 @@ def test_what_is_neither_completion_nor_billed_is_no_answer(
 
 
 @pytest.mark.parametrize("name", ["gpt-4o", "claude-4-sonnet", "gemini-2.5-pro", "qwen2.5-72b"])
-def test_a_connection_that_fails_is_not_tried_again_unseen(folder: Path, name: str) -> None:
+def test_a_failed_connection_is_not_retried_by_litellm(folder: Path, name: str) -> None:
     # litellm itself resends requests that may already have been received and billed.
     arrived: list[bytes] = []
     done = threading.Event()
@@ -366,7 +366,7 @@ def test_a_connection_that_fails_is_not_tried_again_unseen(folder: Path, name: s
     assert len(arrived) == 1
 
 
-def test_a_way_past_the_check_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unchecked_request_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pieline.llm import transport
 
     async def nothing(_: object) -> None:
@@ -395,7 +395,7 @@ def test_a_way_past_the_check_is_told(folder: Path, monkeypatch: pytest.MonkeyPa
         (("path",), "/v1/completions", "goes to /v1/completions"),
     ],
 )  # fmt: skip
-def test_verify_finds_another_body(
+def test_verify_detects_a_changed_body(
     folder: Path, field: tuple[Any, ...], value: Any, told: str
 ) -> None:
     entry = API["gpt-4o"]
@@ -426,7 +426,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(NAMES, JSON))
-def test_any_body_comes_back_as_it_was(body: dict[str, Any]) -> None:
+def test_any_body_is_restored_unchanged(body: dict[str, Any]) -> None:
     question = Question("openai/m", TURNS, {"response_format": FORM})
     kept = shorten_request(question, "/v1/chat/completions", body)
     assert restore_body(question, SentRequest.model_validate_json(kept.model_dump_json())) == body

@@ -58,7 +58,7 @@ def answer(input_tokens: int | None, output_tokens: int | None, **fields: Any) -
     return Answer.model_validate({"key": "k", "text": "x", **tokens, **fields})
 
 
-def test_tokens_of_a_question_about_and_at_most() -> None:
+def test_estimated_and_maximum_tokens_of_a_question() -> None:
     # 37 / 3.6 is 10.3; each of the two turns adds 8, a chat template at most 64.
     assert estimate_input_tokens(asking()) == 11 + 2 * 8
     assert max_input_tokens(asking()) == 37 + 2 * 8 + 64
@@ -67,7 +67,7 @@ def test_tokens_of_a_question_about_and_at_most() -> None:
     assert max_input_tokens(asking(formed, response_format=form)) == 37 + 23 + 2 * 8 + 64
 
 
-def test_an_answer_is_bounded_by_what_is_sent_or_else_by_its_model() -> None:
+def test_max_tokens_of_an_answer_come_from_the_request_or_the_model() -> None:
     long = spec_for(max_output_tokens=900)
     assert max_answer_tokens(asking(max_tokens=40), long) == 40
     assert max_answer_tokens(asking(), long) == 900
@@ -83,7 +83,7 @@ def test_one_attempt_costs_at_most_its_bounds() -> None:
         max_attempt_usd(asking(), PRICED)
 
 
-def test_one_attempt_may_cost_the_dearest_of_its_prices() -> None:
+def test_one_attempt_may_cost_the_highest_prices() -> None:
     prices = {**PRICES, "cached_input": 1, "cache_write": 2.5, "reasoning": 12}
     entry = spec_for(prices=prices)
     assert max_attempt_usd(asking(max_tokens=40), entry) == pytest.approx(
@@ -94,7 +94,7 @@ def test_one_attempt_may_cost_the_dearest_of_its_prices() -> None:
     assert cost.likely_usd == pytest.approx((27 * 2 + 4 * 10) / 1e6)
 
 
-def test_cached_tokens_cost_as_input_where_the_entry_has_no_other_price() -> None:
+def test_cached_tokens_cost_as_input_without_a_separate_price() -> None:
     reported = answer(100, 30, cached_tokens=60, cache_write_tokens=30, reasoning_tokens=20)
     assert answer_usd(reported, PRICED) == answer_usd(answer(100, 30), PRICED) == 500 / 1e6
     # Inconsistent cache counts do not give a negative cost.
@@ -120,7 +120,7 @@ def test_prices_are_for_a_million_tokens() -> None:
         (answer(None, None), FREE, 0),
     ],
 )
-def test_an_answer_costs_what_its_tokens_do(
+def test_the_cost_of_an_answer_follows_from_its_tokens(
     given: Answer, entry: LLMEntry, usd: float | None
 ) -> None:
     assert answer_usd(given, entry) == (usd if usd is None else pytest.approx(usd))
@@ -152,7 +152,7 @@ def test_an_estimate_counts_different_questions_that_are_not_recorded() -> None:
     ("entry", "recorded", "usd"),
     [(FREE, 0, 0), (UNKNOWN, 0, None), (UNKNOWN, 1, None), (UNKNOWN, 2, 0), (PRICED, 2, 0)],
 )
-def test_nothing_left_to_ask_costs_nothing_whatever_the_prices(
+def test_nothing_left_to_ask_costs_nothing(
     entry: LLMEntry, recorded: int, usd: float | None
 ) -> None:
     found = Estimate(entry, 2, recorded, 10, 10, 10)
@@ -232,7 +232,7 @@ def test_equal_questions_are_counted_once_for_each_file_of_answers(folder: Path)
     assert estimate_tasks(tasks, LLMSettings(mode="fresh"))[0].estimate.recorded == 0
 
 
-def test_twenty_recorded_answers_say_how_long_the_next_ones_are(folder: Path) -> None:
+def test_twenty_recorded_answers_predict_the_length_of_new_ones(folder: Path) -> None:
     task = saying(folder)
     answered(task, [10] * 19 + [None])
     assert likely_of(task) == (30, ("form",))
@@ -249,13 +249,13 @@ def test_twenty_recorded_answers_say_how_long_the_next_ones_are(folder: Path) ->
     assert likely_of(thinks, task) == (1030, ("form and thoughts",))
 
 
-def test_what_people_wrote_says_nothing_of_lengths(folder: Path) -> None:
+def test_hand_written_answers_do_not_predict_lengths(folder: Path) -> None:
     task = saying(folder)
     answered(task, [10] * 20, origin="hand-written")
     assert likely_of(task) == (30, ("form",))
 
 
-def test_questions_that_are_not_known_yet_are_told_by_their_inputs(folder: Path) -> None:
+def test_unknown_questions_are_listed_by_their_inputs(folder: Path) -> None:
     missing = {"second": f"{folder}/z", "first": f"{folder}/y"}
     here = {"third": str(folder.parent)}
     tasks = [saying(folder, inputs=missing | here), saying(folder)]
@@ -282,10 +282,10 @@ def test_questions_that_are_not_known_yet_are_told_by_their_inputs(folder: Path)
             " most $100.04): a run stops at the cap and keeps all answers",
         ),
         (110, 9, ""),
-        (110, 10, "llm.max_cost_usd leaves $100.00, less than"),
+        (110, 10, "llm.max_cost_usd leaves $100.00, but"),
     ],
 )
-def test_a_cap_below_the_bound_is_pointed_out(
+def test_a_cap_below_the_bound_gives_a_warning(
     folder: Path, cap: float, spent: float, said: str
 ) -> None:
     entry = spec_for(prices=COSTLY)
@@ -322,7 +322,7 @@ MISSING = "2 questions missing, likely $0.64, at most $100.04"
         (None, None),
     ],
 )
-def test_what_is_missing_of_a_model_that_ends_within_90_days_is_to_be_recorded(
+def test_missing_answers_of_models_that_end_within_90_days_are_listed(
     folder: Path, ends: str | None, told: str | None
 ) -> None:
     entry = spec_for(prices=COSTLY, ends=ends)
@@ -337,7 +337,7 @@ def test_what_is_missing_of_a_model_that_ends_within_90_days_is_to_be_recorded(
     assert record_now(estimate_tasks([task], LLMSettings()), {"m": entry}, TODAY) == []
 
 
-def test_what_ends_first_is_recorded_first(folder: Path) -> None:
+def test_models_that_end_first_are_listed_first(folder: Path) -> None:
     ends = {"c": "2026-12-01", "a": "2027-01-14", "b": "2026-11-30"}
     entries = {name: spec_for(ends=day) for name, day in ends.items()}
     unknown = {"inputs": {"x": f"{folder}/x"}}
@@ -352,16 +352,17 @@ def test_what_ends_first_is_recorded_first(folder: Path) -> None:
     more = ", likely free, at most free, and more once all data exists"
     assert lines[1].endswith(f"2 questions missing{more}")
     (line,) = record_now(estimate_tasks(tasks[-1:], LLMSettings()), entries, TODAY)
-    assert line == "record now: c ends on 2026-12-01, in 10 days; Saying: its data does not exist"
+    missing = "its data does not exist yet"
+    assert line == f"record now: c ends on 2026-12-01, in 10 days; Saying: {missing}"
 
 
-def test_when_a_model_ends_changes_nothing_that_it_computes() -> None:
+def test_the_end_date_of_a_model_is_not_part_of_its_spec() -> None:
     ending = spec_for(ends="2026-12-01")
     assert ending.execution_spec() == spec_for().execution_spec()
     assert asking(ending).key == asking(spec_for()).key
 
 
-def test_all_that_is_missing_is_a_line_for_each_model(
+def test_missing_answers_are_one_line_per_model(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     task, settings = saying(folder, UNKNOWN), settings_for(folder)
@@ -390,7 +391,7 @@ def test_all_that_is_missing_is_a_line_for_each_model(
     check([saying(folder, UNKNOWN, file="c", texts=())], settings)
 
 
-def test_a_ledger_sums_by_model_what_was_settled(folder: Path) -> None:
+def test_a_ledger_sums_settled_amounts_by_model(folder: Path) -> None:
     folder.mkdir()
     ledger = Ledger(folder, 1.0)
     opened = [ledger.reserve(model, 0.125, file="f", key=model) for model in "mmnnno"]
@@ -416,7 +417,7 @@ def test_a_ledger_sums_by_model_what_was_settled(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("usd", "fits"), [(0.5, True), (0.5 + 5e-10, True), (0.5 + 2e-9, False)])
-def test_a_reservation_may_reach_the_cap_and_not_cross_it(
+def test_a_reservation_may_reach_but_not_exceed_the_cap(
     folder: Path, usd: float, fits: bool
 ) -> None:
     folder.mkdir()
@@ -428,7 +429,7 @@ def test_a_reservation_may_reach_the_cap_and_not_cross_it(
     assert (ledger.reserve("o", usd) is not None) is fits
 
 
-def test_without_a_cap_nothing_that_costs_is_reserved(folder: Path) -> None:
+def test_without_a_cap_nothing_is_reserved(folder: Path) -> None:
     folder.mkdir()
     assert Ledger(folder).reserve("m", 1e-6) is None
     assert Ledger(folder).reserve("m", 0.0) == Reserved(
@@ -436,7 +437,7 @@ def test_without_a_cap_nothing_that_costs_is_reserved(folder: Path) -> None:
     )
 
 
-def test_what_a_killed_run_left_is_settled_where_its_answer_is_recorded(folder: Path) -> None:
+def test_reservations_of_a_killed_run_are_settled_if_recorded(folder: Path) -> None:
     folder.mkdir()
     ledger = Ledger(folder, 1.0)
     for key in ("told", "untold", "lost"):
@@ -474,7 +475,7 @@ async def both(first: Coroutine[Any, Any, Any], then: Any) -> Any:
     return await waiting
 
 
-def test_a_budget_reserves_before_and_settles_after(folder: Path) -> None:
+def test_a_budget_reserves_before_and_settles_after_a_request(folder: Path) -> None:
     question = asking(max_tokens=40)
 
     async def run() -> None:
@@ -501,7 +502,7 @@ def test_a_budget_reserves_before_and_settles_after(folder: Path) -> None:
     assert (found.possibly_billed, found.reserved) == ({MODEL: 2 * ONE}, [])
 
 
-def test_what_costs_nothing_has_no_budget(folder: Path) -> None:
+def test_a_free_model_has_no_budget(folder: Path) -> None:
     async def run() -> None:
         spending = budget(folder, 0, Stop(), FREE)
         assert await spending.reserve(asking(FREE)) is None
@@ -512,7 +513,7 @@ def test_what_costs_nothing_has_no_budget(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_a_question_without_a_bound_is_not_reserved_for(folder: Path) -> None:
+def test_an_unbounded_question_is_not_reserved(folder: Path) -> None:
     async def run() -> None:
         with pytest.raises(UserError, match="unbounded"):
             await budget(folder, 1, Stop()).reserve(asking())
@@ -520,7 +521,7 @@ def test_a_question_without_a_bound_is_not_reserved_for(folder: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_question_waits_while_a_request_under_way_may_free_its_share(folder: Path) -> None:
+def test_a_question_waits_while_requests_in_flight_may_free_budget(folder: Path) -> None:
     question = asking(max_tokens=40)
 
     async def run() -> None:
@@ -538,7 +539,7 @@ def test_a_question_waits_while_a_request_under_way_may_free_its_share(folder: P
     asyncio.run(run())
 
 
-def test_who_waits_for_the_budget_gives_way_to_a_stop(folder: Path) -> None:
+def test_waiting_for_the_budget_ends_with_a_stop(folder: Path) -> None:
     question = asking(max_tokens=40)
 
     async def run() -> None:
@@ -551,7 +552,7 @@ def test_who_waits_for_the_budget_gives_way_to_a_stop(folder: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_budget_settles_first_what_a_killed_run_has_recorded(folder: Path) -> None:
+def test_a_budget_first_settles_recorded_answers_of_a_killed_run(folder: Path) -> None:
     counted, uncounted, lost = (asking(max_tokens=40, seed=seed) for seed in (1, 2, 3))
     folder.mkdir()
     ledger = Ledger(folder, 1)
@@ -588,7 +589,7 @@ def test_a_budget_settles_first_what_a_killed_run_has_recorded(folder: Path) -> 
                       " llm.max_cost_usd (about 0.5009 is enough)"),
     ],
 )  # fmt: skip
-def test_a_cap_that_is_reached_says_what_is_spent_left_and_enough(
+def test_the_cap_error_states_spending_remaining_cost_and_a_sufficient_cap(
     folder: Path, earlier: list[Any], told: str
 ) -> None:
     folder.mkdir()
@@ -603,7 +604,7 @@ def test_a_cap_that_is_reached_says_what_is_spent_left_and_enough(
         questions = [asking(max_tokens=40, seed=seed) for seed in range(left)]
         return str(budget(folder, 1, Stop()).explain(CapReachedError(usd), questions, 5))
 
-    expected = f"Test model: the spending cap is reached: {told} and run again, nothing is asked"
+    expected = f"Test model: the spending cap is reached: {told} and run again; nothing is asked"
     assert asyncio.run(explained(1e-6, 2)) == f"{expected} twice"
     # A single question can cost more than the estimate of all remaining ones.
     assert "for at most about $0.6000;" in asyncio.run(explained(0.6, 1))

@@ -130,7 +130,7 @@ def test_raw_fields_are_sent_as_written_and_recorded(
     assert line.question() == question and json.loads(line.value["question"]["body"]) == body
 
 
-def test_an_entry_without_raw_fields_keeps_its_keys() -> None:
+def test_an_entry_without_raw_fields_has_the_same_keys() -> None:
     question = make_question(spec_for(), TURNS, {"seed": 1})
     assert question.content().keys() == {"model", "messages", "parameters", "sample"}
     assert question.key == "41d6b79ef79aa468d434f21eef2b942e53347c79c0b65678805e8a573904b86a"
@@ -166,21 +166,21 @@ def test_the_order_of_raw_fields_is_part_of_the_key() -> None:
         ({"batch_invariant": True}, "batch_invariant is only for local models"),
     ],
 )  # fmt: skip
-def test_a_wrong_entry_is_one_line(fields: dict[str, Any], message: str) -> None:
+def test_an_invalid_entry_is_a_one_line_error(fields: dict[str, Any], message: str) -> None:
     entry = {**spec_for().model_dump(), **fields}
     with pytest.raises(UserError) as error:
         validated(LLMEntry, entry, where="models.yaml: m", hint="correct it")
     assert message in str(error.value)
 
 
-def test_a_clash_with_what_a_run_asks_is_one_line(folder: Path) -> None:
+def test_a_conflict_with_a_parameter_is_a_one_line_error(folder: Path) -> None:
     body = {"generationConfig": {"responseMimeType": "text/plain"}}
     with ProviderServer() as server:
         entry = server.play(entry_of("gemini-3.8-flash", body=body))
         question = make_question(entry, TURNS, {"response_format": FORM})
         with pytest.raises(
             UserError,
-            match="its own response_mime_type, so body cannot set generationConfig",
+            match="already has response_mime_type, so body cannot set generationConfig",
         ):
             asked(folder, entry, question)
         assert server.requests == []
@@ -202,7 +202,7 @@ def test_fields_are_merged_without_loss() -> None:
     assert difference(question, path, {**sent, "c": {"d": 1}}) is None
 
 
-def test_a_field_that_the_provider_refuses_is_told_in_its_words(folder: Path) -> None:
+def test_a_rejected_field_is_reported_with_the_provider_message(folder: Path) -> None:
     refused = {"error": {"message": "Unknown name 'thinkinConfig'", "code": 400}}
     with ProviderServer(refused, status=400) as server:
         for name in ("gemini-3.8-flash", "gpt-6-sol", "claude-haiku-4.5"):
@@ -281,7 +281,7 @@ RESPONSES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("reply", "kept"), RESPONSES)
-def test_what_responses_bills_is_an_answer(
+def test_billed_output_of_responses_is_an_answer(
     folder: Path, reply: dict[str, Any], kept: dict[str, Any]
 ) -> None:
     with ProviderServer(reply) as server:
@@ -292,7 +292,7 @@ def test_what_responses_bills_is_an_answer(
         assert getattr(answer, field) == value, field
 
 
-def test_failures_of_responses_are_those_of_any_provider(folder: Path) -> None:
+def test_failures_of_responses_are_handled_as_for_any_provider(folder: Path) -> None:
     for status, reply, told in (
         (429, {"error": {"message": "slow down"}}, "RateLimitError: .*slow down"),
         (500, {"error": {"message": "oops"}}, "InternalServerError"),
@@ -310,7 +310,7 @@ def test_failures_of_responses_are_those_of_any_provider(folder: Path) -> None:
             assert len(server.requests) == (1 if status == 401 else 2)
 
 
-def test_a_model_of_responses_alone_is_told_how_to_be_asked(folder: Path) -> None:
+def test_a_model_that_only_supports_responses_has_a_hint(folder: Path) -> None:
     with ProviderServer() as server:
         entry = server.play(entry_of("gpt-5.4-mini", litellm_id="openai/gpt-5.5-pro", body=None))
         with pytest.raises(UserError, match=r"/responses, .* as openai/responses/<name>"):
@@ -318,7 +318,7 @@ def test_a_model_of_responses_alone_is_told_how_to_be_asked(folder: Path) -> Non
         assert server.requests == []
 
 
-def test_examples_are_asked_as_they_say_at_the_stated_prices(folder: Path) -> None:
+def test_example_entries_work_at_the_stated_prices(folder: Path) -> None:
     table = importlib.resources.files("litellm") / "model_prices_and_context_window_backup.json"
     known = json.loads(table.read_text(encoding="utf-8"))
     values = {"temperature": 0, "top_p": 0.5, "top_k": 4, "max_tokens": 90, "seed": 1}
@@ -349,7 +349,7 @@ def test_examples_are_asked_as_they_say_at_the_stated_prices(folder: Path) -> No
     assert verify(folder / "a.jsonl") == []
 
 
-def test_the_documented_entry_is_one() -> None:
+def test_the_documented_entry_is_valid() -> None:
     (block,) = re.findall(
         r"(?s)```yaml entry\n(.*?)```", (ROOT / "docs/models.md").read_text("utf-8")
     )

@@ -26,7 +26,7 @@ GENERATED = {"jam": {"variants": {"source": "generated", "model": "gemini-2.5-pr
         ("config/paper.yaml", GENERATED),
     ],
 )
-def test_every_task_survives_the_command_line(name: str, changed: dict[str, Any]) -> None:
+def test_every_task_survives_json(name: str, changed: dict[str, Any]) -> None:
     raw = read_yaml(ROOT / name)
     for study, settings in changed.items():
         raw[study] |= settings

@@ -62,7 +62,7 @@ def send(question: Question = QUESTION, spec: LLMEntry = SPEC) -> Answer:
     return asyncio.run(run())
 
 
-def test_a_question_is_sent_as_it_is_and_its_answer_kept_whole(respond: Respond) -> None:
+def test_a_question_is_sent_verbatim_and_its_answer_kept_completely(respond: Respond) -> None:
     usage = {
         "prompt_tokens": 9,
         "completion_tokens": 3,
@@ -116,7 +116,7 @@ def test_a_question_is_sent_as_it_is_and_its_answer_kept_whole(respond: Respond)
         (chat(choices=[]), {"input_tokens": 9, "output_tokens": 3, "text": None}),
     ],
 )  # fmt: skip
-def test_what_came_back_is_kept(respond: Respond, body: dict[str, Any], kept: Any) -> None:
+def test_fields_of_the_response_are_kept(respond: Respond, body: dict[str, Any], kept: Any) -> None:
     respond(json=body)
     found = send()
     assert {name: getattr(found, name) for name in kept} == kept
@@ -125,19 +125,19 @@ def test_what_came_back_is_kept(respond: Respond, body: dict[str, Any], kept: An
 @pytest.mark.parametrize(
     "body", [{}, [], {"usage": {}}, chat(choices=[], usage=None), {"error": {"message": "later"}}]
 )
-def test_what_is_neither_said_nor_billed_is_malformed(respond: Respond, body: Any) -> None:
+def test_an_empty_unbilled_response_is_malformed(respond: Respond, body: Any) -> None:
     respond(json=body)
     with pytest.raises(MalformedResponseError):
         send()
 
 
-def test_half_a_body_is_malformed(respond: Respond) -> None:
+def test_a_truncated_body_is_malformed(respond: Respond) -> None:
     respond(content=b'{"usage": {"prompt_tokens": 9, "comple')
     with pytest.raises(MalformedResponseError):
         send()
 
 
-def test_a_response_that_unpacks_to_gigabytes_is_given_up(respond: Respond) -> None:
+def test_a_response_that_decompresses_to_gigabytes_is_abandoned(respond: Respond) -> None:
     unpacked = 0
     packed = zlib.compressobj(wbits=31)
     pieces = [packed.compress(bytes(1 << 24)) for _ in range(8)]
@@ -149,13 +149,13 @@ def test_a_response_that_unpacks_to_gigabytes_is_given_up(respond: Respond) -> N
             yield piece
 
     respond(headers={"content-encoding": "gzip"}, content=stream())
-    with pytest.raises(MalformedResponseError, match="over 32 MB"):
+    with pytest.raises(MalformedResponseError, match="exceeds 32 MB"):
         send()
     assert unpacked < 100 << 20
 
 
 @pytest.mark.parametrize("status", [401, 429, 500])
-def test_a_failure_is_told_with_its_status_and_not_tried_again(
+def test_a_failure_is_reported_with_its_status_and_not_retried(
     respond: Respond, status: int
 ) -> None:
     arrived = respond(status, json={"error": {"message": "no"}, "usage": {"prompt_tokens": 9}})
@@ -165,7 +165,7 @@ def test_a_failure_is_told_with_its_status_and_not_tried_again(
     assert len(arrived) == 1
 
 
-def test_what_a_filter_kept_back_is_an_answer(respond: Respond) -> None:
+def test_a_filtered_response_is_an_answer(respond: Respond) -> None:
     error = {
         "message": "content management policy",
         "type": "invalid_request_error",
@@ -176,7 +176,7 @@ def test_what_a_filter_kept_back_is_an_answer(respond: Respond) -> None:
     assert (found.finish_reason, found.text) == ("content_filter", None)
 
 
-def test_a_local_models_number_of_a_request_is_not_kept(respond: Respond) -> None:
+def test_a_local_model_has_no_response_id(respond: Respond) -> None:
     respond(json=chat())
     local = spec_for(None, source="folder", path="m.gguf", api_key_env=None, prices=None)
     found = send(make_question(local, [("user", "x")], {}), local.model_copy(update={
@@ -184,7 +184,7 @@ def test_a_local_models_number_of_a_request_is_not_kept(respond: Respond) -> Non
     assert (found.text, found.response_id) == ("hi", None)
 
 
-def test_another_body_is_not_sent_and_shows_no_key(
+def test_a_different_body_is_not_sent_and_reveals_no_key(
     respond: Respond, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arrived = respond(json=chat())
@@ -196,7 +196,7 @@ def test_another_body_is_not_sent_and_shows_no_key(
     assert arrived == []
 
 
-def test_an_address_with_parameters_is_not_asked(respond: Respond) -> None:
+def test_an_address_with_query_parameters_is_rejected(respond: Respond) -> None:
     arrived = respond(json=chat())
     with pytest.raises(NotSentError, match="the request has query parameters in its address"):
         send(spec=spec_for(api_base="http://127.0.0.1:1/v1?key=1"))
@@ -210,7 +210,7 @@ def test_a_refused_connection_names_its_address(provider: str) -> None:
         send(spec=spec_for(litellm_id=f"{provider}/test-model"))
 
 
-def test_litellm_may_not_send_a_question_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_litellm_must_not_resend_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
     arrived = []
 
     async def network(_: Any, request: httpx.Request) -> httpx.Response:
@@ -277,7 +277,7 @@ def test_a_provider_whose_requests_cannot_be_checked_is_not_asked(
         ({}, None),
     ],
 )  # fmt: skip
-def test_tokens_are_found_under_every_providers_names(
+def test_token_counts_are_read_in_every_provider_format(
     body: dict[str, Any], counts: tuple[int, int] | None
 ) -> None:
     names = ("input_tokens", "output_tokens")

@@ -71,9 +71,9 @@ class ModelEntry(Settings):
         """
         return self._spec()
 
-    def _spec(self, *besides: str) -> str:
+    def _spec(self, *excluded: str) -> str:
         """Return the same without some more fields."""
-        omitted = {*DESCRIPTIVE_FIELDS, *besides}
+        omitted = {*DESCRIPTIVE_FIELDS, *excluded}
         return canonical_json(self.model_dump(mode="json", exclude=omitted, exclude_none=True))
 
     @classmethod
