@@ -66,10 +66,10 @@ def test_model_names_of_an_entry_are_accepted(folder: Path, name: str) -> None:
         place = folder / str(number)
         with ProviderServer(model=stated) as server:
             entry = server.play(API[name], answers_as=allowed)
-            (found,) = asked(place, entry)
-            assert asked(place, entry, "replay") == [found]
+            (answer,) = asked(place, entry)
+            assert asked(place, entry, "replay") == [answer]
             assert len(server.requests) == 1
-        assert (found.text, found.returned_model) == ("hi", stated)
+        assert (answer.text, answer.returned_model) == ("hi", stated)
         assert recording_files(place) == [place / "a.jsonl"]
         assert not (place / "a.jsonl.foreign").exists()
 
@@ -77,7 +77,7 @@ def test_model_names_of_an_entry_are_accepted(folder: Path, name: str) -> None:
 def unnamed(entry: LLMEntry, value: str | None = None) -> dict[str, Any]:
     """Return the usual reply of the entry's provider with this model name, or without one."""
     usual = REPLIES[ENDS_OF_PATHS.get(entry.provider, "/v1/chat/completions")]
-    without = {field: found for field, found in usual.items() if found != SERVED}
+    without = {field: value for field, value in usual.items() if value != SERVED}
     field = "modelVersion" if entry.provider == "gemini" else "model"
     return without if value is None else {**without, field: value}
 
@@ -109,8 +109,8 @@ def test_another_model_ends_the_run_and_its_answer_is_stored_separately(
             assert len(server.requests) == 1
         assert path.read_bytes() == b""
         assert recording_files(folder) == [path]
-        (found,) = read_answers(kept).values()
-        assert (found.key, found.returned_model) == (question(entry).key, stated)
+        (answer,) = read_answers(kept).values()
+        assert (answer.key, answer.returned_model) == (question(entry).key, stated)
         assert verify(kept) == []
         spending = Ledger(folder).spending()
         assert spending.settled == pytest.approx({entry.checkpoint: usd_of_one(entry)})
@@ -120,7 +120,7 @@ def test_another_model_ends_the_run_and_its_answer_is_stored_separately(
 
         # Once the entry lists the name, the paid answers become recordings.
         entry = server.play(API[name], answers_as=(asked_name, stated or "*"))
-        assert asked(folder, entry) == [found]
+        assert asked(folder, entry) == [answer]
         assert len(server.requests) == 1
         assert not kept.exists()
         assert verify(path) == []
@@ -144,7 +144,7 @@ def test_a_recorded_answer_of_another_model_is_rejected(folder: Path, name: str,
     # Old recordings may not name their model.
     for stated in (None, wire_name(API[name])):
         recorded(stated)
-        assert [found.text for found in asked(folder, API[name], mode)] == ["hi"]
+        assert [answer.text for answer in asked(folder, API[name], mode)] == ["hi"]
 
 
 def test_a_filtered_request_is_not_an_answer_of_another_model(folder: Path) -> None:
@@ -152,10 +152,10 @@ def test_a_filtered_request_is_not_an_answer_of_another_model(folder: Path) -> N
     body = json.dumps({"error": {**error, "type": "invalid_request_error"}}).encode()
     with FaultServer(lambda _: Reply(400, body)) as server:
         spec = spec_for(server.api_base)
-        (found,) = ask(
+        (answer,) = ask(
             questions_for(spec, 1), spec, settings_for(folder), folder / "a.jsonl", progress=False
         ).values()
-    assert (found.finish_reason, found.returned_model) == ("content_filter", None)
+    assert (answer.finish_reason, answer.returned_model) == ("content_filter", None)
 
 
 PRICES = {"input": 10.0, "output": 20.0}
@@ -200,8 +200,8 @@ def test_after_a_change_of_model_all_answers_are_kept_and_few_are_wasted(
         assert 5 <= count <= 4 + concurrency
         assert server.answered.total() == count
     own, foreign = read_answers(path), read_answers(apart)
-    assert {found.returned_model for found in own.values()} == {"test-model"}
-    assert {found.returned_model for found in foreign.values()} == {"successor"}
+    assert {answer.returned_model for answer in own.values()} == {"test-model"}
+    assert {answer.returned_model for answer in foreign.values()} == {"successor"}
     assert (len(own), len(foreign)) == (4, count - 4)
     assert kept == [True] * count
     spending = Ledger(folder).spending()
@@ -231,7 +231,7 @@ def test_shell_patterns_of_model_names() -> None:
 def test_a_server_that_names_no_model_can_be_allowed(folder: Path) -> None:
     with ProviderServer({**chat(), "model": None}) as server:
         spec = spec_for(f"{server.address}/v1", answers_as=["*"])
-        found = ask(
+        answers = ask(
             questions_for(spec, 2), spec, settings_for(folder), folder / "a.jsonl", progress=False
         )
-    assert [each.returned_model for each in found.values()] == [None, None]
+    assert [each.returned_model for each in answers.values()] == [None, None]

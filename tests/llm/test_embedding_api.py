@@ -19,7 +19,7 @@ from pieline.core.errors import UserError
 from pieline.core.records import save_jsonl, validated
 from pieline.llm.archive import verify
 from pieline.llm.client import ask
-from pieline.llm.estimates import check, estimates
+from pieline.llm.estimates import check, estimate_tasks
 from pieline.llm.recordings import read_answers
 from pieline.llm.spending import Ledger
 from pieline.models.api_embedder import ApiEmbedderEntry
@@ -47,13 +47,13 @@ def embedded(request: Request, **fields: Any) -> Reply:
 
 def entry_for(api_base: str, **fields: Any) -> ApiEmbedderEntry:
     """Return an entry for models.yaml."""
-    given = {
+    defaults = {
         "kind": "embedder", "source": "api", "label": "API", "licence": "none",
         "litellm_id": "openai/embed", "provider": "tests", "api_base": api_base,
         "api_key_env": "TEST_LLM_KEY", "prices": {"input": PRICE, "output": 0},
         "trained_with_instructions": False, "passage_prefix": "d: ",
     }  # fmt: skip
-    entry = validated(ENTRY, given | fields, where="entry", hint="")
+    entry = validated(ENTRY, defaults | fields, where="entry", hint="")
     assert isinstance(entry, ApiEmbedderEntry)
     return entry
 
@@ -84,10 +84,11 @@ def task_for(folder: Path, entry: ApiEmbedderEntry, count: int) -> Embedding:
 
 def embed(task: Embedding, folder: Path, **settings: Any) -> None:
     """Run a task like its job."""
-    given = settings_for(folder / "recordings", concurrency=CONCURRENCY, max_cost_usd=1, **settings)
-    given.recordings_folder.mkdir(exist_ok=True)
+    limits = {"concurrency": CONCURRENCY, "max_cost_usd": 1}
+    defaults = settings_for(folder / "recordings", **limits | settings)
+    defaults.recordings_folder.mkdir(exist_ok=True)
     entry = task.entry()
-    task.run(entry, lambda each: ask(each, entry, given, task.recordings, progress=False))
+    task.run(entry, lambda each: ask(each, entry, defaults, task.recordings, progress=False))
 
 
 def expected(count: int) -> bytes:
@@ -130,8 +131,8 @@ def test_faults_lose_no_vector_and_cost_nothing_twice(folder: Path) -> None:
         assert server.most_in_flight <= CONCURRENCY
     text = f"d: {document(0)['sentence']}"
     assert json.dumps({"model": "embed", "input": [text], "dimensions": 24}) in bodies
-    found = np.load(folder / "out.npy")
-    assert (found.dtype, found.tobytes()) == (np.float32, expected(100))
+    vectors = np.load(folder / "out.npy")
+    assert (vectors.dtype, vectors.tobytes()) == (np.float32, expected(100))
     assert spent(folder) == pytest.approx(price(100))
     assert verify(Path(task.recordings)) == []
     # Recorded vectors give the same bytes without a server.
@@ -181,9 +182,9 @@ def test_estimate_and_check_include_api_embedders(
 ) -> None:
     task = task_for(folder, entry_for("http://127.0.0.1:1/v1"), 10)
     settings = settings_for(folder / "recordings", max_cost_usd=1)
-    (found,) = estimates([task], settings)
-    assert (found.estimate.to_ask, found.estimate.output_tokens) == (10, 0)
-    assert 0 < (found.estimate.usd or 0) == found.estimate.likely_usd
+    (estimated,) = estimate_tasks([task], settings)
+    assert (estimated.estimate.to_ask, estimated.estimate.output_tokens) == (10, 0)
+    assert 0 < (estimated.estimate.usd or 0) == estimated.estimate.likely_usd
     monkeypatch.delenv("TEST_LLM_KEY")
     with pytest.raises(UserError, match="cannot be asked for answers that are not recorded"):
         check([task], settings)
@@ -199,15 +200,15 @@ def test_after_ten_kills_bytes_are_equal_and_nothing_is_paid_twice(folder: Path)
     path = folder / "recordings/documents.jsonl"
     with FaultServer(embedded) as server:
         for _ in range(10):
-            given, kept = server.answered.total(), len(read_answers(path))
+            answered, kept = server.answered.total(), len(read_answers(path))
             process = start(_embed_all, server.api_base, folder, count)
-            _wait_for(lambda given=given: server.answered.total() > given)
+            _wait_for(lambda answered=answered: server.answered.total() > answered)
             time.sleep(moments.uniform(0.0, 0.02))
             process.kill()
             process.join(10)
             assert process.exitcode == -signal.SIGKILL
             _wait_for(lambda: server.in_flight == 0)
-            gone = (server.answered.total() - given) - (len(read_answers(path)) - kept)
+            gone = (server.answered.total() - answered) - (len(read_answers(path)) - kept)
             assert 0 <= gone <= CONCURRENCY
             lost += gone
         assert not (folder / "out.npy").exists()

@@ -131,14 +131,14 @@ def test_a_damaged_archive_changes_nothing(tmp_path: Path) -> None:
     folder, archive = tmp_path / "recordings", tmp_path / "a.zst"
     record(folder / "a.jsonl", [pair(1), pair(2)])
     export_folder(folder, archive)
-    whole = archive.read_bytes()
-    plain = zstandard.decompress(whole, max_output_size=1 << 20)
+    content = archive.read_bytes()
+    plain = zstandard.decompress(content, max_output_size=1 << 20)
     content = plain.rstrip(b"\0")
     damaged = {
-        "cut": whole[:-20],
+        "cut": content[:-20],
         "no zstd": plain,
-        "bytes after it": whole + b"abc",
-        "more bytes after it": whole + b"not a frame of zstd",
+        "bytes after it": content + b"abc",
+        "more bytes after it": content + b"not a frame of zstd",
         "nothing": b"",
         "nothing packed": zstandard.compress(b""),
         "cut within": zstandard.compress(content[:-20]),
@@ -166,8 +166,8 @@ def test_a_tampered_line_is_rejected_by_verify_replay_merge_export_and_import(
     write(target, pair(5))
     assert verify(bad) == []
     at = tamper(bad, old, new)
-    (found,) = verify(bad)
-    assert found.startswith(f"{bad}:{at}: ")
+    (problem,) = verify(bad)
+    assert problem.startswith(f"{bad}:{at}: ")
     before = contents(tmp_path)
     packed = pack(
         tmp_path / "a.zst", ("good.jsonl", good.read_bytes()), ("target.jsonl", bad.read_bytes())
@@ -308,20 +308,20 @@ def test_unpacking_has_a_limit_and_bounded_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("action", ["import", "merge", "export", "verify", "list"])
-@pytest.mark.parametrize("given", ["a folder", "missing", "below a file"])
+@pytest.mark.parametrize("path_kind", ["a folder", "missing", "below a file"])
 def test_an_unusable_path_is_a_one_line_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], action: str, given: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], action: str, path_kind: str
 ) -> None:
     record(tmp_path / "in" / "a.jsonl", [pair(1)])
     export_folder(tmp_path / "in", tmp_path / "a.zst")
     (tmp_path / "folder").mkdir()
-    bad = {"a folder": "folder", "missing": "nowhere/x", "below a file": "a.zst/x"}[given]
-    place, whole = str(tmp_path / bad), str(tmp_path / "in")
+    bad = {"a folder": "folder", "missing": "nowhere/x", "below a file": "a.zst/x"}[path_kind]
+    place, source = str(tmp_path / bad), str(tmp_path / "in")
     before = contents(tmp_path)
     arguments = {
-        "import": [[place, whole], [str(tmp_path / "a.zst"), str(tmp_path / "a.zst/x")]],
-        "merge": [[f"{whole}/a.jsonl", place], [str(tmp_path / "folder"), f"{whole}/a.jsonl"]],
-        "export": [[str(tmp_path / "folder"), whole], [str(tmp_path / "b.zst"), f"{place}/y"]],
+        "import": [[place, source], [str(tmp_path / "a.zst"), str(tmp_path / "a.zst/x")]],
+        "merge": [[f"{source}/a.jsonl", place], [str(tmp_path / "folder"), f"{source}/a.jsonl"]],
+        "export": [[str(tmp_path / "folder"), source], [str(tmp_path / "b.zst"), f"{place}/y"]],
         "verify": [[f"{place}/y"]],
         "list": [[f"{place}/y"]],
     }[action]

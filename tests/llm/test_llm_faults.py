@@ -97,15 +97,15 @@ def test_killed_runs_lose_only_requests_in_flight(folder: Path, mode: str) -> No
     lost_in_all = 0
     with FaultServer(lambda request: answer(f"echo {request.text}", delay=0.02)) as server:
         for _ in range(kills):
-            given, kept = server.answered.total(), len(read_answers(collected))
+            answered, kept = server.answered.total(), len(read_answers(collected))
             process = start(_ask_all, server.api_base, folder, path, count, mode)
-            _wait_for(lambda given=given: server.answered.total() > given)
+            _wait_for(lambda answered=answered: server.answered.total() > answered)
             time.sleep(moments.uniform(0.0, 0.15))
             process.kill()
             process.join(10)
             assert process.exitcode == -signal.SIGKILL
             _wait_for(lambda: server.in_flight == 0)
-            lost = (server.answered.total() - given) - (len(read_answers(collected)) - kept)
+            lost = (server.answered.total() - answered) - (len(read_answers(collected)) - kept)
             assert 0 <= lost <= 16
             lost_in_all += lost
         process = start(_ask_all, server.api_base, folder, path, count, mode)

@@ -44,10 +44,10 @@ class _JumpingSelector(selectors.DefaultSelector):
     now = 0.0
 
     def select(self, timeout: float | None = None) -> Any:
-        found = super().select(0.002 if timeout is None else 0)
-        if not found and timeout is not None:
+        events = super().select(0.002 if timeout is None else 0)
+        if not events and timeout is not None:
             self.now += max(timeout, 1e-7)  # time also passes while callbacks run
-        return found
+        return events
 
 
 class _VirtualLoop(asyncio.SelectorEventLoop):
@@ -240,7 +240,7 @@ QUOTA = "You exceeded your current quota, please check your plan and billing det
 
 
 @pytest.mark.parametrize(
-    ("told", "is_fatal", "wait"),
+    ("message", "is_fatal", "wait"),
     [
         (QUOTA, True, 0),
         (f'{{"message": "{QUOTA}", "type": "insufficient_quota"}}', True, 0),
@@ -249,9 +249,11 @@ QUOTA = "You exceeded your current quota, please check your plan and billing det
         ("slow down", False, 0),
     ],
 )
-def test_a_quota_per_minute_is_not_exhausted_credit(told: str, is_fatal: bool, wait: float) -> None:
+def test_a_quota_per_minute_is_not_exhausted_credit(
+    message: str, is_fatal: bool, wait: float
+) -> None:
     error = RateLimited()
-    error.args = (told,)
+    error.args = (message,)
     assert (retries.is_fatal(error), retries.is_transient(error)) == (is_fatal, not is_fatal)
     assert retries.retry_after(error) == wait
 
@@ -287,7 +289,7 @@ def test_a_provider_that_is_down_stops_the_run(folder: Path) -> None:
 def test_a_stopped_run_reports_answers_and_possibly_billed_cost(
     folder: Path,
 ) -> None:
-    with FaultServer(lambda it: echo(it) if it.text == "q0" else Reply(500, b"no")) as server:
+    with FaultServer(lambda sent: echo(sent) if sent.text == "q0" else Reply(500, b"no")) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, concurrency=1, max_cost_usd=1, max_attempts=1)
         with pytest.raises(
@@ -432,15 +434,15 @@ def test_progress_shows_answers_failures_and_cost_also_while_waiting(
         settings = settings_for(folder, concurrency=1, max_cost_usd=1)
         with pytest.raises(UserError, match="1 of 3 questions got no answer"):
             ask(questions_for(spec, 3), spec, settings, folder / "a.jsonl")
-    told = capsys.readouterr().err.splitlines()
+    lines = capsys.readouterr().err.splitlines()
     waiting = [
-        line for line in told if line.startswith("Test model: 2 of 3 questions, 1 failed, $0.0")
+        line for line in lines if line.startswith("Test model: 2 of 3 questions, 1 failed, $0.0")
     ]
     assert len(waiting) > 3
     last = (
         r"Test model: 3 of 3 questions, 1 failed, \$0\.0004, .* questions/s, \S+ gone, 00:00 left"
     )
-    assert re.fullmatch(last, told[-1])
+    assert re.fullmatch(last, lines[-1])
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])
@@ -510,7 +512,7 @@ FAULTS = {
 def test_a_request_without_an_answer_is_possibly_billed(
     folder: Path, fault: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with FaultServer(lambda it: FAULTS[fault] if it.attempt == 1 else echo(it)) as server:
+    with FaultServer(lambda sent: FAULTS[fault] if sent.attempt == 1 else echo(sent)) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, max_cost_usd=1, timeout_s=1)
         ask(questions_for(spec, 2), spec, settings, folder / "a.jsonl")
@@ -519,9 +521,9 @@ def test_a_request_without_an_answer_is_possibly_billed(
     assert spending.possibly_billed == pytest.approx({"openai/test-model": 2 * MOST})
     assert spending.unanswered == {"openai/test-model": 2}
     assert spending.requests == {"openai/test-model": 4}
-    said = capsys.readouterr().err
+    text = capsys.readouterr().err
     assert (
-        f"${2 * EACH:.4f} (at most ${2 * MOST:.4f} more possibly billed without an answer)" in said
+        f"${2 * EACH:.4f} (at most ${2 * MOST:.4f} more possibly billed without an answer)" in text
     )
 
 
@@ -569,7 +571,7 @@ def test_frequent_failures_do_not_exhaust_the_cap(folder: Path) -> None:
 
 
 def test_the_cap_error_reports_possibly_billed_cost(folder: Path) -> None:
-    with FaultServer(lambda it: Reply(500, b"no") if it.attempt == 1 else echo(it)) as server:
+    with FaultServer(lambda sent: Reply(500, b"no") if sent.attempt == 1 else echo(sent)) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, concurrency=1, max_cost_usd=MOST)
         with pytest.raises(UserError, match=r"plus at most \$0\.00\d\d possibly billed") as stopped:

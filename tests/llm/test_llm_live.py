@@ -82,8 +82,8 @@ def answers(
         for sentence in sentences
     ]
     settings = settings_for(folder, timeout_s=120)
-    found = ask(questions, spec, settings, folder / "a.jsonl", progress=False, server=server)
-    return [(answer.text, answer.output_tokens) for answer in found.values()]
+    answers = ask(questions, spec, settings, folder / "a.jsonl", progress=False, server=server)
+    return [(answer.text, answer.output_tokens) for answer in answers.values()]
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ def test_unsupported_parameters_are_not_sent(
     wanted = {"max_tokens": 4, "temperature": 0, "top_k": 40, "response_format": {"type": "text"}}
     question = make_question(spec, [("user", "Hi")], wanted)
     assert question.dropped == ("response_format", "top_k")
-    found = ask(
+    answers = ask(
         [question],
         spec,
         settings_for(tmp_path),
@@ -136,7 +136,7 @@ def test_unsupported_parameters_are_not_sent(
         progress=False,
         server=server,
     )
-    (answer,) = found.values()
+    (answer,) = answers.values()
     assert answer.sent
     assert json.loads(answer.sent.model_dump_json())["body"].keys() == {
         *("model", "messages", "max_tokens", "temperature"),

@@ -162,7 +162,7 @@ def test_a_key_identifies_weights_and_server() -> None:
 
     pinned = HUB | {"revision": "0123456789abcdef" + "0" * 24}
     assert checkpoint(**HUB) == "openai/m@hub:unknown+transformers+float32"
-    told = [
+    checkpoints = [
         checkpoint(**pinned),
         checkpoint(**pinned | {"dtype": "bfloat16"}),
         checkpoint(**pinned | {"chat_template": "{{ messages }}"}),
@@ -176,14 +176,15 @@ def test_a_key_identifies_weights_and_server() -> None:
             repeatable=False,
         ),
     ]
-    assert told[0] == "openai/m@hub:0123456789abcdef+transformers+float32"
-    assert told[5] == "openai/m@hub:0123456789abcdef+a.gguf"
-    assert told[7] == "openai/m@sha256:0000000000000000"
-    assert len(set(told)) == len(told)
-    assert {api_model_name(checkpoint) for checkpoint in told} == {"m"}
+    assert checkpoints[0] == "openai/m@hub:0123456789abcdef+transformers+float32"
+    assert checkpoints[5] == "openai/m@hub:0123456789abcdef+a.gguf"
+    assert checkpoints[7] == "openai/m@sha256:0000000000000000"
+    assert len(set(checkpoints)) == len(checkpoints)
+    assert {api_model_name(checkpoint) for checkpoint in checkpoints} == {"m"}
     # The numbers of slots and GPUs do not change the model.
-    assert checkpoint(**pinned | {"slots": 4, "gpus": 2, "repeatable": False}) == told[0]
-    assert checkpoint(**GGUF | {"weights_sha256": "0" * 64, "server": "llama.cpp"}) == told[7]
+    assert checkpoint(**pinned | {"slots": 4, "gpus": 2, "repeatable": False}) == checkpoints[0]
+    zeros = "0" * 64
+    assert checkpoint(**GGUF | {"weights_sha256": zeros, "server": "llama.cpp"}) == checkpoints[7]
 
 
 def test_an_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

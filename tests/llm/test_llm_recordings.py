@@ -82,14 +82,14 @@ def test_an_answer_is_synced_when_append_returns(
 def test_a_last_line_truncated_at_any_byte(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     write(path, pair(1), pair(2))
-    whole = path.read_bytes()
-    last = whole.rstrip(b"\n").rfind(b"\n") + 1
-    assert len(whole) - last > 300
+    content = path.read_bytes()
+    last = content.rstrip(b"\n").rfind(b"\n") + 1
+    assert len(content) - last > 300
     both = read_answers(path)
     first = dict(list(both.items())[:1])
-    for cut in range(last, len(whole) + 1):
-        path.write_bytes(whole[:cut])
-        kept = both if cut >= len(whole) - 1 else first
+    for cut in range(last, len(content) + 1):
+        path.write_bytes(content[:cut])
+        kept = both if cut >= len(content) - 1 else first
         assert read_answers(path) == kept
         write(path, pair(3))
         assert read_answers(path) == {**kept, pair(3)[0].key: pair(3)[1]}
@@ -232,12 +232,12 @@ REPOSITORY = {
 
 def test_the_answers_in_the_repository_are_those_that_were_recorded() -> None:
     folder = SOURCE.parent / "recordings"
-    found = {}
+    counts = {}
     for path in recording_files(folder):
         values = {key: answer.record() for key, answer in sorted(read_answers(path).items())}
         digest = hashlib.sha256(canonical_json(values).encode()).hexdigest()
-        found[path.relative_to(folder).as_posix()] = (len(values), digest)
-    assert found == REPOSITORY
+        counts[path.relative_to(folder).as_posix()] = (len(values), digest)
+    assert counts == REPOSITORY
 
 
 # Which questions are asked again.
@@ -337,12 +337,12 @@ def test_replay_never_asks_and_names_what_is_missing(
 
 def test_fresh_replaces_when_complete_and_pays_once(folder: Path) -> None:
     path = folder / "a.jsonl"
-    replies = {"said": "old"}
+    replies = {"text": "old"}
 
     def behave(request: Request) -> Reply:
-        if replies["said"] == "down" and request.text > "q3":
+        if replies["text"] == "down" and request.text > "q3":
             return Reply(401, b'{"error": {"message": "no"}}')
-        return echo(Request(f"{replies['said']} {request.text}", 1, 0, {}, {}))
+        return echo(Request(f"{replies['text']} {request.text}", 1, 0, {}, {}))
 
     with FaultServer(behave) as server:
         spec = spec_for(server.api_base)
@@ -350,16 +350,16 @@ def test_fresh_replaces_when_complete_and_pays_once(folder: Path) -> None:
         ask(questions, spec, settings_for(folder), path, progress=False)
         old = path.read_bytes()
         fresh = settings_for(folder, mode="fresh", concurrency=1)
-        replies["said"] = "down"
+        replies["text"] = "down"
         with pytest.raises(UserError):
             ask(questions[1:], spec, fresh, path, progress=False)
         assert path.read_bytes() == old, "until all are there, the recordings stay"
         del server.requests[:]
-        replies["said"] = "new"
+        replies["text"] = "new"
         answers = ask(questions[1:], spec, fresh, path, progress=False)
         assert texts(server) == ["q4", "q5"]
-    said = [str(read_answers(path)[question.key].text).split()[1] for question in questions]
-    assert said == ["old", "down", "down", "down", "new", "new"]
+    replied = [str(read_answers(path)[question.key].text).split()[1] for question in questions]
+    assert replied == ["old", "down", "down", "down", "new", "new"]
     assert [answer.text for answer in answers.values()] == [
         read_answers(path)[question.key].text for question in questions[1:]
     ]

@@ -117,8 +117,8 @@ def test_gpu_layers_are_rejected_without_a_gpu() -> None:
 def test_llama_cpp_uses_another_port_if_its_own_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        ports = iter([taken.getsockname()[1], serving._free_port()])
+    with socket.create_server(("127.0.0.1", 0)) as occupied:
+        ports = iter([occupied.getsockname()[1], serving._free_port()])
         monkeypatch.setattr(serving, "_free_port", lambda: next(ports))
         with Server(bundled()) as server:
             assert server.address(60, print).startswith("http://127.0.0.1:")

@@ -175,10 +175,10 @@ def refusal(spec: LLMEntry, folder: Path, **fields: Any) -> str:
 
 
 def test_a_server_that_exits_is_reported_with_its_output(tmp_path: Path) -> None:
-    told = refusal(served(tmp_path, "dies"), tmp_path)
-    assert told.startswith("Served: its server exited with status 3 after")
-    assert "having said: loading the weights | no tensor of this name" in told
-    assert told.endswith(f"see {tmp_path / 'server.log'}")
+    message = refusal(served(tmp_path, "dies"), tmp_path)
+    assert message.startswith("Served: its server exited with status 3 after")
+    assert "its last output: loading the weights | no tensor of this name" in message
+    assert message.endswith(f"see {tmp_path / 'server.log'}")
     missing = served(tmp_path, server="no-such-program {checkpoint} {port}")
     assert "no-such-program: No such file or directory" in refusal(missing, tmp_path)
 
@@ -203,13 +203,13 @@ def test_another_port_is_tried_if_one_is_taken(
 ) -> None:
     spec, free = served(tmp_path), serving._free_port
     with ProviderServer() as other:
-        taken = other.port
-        ports = iter([taken, free()])
+        occupied = other.port
+        ports = iter([occupied, free()])
         monkeypatch.setattr(serving, "_free_port", lambda: next(ports))
         questions = asked(spec, "x")
         ask(questions, spec, settings_for(tmp_path), tmp_path / "a.jsonl", progress=False)
         assert other.requests == []
-        monkeypatch.setattr(serving, "_free_port", lambda: taken)
+        monkeypatch.setattr(serving, "_free_port", lambda: occupied)
         assert "other processes took 3 free ports" in refusal(served(tmp_path), tmp_path / "b")
 
 
@@ -232,10 +232,10 @@ def test_a_server_that_exits_during_a_run_is_reported(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, max_attempts=1)
     with pytest.raises(UserError) as error:
         ask(asked(spec, *"abcdef"), spec, settings, tmp_path / "a.jsonl", progress=False)
-    told = str(error.value)
-    assert "its server exited with status" in told
-    assert "having said: out of memory" in told
-    assert "run again to ask what is missing" in told
+    message = str(error.value)
+    assert "its server exited with status" in message
+    assert "its last output: out of memory" in message
+    assert "run again to ask what is missing" in message
 
 
 def test_no_proxy_is_used_between_a_job_and_its_server(

@@ -31,14 +31,14 @@ def file(path: Path, **fields: Any) -> LLMEntry:
     if not path.name.endswith(".gguf"):
         fields = {"server": "transformers", "dtype": "float32"} | fields
     digest = sha256(path) if path.is_file() else folder_digest(path)
-    given = {"source": "folder", "path": path, "weights_sha256": digest}
-    return LLMEntry.model_validate(ENTRY | given | fields)
+    source = {"source": "folder", "path": path, "weights_sha256": digest}
+    return LLMEntry.model_validate(ENTRY | source | fields)
 
 
 def hub(**fields: Any) -> LLMEntry:
-    given = {"source": "hub", "repository": "someone/m", "revision": COMMIT}
+    source = {"source": "hub", "repository": "someone/m", "revision": COMMIT}
     kind = {} if "file" in fields else {"server": "transformers", "dtype": "float32"}
-    return LLMEntry.model_validate(ENTRY | given | kind | fields)
+    return LLMEntry.model_validate(ENTRY | source | kind | fields)
 
 
 def folder(place: Path, **files: object) -> Path:
@@ -85,10 +85,10 @@ def test_gguf_metadata_has_quantization_and_template(tmp_path: Path) -> None:
 
 
 def test_an_invalid_gguf_file_is_a_one_line_error(tmp_path: Path) -> None:
-    whole = metadata(tmp_path / "whole.gguf", tokenizer__chat_template="{{ x }}").read_bytes()
+    content = metadata(tmp_path / "whole.gguf", tokenizer__chat_template="{{ x }}").read_bytes()
     path = tmp_path / "m.gguf"
-    for length in range(len(whole)):
-        path.write_bytes(whole[:length])
+    for length in range(len(content)):
+        path.write_bytes(content[:length])
         with pytest.raises(UserError, match=r"^\S+/m\.gguf: not a complete GGUF file: [^\n]+$"):
             weights_path(file(path))
     path.write_text("Not found. " * 100)
@@ -163,8 +163,8 @@ def test_weights_from_the_hub_are_the_pinned_commit_in_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    told = "not in the hub's cache; run `snakemake --cores 1 weights`"
-    with pytest.raises(UserError, match=told):
+    message = "not in the hub's cache; run `snakemake --cores 1 weights`"
+    with pytest.raises(UserError, match=message):
         find_weights(hub())
     with pytest.raises(UserError, match="no commit is pinned; add a commit from https://hug"):
         find_weights(hub(revision=None))

@@ -212,8 +212,8 @@ def test_a_retired_checkpoint_can_be_asked_through_a_gateway() -> None:
         # In jobs, entries have no `retired`; the settings list the checkpoints.
         of_job = LLMEntry.from_spec(entry.execution_spec(), label=entry.label)
         for_job = settings.for_jobs(Path(), REGISTRY.values())
-        for found in (obstacles(entry, settings), obstacles(of_job, for_job)):
-            assert [problem.what for problem in found] == [
+        for problems in (obstacles(entry, settings), obstacles(of_job, for_job)):
+            assert [problem.what for problem in problems] == [
                 *(["the checkpoint is retired"] if hindered else [])
             ]
     own = LLMSettings(**cap, api_bases={"openai": "x"}, retired={entry.checkpoint: "not wanted"})
@@ -229,7 +229,7 @@ def test_an_address_for_an_unknown_provider_is_a_one_line_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "changes", "turns", "parameters", "told"),
+    ("name", "changes", "turns", "parameters", "expected"),
     [
         ("claude-4-sonnet", {"defaults": None}, FEW_SHOT, {},
          "max_tokens 4096, but the question has none"),
@@ -252,7 +252,7 @@ def test_a_body_that_is_not_the_question_is_not_sent(
     changes: dict[str, Any],
     turns: list[tuple[str, str]],
     parameters: dict[str, Any],
-    told: str,
+    expected: str,
 ) -> None:
     with ProviderServer() as server:
         entry = server.play(API[name], **changes)
@@ -260,7 +260,7 @@ def test_a_body_that_is_not_the_question_is_not_sent(
             asked(folder, entry, make_question(entry, turns, parameters))
         assert server.requests == []
     line = str(refused.value)
-    assert line.startswith(f"{entry.label}: the request has ") and told in line
+    assert line.startswith(f"{entry.label}: the request has ") and expected in line
     assert "; nothing was sent; declare it in the entry in models.yaml" in line
     assert (folder / "a.jsonl").read_bytes() == b""
     assert Ledger(folder).spending().usd == 0
@@ -382,7 +382,7 @@ def test_an_unchecked_request_is_an_error(folder: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "told"),
+    ("field", "value", "expected"),
     [
         (("body", "temperature"), 0.7, "temperature 0.7, but the question has 0.25"),
         (("body", "stream"), True, "stream true, but the question has none"),
@@ -396,7 +396,7 @@ def test_an_unchecked_request_is_an_error(folder: Path, monkeypatch: pytest.Monk
     ],
 )  # fmt: skip
 def test_verify_detects_a_changed_body(
-    folder: Path, field: tuple[Any, ...], value: Any, told: str
+    folder: Path, field: tuple[Any, ...], value: Any, expected: str
 ) -> None:
     entry = API["gpt-4o"]
     question = make_question(entry, FEW_SHOT, {"temperature": 0.25})
@@ -410,8 +410,8 @@ def test_verify_detects_a_changed_body(
         place = place[name]
     place[field[-1]] = value
     path.write_text(canonical_json(line) + "\n")
-    (found,) = verify(path)
-    assert found.startswith(f"{path}:1: the request body ") and told in found
+    (problem,) = verify(path)
+    assert problem.startswith(f"{path}:1: the request body ") and expected in problem
 
 
 TURNS = (Message("user", "a"), Message("user", "b"))

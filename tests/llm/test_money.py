@@ -109,7 +109,7 @@ def test_prices_are_for_a_million_tokens() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "entry", "usd"),
+    ("reported", "entry", "usd"),
     [
         (answer(1000, 100), PRICED, 0.003),
         (answer(0, 100), PRICED, 0.001),
@@ -121,15 +121,15 @@ def test_prices_are_for_a_million_tokens() -> None:
     ],
 )
 def test_the_cost_of_an_answer_follows_from_its_tokens(
-    given: Answer, entry: LLMEntry, usd: float | None
+    reported: Answer, entry: LLMEntry, usd: float | None
 ) -> None:
-    assert answer_usd(given, entry) == (usd if usd is None else pytest.approx(usd))
+    assert answer_usd(reported, entry) == (usd if usd is None else pytest.approx(usd))
 
 
 def test_an_estimate_counts_different_questions_that_are_not_recorded() -> None:
     questions = [asking(max_tokens=40, seed=seed) for seed in (1, 2, 3, 1)]
-    found = estimate(questions, PRICED, {questions[1].key, "another"}, likely=25)
-    assert found == Estimate(
+    estimated = estimate(questions, PRICED, {questions[1].key, "another"}, likely=25)
+    assert estimated == Estimate(
         PRICED,
         questions=3,
         recorded=1,
@@ -137,9 +137,9 @@ def test_an_estimate_counts_different_questions_that_are_not_recorded() -> None:
         output_tokens=2 * 40,
         likely_output_tokens=2 * 25,
     )
-    assert found.to_ask == 2
-    assert found.usd == pytest.approx((54 * 2 + 80 * 10) / 1e6)
-    assert found.likely_usd == pytest.approx((54 * 2 + 50 * 10) / 1e6)
+    assert estimated.to_ask == 2
+    assert estimated.usd == pytest.approx((54 * 2 + 80 * 10) / 1e6)
+    assert estimated.likely_usd == pytest.approx((54 * 2 + 50 * 10) / 1e6)
     # The expected length is capped by the bound, and without a bound there is no maximum cost.
     assert estimate(questions, PRICED, likely=60).likely_output_tokens == 3 * 40
     open_ended = estimate([*questions, asking()], PRICED, likely=60)
@@ -155,8 +155,8 @@ def test_an_estimate_counts_different_questions_that_are_not_recorded() -> None:
 def test_nothing_left_to_ask_costs_nothing(
     entry: LLMEntry, recorded: int, usd: float | None
 ) -> None:
-    found = Estimate(entry, 2, recorded, 10, 10, 10)
-    assert (found.usd, found.likely_usd) == (usd, usd)
+    estimated = Estimate(entry, 2, recorded, 10, 10, 10)
+    assert (estimated.usd, estimated.likely_usd) == (usd, usd)
 
 
 def test_estimates_of_one_model_add_up() -> None:
@@ -205,8 +205,8 @@ def answered(task: Saying, counts: list[int | None], name: str = "old", **fields
 
 def likely_of(task: Saying, *others: Saying) -> tuple[int, tuple[str, ...]]:
     """Return the expected tokens of one answer of the first task's model, and their basis."""
-    found = estimate_tasks([task, *others], LLMSettings())[0]
-    return found.estimate.likely_output_tokens // found.estimate.to_ask, found.bases
+    estimated = estimate_tasks([task, *others], LLMSettings())[0]
+    return estimated.estimate.likely_output_tokens // estimated.estimate.to_ask, estimated.bases
 
 
 def test_equal_questions_are_counted_once_for_each_file_of_answers(folder: Path) -> None:
@@ -221,7 +221,7 @@ def test_equal_questions_are_counted_once_for_each_file_of_answers(folder: Path)
     (question,) = tasks[-1].questions(first.entry())
     record(Path(first.recordings), [(question, answer(1, 1, key=question.key))])
     both = estimate_tasks(tasks, LLMSettings())
-    assert [(found.kind, found.model) for found in both] == [("Saying", "m"), ("Saying", "n")]
+    assert [(each.kind, each.model) for each in both] == [("Saying", "m"), ("Saying", "n")]
     counted = both[0].estimate
     # a, b and c in one file, where a is recorded, and a in the other; one byte and one turn each.
     assert (counted.questions, counted.recorded, counted.to_ask) == (4, 1, 3)
@@ -259,19 +259,19 @@ def test_unknown_questions_are_listed_by_their_inputs(folder: Path) -> None:
     missing = {"second": f"{folder}/z", "first": f"{folder}/y"}
     here = {"third": str(folder.parent)}
     tasks = [saying(folder, inputs=missing | here), saying(folder)]
-    (found,) = estimate_tasks(tasks, LLMSettings())
-    assert isinstance(found, TaskEstimate)
-    assert found.unknown == (f"{folder}/y", f"{folder}/z")
-    assert found.estimate.questions == 2
+    (estimated,) = estimate_tasks(tasks, LLMSettings())
+    assert isinstance(estimated, TaskEstimate)
+    assert estimated.unknown == (f"{folder}/y", f"{folder}/z")
+    assert estimated.estimate.questions == 2
     # Data that the run will recreate is from another configuration.
     tasks = [saying(folder, inputs=here), saying(folder, file="b")]
     assert estimate_tasks(tasks, LLMSettings())[0].estimate.questions == 4
-    (found,) = estimate_tasks(tasks, LLMSettings(), {str(folder.parent)})
-    assert (found.unknown, found.estimate.questions) == ((str(folder.parent),), 2)
+    (estimated,) = estimate_tasks(tasks, LLMSettings(), {str(folder.parent)})
+    assert (estimated.unknown, estimated.estimate.questions) == ((str(folder.parent),), 2)
 
 
 @pytest.mark.parametrize(
-    ("cap", "spent", "said"),
+    ("cap", "spent", "warning_start"),
     [
         (0, 0, ""),
         (100.04, 0, ""),
@@ -286,7 +286,7 @@ def test_unknown_questions_are_listed_by_their_inputs(folder: Path) -> None:
     ],
 )
 def test_a_cap_below_the_bound_gives_a_warning(
-    folder: Path, cap: float, spent: float, said: str
+    folder: Path, cap: float, spent: float, warning_start: str
 ) -> None:
     entry = spec_for(prices=COSTLY)
     if spent:
@@ -298,9 +298,9 @@ def test_a_cap_below_the_bound_gives_a_warning(
     warning = cap_warning(
         estimate_tasks([task, saying(folder, FREE, model="f")], settings), settings
     )
-    assert warning.startswith(said)
-    assert bool(warning) is bool(said)
-    assert notices([task], {"m": entry}, settings) == ([warning] if said else [])
+    assert warning.startswith(warning_start)
+    assert bool(warning) is bool(warning_start)
+    assert notices([task], {"m": entry}, settings) == ([warning] if warning_start else [])
     assert folder.exists() is bool(spent)
 
 
@@ -312,7 +312,7 @@ MISSING = "2 questions missing, likely $0.64, at most $100.04"
 
 
 @pytest.mark.parametrize(
-    ("ends", "told"),
+    ("ends", "expected_text"),
     [
         ("2027-02-20", None),
         ("2027-02-19", f"record now: m ends on 2027-02-19, in 90 days; Saying: {MISSING}"),
@@ -323,14 +323,14 @@ MISSING = "2 questions missing, likely $0.64, at most $100.04"
     ],
 )
 def test_missing_answers_of_models_that_end_within_90_days_are_listed(
-    folder: Path, ends: str | None, told: str | None
+    folder: Path, ends: str | None, expected_text: str | None
 ) -> None:
     entry = spec_for(prices=COSTLY, ends=ends)
     task = saying(folder, entry)
-    found = estimate_tasks([task], LLMSettings())
-    assert record_now(found, {"m": entry}, TODAY) == ([told] if told else [])
+    estimated = estimate_tasks([task], LLMSettings())
+    assert record_now(estimated, {"m": entry}, TODAY) == ([expected_text] if expected_text else [])
     # Retired models and recorded answers are not listed.
-    assert record_now(found, {"m": spec_for(ends=ends, retired="ended")}, TODAY) == []
+    assert record_now(estimated, {"m": spec_for(ends=ends, retired="ended")}, TODAY) == []
     folder.mkdir()
     answers = [(one, answer(1, 1, key=one.key)) for one in task.questions(entry)]
     record(Path(task.recordings), answers)
@@ -443,10 +443,14 @@ def test_reservations_of_a_killed_run_are_settled_if_recorded(folder: Path) -> N
     for key in ("told", "untold", "lost"):
         ledger.reserve("m", 0.125, file="f", key=key)
     ledger.recover_reservations(ledger.left("f"), {"told": 0.0625, "untold": None})
-    found = ledger.spending()
+    spending = ledger.spending()
     # Without token counts, the full reservation is settled, and nothing is "possibly billed".
-    assert (found.settled, found.requests, found.possibly_billed) == ({"m": 0.1875}, {"m": 2}, {})
-    assert [reserved[1:] for reserved in found.reserved] == [("m", 0.125, "", "lost")]
+    assert (spending.settled, spending.requests, spending.possibly_billed) == (
+        {"m": 0.1875},
+        {"m": 2},
+        {},
+    )
+    assert [reserved[1:] for reserved in spending.reserved] == [("m", 0.125, "", "lost")]
 
 
 def test_a_ledger_works_on_network_file_systems(folder: Path) -> None:
@@ -497,9 +501,9 @@ def test_a_budget_reserves_before_and_settles_after_a_request(folder: Path) -> N
         )
 
     asyncio.run(run())
-    found = Ledger(folder).spending()
-    assert (found.settled, found.requests) == ({MODEL: ONE / 2}, {MODEL: 4})
-    assert (found.possibly_billed, found.reserved) == ({MODEL: 2 * ONE}, [])
+    spending = Ledger(folder).spending()
+    assert (spending.settled, spending.requests) == ({MODEL: ONE / 2}, {MODEL: 4})
+    assert (spending.possibly_billed, spending.reserved) == ({MODEL: 2 * ONE}, [])
 
 
 def test_a_free_model_has_no_budget(folder: Path) -> None:
@@ -567,16 +571,16 @@ def test_a_budget_first_settles_recorded_answers_of_a_killed_run(folder: Path) -
         budget(folder, 1, Stop())
 
     asyncio.run(begin())
-    found = ledger.spending()
-    assert found.settled == {MODEL: pytest.approx(0.0003 + ONE)}
-    assert {(left.file, left.key) for left in found.reserved} == {
+    spending = ledger.spending()
+    assert spending.settled == {MODEL: pytest.approx(0.0003 + ONE)}
+    assert {(left.file, left.key) for left in spending.reserved} == {
         ("", lost.key),
         ("a.jsonl", counted.key),
     }
 
 
 @pytest.mark.parametrize(
-    ("earlier", "told"),
+    ("earlier", "cost"),
     [
         # Each question has about 27 input tokens and at most 40 output tokens, $0.000454.
         ([0.5], "$0.5000 of $1.0000 spent; 2 of 5 questions are left to ask, for at most about"
@@ -590,7 +594,7 @@ def test_a_budget_first_settles_recorded_answers_of_a_killed_run(folder: Path) -
     ],
 )  # fmt: skip
 def test_the_cap_error_states_spending_remaining_cost_and_a_sufficient_cap(
-    folder: Path, earlier: list[Any], told: str
+    folder: Path, earlier: list[Any], cost: str
 ) -> None:
     folder.mkdir()
     ledger = Ledger(folder, 1)
@@ -604,7 +608,7 @@ def test_the_cap_error_states_spending_remaining_cost_and_a_sufficient_cap(
         questions = [asking(max_tokens=40, seed=seed) for seed in range(left)]
         return str(budget(folder, 1, Stop()).explain(CapReachedError(usd), questions, 5))
 
-    expected = f"Test model: the spending cap is reached: {told} and run again; nothing is asked"
+    expected = f"Test model: the spending cap is reached: {cost} and run again; nothing is asked"
     assert asyncio.run(explained(1e-6, 2)) == f"{expected} twice"
     # A single question can cost more than the estimate of all remaining ones.
     assert "for at most about $0.6000;" in asyncio.run(explained(0.6, 1))

@@ -293,7 +293,7 @@ def test_billed_output_of_responses_is_an_answer(
 
 
 def test_failures_of_responses_are_handled_as_for_any_provider(folder: Path) -> None:
-    for status, reply, told in (
+    for status, reply, message_pattern in (
         (429, {"error": {"message": "slow down"}}, "RateLimitError: .*slow down"),
         (500, {"error": {"message": "oops"}}, "InternalServerError"),
         (
@@ -305,7 +305,7 @@ def test_failures_of_responses_are_handled_as_for_any_provider(folder: Path) -> 
     ):
         with ProviderServer(reply, status=status) as server:
             entry = server.play(entry_of("gpt-6-sol"))
-            with pytest.raises(UserError, match=told):
+            with pytest.raises(UserError, match=message_pattern):
                 asked(folder, entry, make_question(entry, TURNS, {}), max_attempts=2)
             assert len(server.requests) == (1 if status == 401 else 2)
 

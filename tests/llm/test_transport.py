@@ -69,10 +69,10 @@ def test_a_question_is_sent_verbatim_and_its_answer_kept_completely(respond: Res
         "total_tokens": 12,
         "completion_tokens_details": {"reasoning_tokens": 2},
     }
-    said = {"role": "assistant", "content": "no", "reasoning_content": "hm"}
-    arrived = respond(json=chat(said, "length", usage=usage, system_fingerprint="fp"))
-    found = send()
-    assert found == Answer(
+    reply = {"role": "assistant", "content": "no", "reasoning_content": "hm"}
+    arrived = respond(json=chat(reply, "length", usage=usage, system_fingerprint="fp"))
+    received = send()
+    assert received == Answer(
         key=QUESTION.key,
         text="no",
         reasoning="hm",
@@ -118,8 +118,8 @@ def test_a_question_is_sent_verbatim_and_its_answer_kept_completely(respond: Res
 )  # fmt: skip
 def test_fields_of_the_response_are_kept(respond: Respond, body: dict[str, Any], kept: Any) -> None:
     respond(json=body)
-    found = send()
-    assert {name: getattr(found, name) for name in kept} == kept
+    received = send()
+    assert {name: getattr(received, name) for name in kept} == kept
 
 
 @pytest.mark.parametrize(
@@ -172,16 +172,16 @@ def test_a_filtered_response_is_an_answer(respond: Respond) -> None:
         "code": "content_policy_violation",
     }
     respond(400, json={"error": error})
-    found = send()
-    assert (found.finish_reason, found.text) == ("content_filter", None)
+    received = send()
+    assert (received.finish_reason, received.text) == ("content_filter", None)
 
 
 def test_a_local_model_has_no_response_id(respond: Respond) -> None:
     respond(json=chat())
     local = spec_for(None, source="folder", path="m.gguf", api_key_env=None, prices=None)
-    found = send(make_question(local, [("user", "x")], {}), local.model_copy(update={
+    received = send(make_question(local, [("user", "x")], {}), local.model_copy(update={
         "api_base": SPEC.api_base}))  # fmt: skip
-    assert (found.text, found.response_id) == ("hi", None)
+    assert (received.text, received.response_id) == ("hi", None)
 
 
 def test_a_different_body_is_not_sent_and_reveals_no_key(
