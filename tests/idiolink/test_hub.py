@@ -283,7 +283,7 @@ class TestListing:
     @pytest.mark.parametrize(
         ("fields", "message"),
         [
-            ({"revision": "b" * 40}, r"org/model at bbbbbbbb: the hub has no such commit; correct"),
+            ({"revision": "b" * 40}, r"org/model at bbbbbbbb: the hub has no such commit; fix"),
             ({"checkpoint": "org/none"}, "org/none at aaaaaaaa: the hub has no such repository"),
             ({"pickled": True, "checkpoint": "org/plain"}, "no pickled weights at this commit"),
         ],

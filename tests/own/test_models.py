@@ -51,7 +51,7 @@ def test_a_name_that_is_taken_is_an_error_with_both_files(tmp_path: Path) -> Non
     with pytest.raises(UserError) as error:
         load_registry(registry_with(tmp_path, f"sbert: {{{EMBEDDER}}}\n"))
     assert "models.local.yaml: " in str(error.value)
-    assert "models.yaml has a model 'sbert'" in str(error.value)
+    assert "models.yaml also has a model 'sbert'" in str(error.value)
 
 
 def test_an_entry_that_is_wrong_is_named_with_its_file(tmp_path: Path) -> None:
