@@ -166,8 +166,8 @@ def test_a_tampered_line_is_rejected_by_verify_replay_merge_export_and_import(
     write(target, pair(5))
     assert verify(bad) == []
     at = tamper(bad, old, new)
-    (problem,) = verify(bad)
-    assert problem.startswith(f"{bad}:{at}: ")
+    (line,) = verify(bad)
+    assert line.startswith(f"{bad}:{at}: ")
     before = contents(tmp_path)
     packed = pack(
         tmp_path / "a.zst", ("good.jsonl", good.read_bytes()), ("target.jsonl", bad.read_bytes())

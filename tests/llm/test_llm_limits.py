@@ -754,7 +754,7 @@ def test_an_unwritable_ledger_is_a_one_line_error(folder: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))  # as if the disk were full
-        with pytest.raises(UserError, match=r"disk I/O error; make room"):
+        with pytest.raises(UserError, match=r"disk I/O error; free disk space"):
             ledger.settle(reserved, 0.125)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

