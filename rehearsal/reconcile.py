@@ -23,11 +23,11 @@ from typing import NamedTuple
 
 from pieline.core.errors import pluralize
 from pieline.llm.archive import recording_files
-from pieline.llm.costs import usd_of
+from pieline.llm.costs import answer_usd
 from pieline.llm.recordings import read_lines
 from pieline.llm.spending import Ledger, Spending
-from pieline.llm.wire import body_of
-from pieline.models.llm import LLMEntry, name_on_the_wire
+from pieline.llm.wire import restore_body
+from pieline.models.llm import LLMEntry, api_model_name
 from rehearsal.bill import Charge, digest, read_bill
 
 ROUNDING = 1e-6
@@ -88,13 +88,17 @@ def bill_matches(bill: Path, recordings: Path, models: Mapping[str, object]) -> 
             answer, question = line.answer(), line.question()
             if answer.sent:
                 model = _litellm_id(question.model)
-                asked = digest(model, body_of(question, answer.sent))
+                asked = digest(model, restore_body(question, answer.sent))
                 place = path.relative_to(recordings).as_posix(), answer.key
                 tokens = answer.input_tokens, answer.output_tokens
-                usd = usd_of(answer, entries[question.model]) or 0.0
+                usd = answer_usd(answer, entries[question.model]) or 0.0
                 recorded[model].append(_Recorded(asked, place, tokens, usd))
     spending = Ledger(recordings).spending()
-    in_ledger = {*spending.settled, *spending.perhaps, *(item.model for item in spending.reserved)}
+    in_ledger = {
+        *spending.settled,
+        *spending.possibly_billed,
+        *(item.model for item in spending.reserved),
+    }
     return [
         _reconciled(model, charges[model], recorded[model], spending)
         for model in sorted({*charges, *recorded, *map(_litellm_id, in_ledger)})
@@ -138,7 +142,7 @@ def _reconciled(
     ledger = in_ledger(spending.settled) + math.fsum(
         costs[item.file, item.key] for item in unsettled
     )
-    held_usd = math.fsum(item.usd for item in held) + in_ledger(spending.perhaps)
+    held_usd = math.fsum(item.usd for item in held) + in_ledger(spending.possibly_billed)
     unanswered = round(in_ledger(spending.unanswered))
 
     faults = []
@@ -177,4 +181,4 @@ def _reconciled(
 
 def _litellm_id(checkpoint: str) -> str:
     """Return litellm's id of a checkpoint; for a local model, without the part after the name."""
-    return f"{checkpoint.partition('/')[0]}/{name_on_the_wire(checkpoint)}"
+    return f"{checkpoint.partition('/')[0]}/{api_model_name(checkpoint)}"

@@ -65,11 +65,11 @@ rule serve:
         "../envs/serve.yaml"
     threads: lambda wildcards: REGISTRY[wildcards.model].threads
     resources:
-        gpu=lambda wildcards: served_gpus(REGISTRY[wildcards.model]),
+        gpu=lambda wildcards: server_gpus(REGISTRY[wildcards.model]),
         # A cluster may spread GPUs over nodes, but a server needs all of them on one.
         nodes=1,
-        gpu_mem_mb=lambda wildcards: served_gpu_memory_mb(REGISTRY[wildcards.model]),
-        mem_mb=growing(lambda wildcards: served_host_memory_mb(REGISTRY[wildcards.model])),
+        gpu_mem_mb=lambda wildcards: server_gpu_memory_mb(REGISTRY[wildcards.model]),
+        mem_mb=growing(lambda wildcards: server_host_memory_mb(REGISTRY[wildcards.model])),
         runtime=growing(lambda wildcards: LLM_TASKS[wildcards.kind].minutes),
     params:
         recordings=lambda wildcards: list(served_tasks(**wildcards)),

@@ -38,12 +38,12 @@ from pieline.llm.obstacles import obstacles
 from pieline.llm.recordings import answers_token
 from pieline.models.registry import load_registry
 from pieline.models.sizing import (
-    asks_for_gpu,
+    uses_gpu,
     gpu_memory_mb,
     host_memory_mb,
-    served_gpu_memory_mb,
-    served_gpus,
-    served_host_memory_mb,
+    server_gpu_memory_mb,
+    server_gpus,
+    server_host_memory_mb,
 )
 from pieline.patches import patch_snakemake
 from pieline.results.run_report import RunReport, code_state
@@ -257,7 +257,7 @@ def served_before(kind, task):
 
 def gpus(wildcards):
     """Return the number of GPUs for a job of this model on a cluster."""
-    return int(asks_for_gpu(IDIOLINK.run.entry(wildcards.model)))
+    return int(uses_gpu(IDIOLINK.run.entry(wildcards.model)))
 
 
 def gpu_memory(wildcards):

@@ -5,7 +5,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pieline.core.jobs import start_log
-from pieline.llm.readings import readings
+from pieline.llm.readings import count_forms
 from pieline.planned import planned_tasks
 
 STYLES = {"ok": "", "repaired": "yellow"}
@@ -16,7 +16,7 @@ table = Table(
     "task", "model", "outcome", "parsed by", "answers", "examples",
     title="recorded answers by form", title_justify="left", show_lines=True,
 )  # fmt: skip
-for item in readings(planned.tasks):
+for item in count_forms(planned.tasks):
     table.add_row(
         item.kind,
         item.model,

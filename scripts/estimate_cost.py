@@ -12,10 +12,10 @@ from pieline.llm.estimates import (
     ENOUGH_ANSWERS,
     THOUGHT_TOKENS,
     TaskEstimate,
+    blocking_reasons,
     cap_warning,
-    dollars,
-    estimates,
-    lacks,
+    estimate_tasks,
+    format_usd,
     record_now,
 )
 from pieline.models.fetching import GIGABYTE
@@ -54,8 +54,8 @@ def row(task: TaskEstimate, *, retired: bool) -> list[str]:
         number(cost.to_ask),
         number(cost.input_tokens),
         number(cost.likely_output_tokens),
-        number(dollars(entry, cost.likely_usd).removeprefix("$")),
-        number(dollars(entry, cost.usd).removeprefix("$")),
+        number(format_usd(entry, cost.likely_usd).removeprefix("$")),
+        number(format_usd(entry, cost.usd).removeprefix("$")),
         ", ".join(task.bases),
     ]
 
@@ -94,7 +94,7 @@ start_log(snakemake.log[0])
 planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
 plan = read_plan(dry_run(snakemake.params.config, Path(snakemake.params.root)))
 stale = remade(plan)
-task_estimates = estimates(planned.tasks, planned.settings, stale)
+task_estimates = estimate_tasks(planned.tasks, planned.settings, stale)
 table = Table(title="remaining questions", title_justify="left", caption_justify="left")
 for name in COLUMNS:
     table.add_column(name, no_wrap=name == "model")
@@ -115,7 +115,7 @@ console.print(ASSUMED)
 for model in dict.fromkeys(
     item.model for item in task_estimates if item.estimate.to_ask or item.unknown
 ):
-    if missing := lacks(planned.models[model], planned.settings):
+    if missing := blocking_reasons(planned.models[model], planned.settings):
         console.print(f"{model} cannot be asked: {', '.join(missing)}")
 for line in planned.missing_files(stale):
     console.print(line)

@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pieline.core.jobs import start_log
-from pieline.models.fetching import GIGABYTE, fetch, obstacles, summary, wanted
+from pieline.models.fetching import GIGABYTE, fetch, obstacles, required_checkpoints, summary
 from pieline.planned import planned_entries
 
 
@@ -14,7 +14,7 @@ def gigabytes(size: int | None) -> str:
 
 
 start_log(snakemake.log[0])
-repositories = wanted(
+repositories = required_checkpoints(
     planned_entries(snakemake.params.config, snakemake.input.models, snakemake.params.root)
 )
 table = Table("models", "repository", "revision", "GB", "to download", "state")

@@ -27,7 +27,7 @@ from pieline.core.files import atomic_folder, atomic_path, check_writable
 from pieline.core.settings import Settings
 from pieline.core.upstream import load_upstream
 from pieline.core.yamls import read_yaml
-from pieline.llm.archive import summarise, verify
+from pieline.llm.archive import summarize, verify
 from pieline.llm.prompts import load_prompt
 from pieline.models.entries import EncoderEntry
 from pieline.models.predictions import PredictionFile
@@ -250,7 +250,7 @@ def read_recordings(path: Path) -> object:
     assert all("\n" not in problem and problem.startswith(f"{path}:") for problem in problems)
     if problems:
         raise UserError("; ".join(problems))
-    return summarise(path)
+    return summarize(path)
 
 
 def read_prompt(path: Path) -> object:

@@ -145,15 +145,18 @@ def shrink_tokenizer(folder: Path) -> None:
 
 
 DAMAGE = {
-    "more layers than weights": (add_layers, "weights are missing or of another shape: .*layer"),
-    "fewer layers than weights": (drop_a_layer, "have no place in the model: .*layer"),
+    "more layers than weights": (
+        add_layers,
+        "missing or have a different shape: .*layer",
+    ),
+    "fewer layers than weights": (drop_a_layer, "do not exist in the model: .*layer"),
     "a weight that is no number": (change_weights(poison), "not finite"),
     "an infinite weight": (change_weights(overflow), "not finite"),
     "no tokenizer": (
         remove_tokenizer,
         "has no tokenizer files|cannot load the weights: .*tokenizer",
     ),
-    "the tokenizer of a smaller model": (shrink_tokenizer, "tokens and its model embeds"),
+    "the tokenizer of a smaller model": (shrink_tokenizer, "tokens, but its model has"),
 }
 
 

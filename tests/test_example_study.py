@@ -181,7 +181,7 @@ def test_a_prompt_without_a_field_is_rejected(tmp_path: Path) -> None:
     (task,) = asking.tasks()
     prompt = Path(task.inputs["prompt"])
     prompt.write_text("=== user ===\nComplete this idiom.\n", "utf-8")
-    with pytest.raises(UserError, match=f"{prompt.name}: asks the same about each row"):
+    with pytest.raises(UserError, match=f"{prompt.name}: asks the same question for each row"):
         task.questions(task.entry())
 
 

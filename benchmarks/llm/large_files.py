@@ -16,7 +16,7 @@ from pieline.llm.answers import Answer
 from pieline.llm.archive import merge
 from pieline.llm.questions import Question
 from pieline.llm.recordings import read_answers, recording
-from pieline.llm.wire import sent
+from pieline.llm.wire import shorten_request
 
 SYSTEM = "You identify potentially idiomatic expressions in a sentence. " * 8
 
@@ -39,7 +39,7 @@ def pair(number: int) -> tuple[Question, Answer]:
         response_id=f"chatcmpl-{number:032d}",
         input_tokens=150,
         output_tokens=20,
-        sent=sent(question, "/v1/chat/completions", body),
+        sent=shorten_request(question, "/v1/chat/completions", body),
     )
     return question, answer
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pieline.core.records import load_jsonl
 from pieline.llm.questions import Question
-from pieline.models.llm import name_on_the_wire
+from pieline.models.llm import api_model_name
 from pieline.planned import planned_tasks
 from pieline.studies.idiots.predictions import Detection
 from pieline.studies.idiots.records import IdiotsSentence
@@ -50,7 +50,7 @@ class Answers:
                 entry = planned.models[task.model]
                 inputs = {name: str(results / path) for name, path in task.inputs.items()}
                 update = {"inputs": inputs, "recordings": str(results / task.recordings)}
-                of_model = self._tasks[name_on_the_wire(entry.checkpoint)]
+                of_model = self._tasks[api_model_name(entry.checkpoint)]
                 of_model.append((task.model_copy(update=update), entry.published_as or ""))
         self._jam = printed_jam(root / "published")
         self._idiots = printed_counts(root / "published")

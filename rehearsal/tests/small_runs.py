@@ -14,7 +14,7 @@ from pieline.core.yamls import read_yaml
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.llm.task import Task
-from pieline.models.llm import name_on_the_wire
+from pieline.models.llm import api_model_name
 from pieline.planned import PlannedTasks, planned_tasks
 from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.raw import read_sentences
@@ -88,7 +88,7 @@ def ask_all(
 
     def answer(question: Question) -> Answer:
         asked = Asked(
-            model=name_on_the_wire(question.model),
+            model=api_model_name(question.model),
             turns=tuple((turn.role, turn.content) for turn in question.messages),
             seed=question.parameters.get("seed"),
         )

@@ -19,7 +19,7 @@ from pieline.core.errors import UserError
 from pieline.core.files import digests
 from pieline.llm.server import Server
 from pieline.models.embedder import EmbedderEntry
-from pieline.models.fetching import wanted
+from pieline.models.fetching import required_checkpoints
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
 from pieline.models.weights import weights_location, weights_path
@@ -119,7 +119,7 @@ def test_a_causal_model_returns_attention(folder: Path) -> None:
 
 
 def test_all_files_are_in_the_cache(folder: Path) -> None:
-    files = wanted(ENTRIES)
+    files = required_checkpoints(ENTRIES)
     repositories = {item.checkpoint.repository for item in files}
     assert len(files) == len(ENTRIES) - len(WITHOUT) - 1 + 1  # minus a package, plus Nomic's code
     assert "nomic-ai/nomic-bert-2048" in repositories

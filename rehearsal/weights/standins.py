@@ -12,7 +12,7 @@ from pieline.core.errors import UserError
 from pieline.core.files import sha256, write_json, write_text
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import CausalEntry, EncoderEntry
-from pieline.models.hub import HubCheckpoint, on_hub, remote_code
+from pieline.models.hub import HubCheckpoint, hub_checkpoint, remote_code_checkpoints
 from pieline.models.registry import AnyEntry
 from pieline.models.sizing import parameter_count
 
@@ -62,7 +62,7 @@ def write_weights(
         (folder / name).mkdir(parents=True)
     known = tuple(sorted(set(words)))
     for name, entry in entries.items():
-        if checkpoint := on_hub(entry):
+        if checkpoint := hub_checkpoint(entry):
             if checkpoint.only:
                 raise UserError(
                     "GGUF files on the hub have no stand-in",
@@ -82,7 +82,9 @@ def _write_repositories(
     if snapshot.exists():
         return  # shared by another entry
     _save(name, entry, snapshot, words)
-    codes = remote_code(entry, lambda file: path if (path := snapshot / file).exists() else None)
+    codes = remote_code_checkpoints(
+        entry, lambda file: path if (path := snapshot / file).exists() else None
+    )
     _list_files(snapshot, checkpoint)
     for code in codes:
         place = _snapshot(hub, code)

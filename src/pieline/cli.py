@@ -12,7 +12,7 @@ from pieline.core.errors import UserError, nearest, pluralize, run_command
 
 if TYPE_CHECKING:
     from pieline.llm.answers import Answer
-    from pieline.llm.archive import Merged
+    from pieline.llm.archive import MergeResult
     from pieline.models.llm import LLMEntry
 
 Command = Callable[[argparse.Namespace], None]
@@ -239,7 +239,7 @@ def _ask(options: argparse.Namespace) -> None:
     from pieline.llm.questions import make_question
     from pieline.llm.recordings import read_answers
     from pieline.llm.settings import LLMSettings
-    from pieline.llm.wire import body_of
+    from pieline.llm.wire import restore_body
     from pieline.models.llm import LLMEntry, Parameter
     from pieline.models.registry import load_registry
 
@@ -269,7 +269,7 @@ def _ask(options: argparse.Namespace) -> None:
     is_recorded = settings.mode != "fresh" and question.key in read_answers(recordings)
     answer = ask([question], entry, settings, recordings)[question.key]
     if answer.sent:
-        body = json.dumps(body_of(question, answer.sent), ensure_ascii=False, indent=2)
+        body = json.dumps(restore_body(question, answer.sent), ensure_ascii=False, indent=2)
         print(f"sent to {answer.sent.path}:\n{body}")
     print(_format_answer(answer, entry))
     print(f"{'already ' if is_recorded else ''}recorded in {recordings}")
@@ -277,7 +277,7 @@ def _ask(options: argparse.Namespace) -> None:
 
 def _format_answer(answer: "Answer", entry: "LLMEntry") -> str:
     """Format an answer with its token counts and cost."""
-    from pieline.llm.costs import usd_of
+    from pieline.llm.costs import answer_usd
 
     parts = {"thoughts": answer.reasoning, "refusal": answer.refusal, "answer": answer.text}
     parts["calls"] = ", ".join(f"{call.name} {call.arguments}" for call in answer.tool_calls or ())
@@ -290,7 +290,7 @@ def _format_answer(answer: "Answer", entry: "LLMEntry") -> str:
         "for thoughts": answer.reasoning_tokens,
     }
     tokens = [f"{count} {what}" for what, count in counts.items() if count is not None]
-    usd = usd_of(answer, entry)
+    usd = answer_usd(answer, entry)
     cost = "free" if not entry.paid else "unknown" if usd is None else f"${usd:.6f}"
     model, reason = answer.returned_model or "an unnamed model", answer.finish_reason
     return "\n".join(
@@ -304,10 +304,10 @@ def _format_answer(answer: "Answer", entry: "LLMEntry") -> str:
 
 
 def _list(options: argparse.Namespace) -> None:
-    from pieline.llm.archive import recording_files, summarise
+    from pieline.llm.archive import recording_files, summarize
 
     for path in recording_files(options.folder):
-        summary = summarise(path)
+        summary = summarize(path)
         models = ", ".join(summary.models)
         hand_written = f" ({summary.hand_written} hand-written)" if summary.hand_written else ""
         print(
@@ -352,7 +352,7 @@ def _import(options: argparse.Namespace) -> None:
     _print_merged(import_archive(options.archive, options.folder, most_bytes=most_bytes))
 
 
-def _print_merged(by_file: "Mapping[str, Merged]") -> None:
+def _print_merged(by_file: "Mapping[str, MergeResult]") -> None:
     for name, merged in by_file.items():
         conflicts = len(merged.conflicts)
         kept = f"; {pluralize(conflicts, 'different answer')} kept" if conflicts else ""
@@ -370,13 +370,13 @@ def _spending(options: argparse.Namespace) -> None:
     spending = ledger.spending()
     for model, usd in spending.settled.items():
         print(f"{model}: ${usd:.4f} for {pluralize(spending.requests[model], 'request')}")
-    for model, usd in spending.perhaps.items():
+    for model, usd in spending.possibly_billed.items():
         unanswered = pluralize(spending.unanswered[model], "unanswered request")
         print(f"{model}: at most ${usd:.4f} possibly billed for {unanswered}")
     if spending.reserved:
         unfinished = pluralize(len(spending.reserved), "unfinished request")
         print(f"at most ${spending.held:.4f} for {unfinished}")
-    excluded = ", not including possibly billed requests" if spending.perhaps else ""
+    excluded = ", not including possibly billed requests" if spending.possibly_billed else ""
     print(f"total: ${spending.usd:.4f}{excluded}")
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pieline.config import Config, load_config, load_studies
 from pieline.core.errors import UserError
-from pieline.llm.estimates import not_made
+from pieline.llm.estimates import missing_inputs
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
 from pieline.models.llm import LLMEntry
@@ -37,7 +37,7 @@ class PlannedTasks(NamedTuple):
         Args:
             remade: Files that the run will make again.
         """
-        missing = sorted({path for task in self.tasks for path in not_made(task, remade)})
+        missing = sorted({path for task in self.tasks for path in missing_inputs(task, remade)})
         before = [path for path in missing if path in self.available_inputs]
         after = [path for path in missing if path not in self.available_inputs]
         lines = []

@@ -19,9 +19,9 @@ from pieline.core.files import read_text, write_json
 from pieline.llm.costs import BYTES_PER_TOKEN
 from pieline.llm.estimates import TaskEstimate
 from pieline.models.fetching import estimated_bytes
-from pieline.models.hub import on_hub
+from pieline.models.hub import hub_checkpoint
 from pieline.models.registry import AnyEntry, Registry
-from pieline.models.sizing import gpu_seconds, parameters_about, vector_length
+from pieline.models.sizing import estimated_parameters, gpu_seconds, vector_length
 from pieline.studies.idiolink.records import QUERY_MODES
 
 _RULE = re.compile(r"^ *(?:local)?rule (\w+):$")
@@ -157,7 +157,7 @@ def _model_resources(
     *,
     unknown: Collection[str],
 ) -> ModelResources:
-    weights, seconds, disk = on_hub(entry), 0.0, 0
+    weights, seconds, disk = hub_checkpoint(entry), 0.0, 0
     download = estimated_bytes(entry) if weights and not weights.cached() else 0
     if serving := [job for job in jobs if job.rule == "serve" and job.gpus]:
         if any(each.unknown for each in estimates):
@@ -182,7 +182,7 @@ def _model_resources(
             passes = epochs.get(job.rule, 0)
             seconds += gpu_seconds(entry, 1, tokens * (not passes), tokens * passes)
             if passes:
-                disk += 4 * parameters_about(entry)
+                disk += 4 * estimated_parameters(entry)
             elif job.rule == "embed":
                 disk += 4 * texts * vector_length(entry)
     return ModelResources(model, len(jobs), seconds / 3600, download, disk)

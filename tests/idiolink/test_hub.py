@@ -22,7 +22,13 @@ from pieline.core.errors import UserError
 from pieline.core.yamls import read_yaml
 from pieline.models import hub as hub_module
 from pieline.models.embedder import EmbedderEntry
-from pieline.models.fetching import Wanted, fetch, obstacles, summary, wanted
+from pieline.models.fetching import (
+    RequiredCheckpoint,
+    fetch,
+    obstacles,
+    required_checkpoints,
+    summary,
+)
 from pieline.models.hub import HubCheckpoint
 from pieline.studies.idiolink.predictions.embedding import embed_documents
 from pieline.studies.idiolink.predictions.encoders import (
@@ -170,11 +176,11 @@ def entry(name: str = "org/model", **fields: Any) -> EmbedderEntry:
     return tiny_entry(Path(), **hub_fields | fields)
 
 
-def fetched(*entries: Any) -> list[Wanted]:
+def fetched(*entries: Any) -> list[RequiredCheckpoint]:
     """What is wanted after all of it was downloaded."""
     named = {f"model-{number}": item for number, item in enumerate(entries)}
-    list(fetch(wanted(named)))
-    return wanted(named)
+    list(fetch(required_checkpoints(named)))
+    return required_checkpoints(named)
 
 
 def snapshot_files(tmp_path: Path) -> set[str]:
@@ -210,10 +216,10 @@ class TestFiles:
 
 class TestListing:
     def test_tells_sizes_and_downloads_nothing(self, hub: Hub, tmp_path: Path) -> None:
-        [found] = wanted({"one": entry(), "other": entry(label="same weights")})
+        [found] = required_checkpoints({"one": entry(), "other": entry(label="same weights")})
         assert found.models == ("one", "other")
         assert found.size == found.missing == len(WEIGHTS) + 5
-        assert found.state == "to fetch"
+        assert found.state == "to download"
         assert not (tmp_path / "hub").exists()
         assert "1 checkpoint of 0.0 GB; 0.0 GB to download" in summary([found])
 
@@ -222,34 +228,36 @@ class TestListing:
             kind="llm", source="hub", repository="org/model", revision=COMMIT, checkpoint="openai/x"
         )
         gguf = SimpleNamespace(**vars(chat) | {"file": "onnx/model.onnx"})
-        whole, one = wanted({"chat": chat, "gguf": gguf, "api": SimpleNamespace(source="api")})
+        whole, one = required_checkpoints(
+            {"chat": chat, "gguf": gguf, "api": SimpleNamespace(source="api")}
+        )
         assert (whole.size, one.size) == (len(WEIGHTS) + 5, 4)
 
     def test_a_chat_model_without_a_commit_is_not_fetched(self, hub: Hub, tmp_path: Path) -> None:
         chat = SimpleNamespace(
             kind="llm", source="hub", repository="org/model", label="Chat", parameters="1B"
         )
-        [found] = wanted({"chat": chat})
+        [found] = required_checkpoints({"chat": chat})
         assert (found.state, found.missing) == ("no commit is pinned", 2_000_000_000)
-        told = "org/model/commits/main lists, all 40 digits, as revision into the entry of Chat"
-        with pytest.raises(UserError, match=f"^1 checkpoint not fetched: org/model: .*{told}"):
+        told = "org/model/commits/main, with all 40 digits, as revision to the entry of Chat"
+        with pytest.raises(UserError, match=f"^1 checkpoint not downloaded: org/model: .*{told}"):
             list(fetch([found]))
         assert not hub.asked
         assert not (tmp_path / "hub").exists()
         # Another model may have the main branch.
-        [found] = wanted({"chat": chat, "embedder": entry(revision=None)})
-        assert found.state == "to fetch"
+        [found] = required_checkpoints({"chat": chat, "embedder": entry(revision=None)})
+        assert found.state == "to download"
 
     def test_without_network_sizes_are_estimated(self, hub: Hub, no_network: None) -> None:
         known = entry(parameters="1.5B", dtype="bfloat16")
-        found = wanted({"known": known, "unknown": entry("org/other")})
+        found = required_checkpoints({"known": known, "unknown": entry("org/other")})
         assert [item.missing for item in found] == [3_000_000_000, None]
         assert [item.state for item in found] == ["not in the cache; size estimated",
                                                   "not in the cache"]  # fmt: skip
         assert "2 checkpoints of about 3.0 GB; about 3.0 GB to download" in summary(found)
         [told] = obstacles(found)
         assert "127.0.0.1:9 cannot be reached" in told
-        with pytest.raises(UserError, match=r"cannot be reached.*; run this where there is"):
+        with pytest.raises(UserError, match=r"cannot be reached.*; run this on a machine with"):
             list(fetch(found))
 
     def test_the_full_grid_s_checkpoints_are_listed(
@@ -275,7 +283,7 @@ class TestListing:
     @pytest.mark.parametrize(
         ("fields", "message"),
         [
-            ({"revision": "b" * 40}, r"org/model at bbbbbbbb: the hub has no such commit; correct"),
+            ({"revision": "b" * 40}, r"org/model at bbbbbbbb: the hub has no such commit; fix"),
             ({"checkpoint": "org/none"}, "org/none at aaaaaaaa: the hub has no such repository"),
             ({"pickled": True, "checkpoint": "org/plain"}, "no pickled weights at this commit"),
         ],
@@ -284,15 +292,15 @@ class TestListing:
         self, hub: Hub, fields: dict[str, Any], message: str
     ) -> None:
         hub.files["org/plain"] = {"model.safetensors": b"x"}
-        with pytest.raises(UserError, match=f"^1 checkpoint not fetched: .*{message}"):
+        with pytest.raises(UserError, match=f"^1 checkpoint not downloaded: .*{message}"):
             fetched(entry(), entry(**fields))
-        assert wanted({"good": entry()})[0].state == "in the cache"
+        assert required_checkpoints({"good": entry()})[0].state == "in the cache"
 
 
 class TestGated:
     @pytest.mark.parametrize(
         ("token", "told"),
-        [("", "HF_TOKEN not set"), ("hf_other", "HF_TOKEN is not of an account that may")],
+        [("", "HF_TOKEN is not set"), ("hf_other", "the account of HF_TOKEN has not")],
     )
     def test_names_the_page_and_fetches_the_others(
         self, hub: Hub, token: str, told: str, monkeypatch: pytest.MonkeyPatch
@@ -301,15 +309,15 @@ class TestGated:
         monkeypatch.setenv("HF_TOKEN", token)
         with pytest.raises(UserError) as caught:
             fetched(entry("org/gated"), entry())
-        assert f"only who accepted its licence may download it ({told})" in str(caught.value)
+        assert f"downloading it requires accepting its license ({told})" in str(caught.value)
         assert f"accept it at {hub.address}/org/gated and set HF_TOKEN" in str(caught.value)
         assert not token or token not in str(caught.value)
-        assert wanted({"open": entry()})[0].state == "in the cache"
+        assert required_checkpoints({"open": entry()})[0].state == "in the cache"
 
     def test_is_fetched_with_the_licence(self, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
         hub.gated = {"org/model"}
         monkeypatch.setenv("HF_TOKEN", GOOD_TOKEN)
-        assert wanted({"gated": entry()})[0].state == "to fetch, licence accepted"
+        assert required_checkpoints({"gated": entry()})[0].state == "to download, license accepted"
         assert fetched(entry())[0].state == "in the cache"
 
 
@@ -326,10 +334,10 @@ class TestFetching:
         self, hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         hub.breaks = {"model.safetensors"}
-        with pytest.raises(UserError, match=r"^org/model at aaaaaaaa: the download broke off: .*"
-                                            "run the same command again"):  # fmt: skip
+        with pytest.raises(UserError, match=r"^org/model at aaaaaaaa: the download was interrupted:"
+                                            ".*run the same command again"):  # fmt: skip
             fetched(entry())
-        [half] = wanted({"model": entry()})
+        [half] = required_checkpoints({"model": entry()})
         assert half.missing == len(WEIGHTS)
         hub.breaks, hub.asked = set(), []
         assert fetched(entry())[0].state == "in the cache"
@@ -350,7 +358,7 @@ class TestFetching:
                 super().close()
 
         monkeypatch.setattr(hub_module, "Progress", Watched)
-        [line] = fetch(wanted({"model": entry()}))
+        [line] = fetch(required_checkpoints({"model": entry()}))
         assert line == "1 of 1: org/model at aaaaaaaa, 0.0 GB"
         assert ("org/model at aaaaaaaa", len(WEIGHTS) + 5, len(WEIGHTS) + 5) in told
 
@@ -358,7 +366,7 @@ class TestFetching:
         self, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
-        with pytest.raises(UserError, match=r"hub: 0.0 GB are to be downloaded, and 0.0 GB are"):
+        with pytest.raises(UserError, match=r"hub: 0.0 GB to download, 0.0 GB"):
             fetched(entry())
         assert not (tmp_path / "hub").exists()
 
@@ -370,18 +378,18 @@ class TestFetching:
         program.write_text("#!/bin/sh\necho 'fallocate: failed: Disk quota exceeded' >&2; exit 1\n")
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
-        with pytest.raises(
-            UserError, match=r"0\.0 GB are to be downloaded, and Disk quota exceeded"
-        ):
+        with pytest.raises(UserError, match=r"0\.0 GB to download: Disk quota exceeded"):
             fetched(entry())
         assert not (tmp_path / "hub").exists()
 
     def test_a_disk_that_fills_up_is_one_line(self, hub: Hub) -> None:
-        found = wanted({"model": entry()})
+        found = required_checkpoints({"model": entry()})
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(WEIGHTS) // 2, hard))
         try:
-            with pytest.raises(UserError, match="the download broke off: File too large; run the"):
+            with pytest.raises(
+                UserError, match="the download was interrupted: File too large; run"
+            ):
                 list(fetch(found))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -402,14 +410,14 @@ class TestLoading:
     ) -> None:
         released = threading.Event()
         monkeypatch.setattr(HubCheckpoint, "_info", lambda *arguments: released.wait())
-        monkeypatch.setattr(hub_module, "ANSWERS_WITHIN_S", 0.1)
+        monkeypatch.setattr(hub_module, "HUB_TIMEOUT_S", 0.1)
         with pytest.raises(UserError, match=r"cannot be reached \(no answer in 0.1 s\)"):
             entry_checkpoint().snapshot()
         released.set()
 
     def test_offline_mode_is_respected(self, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-        with pytest.raises(UserError, match=r"not complete in .*, and HF_HUB_OFFLINE is set; run"):
+        with pytest.raises(UserError, match=r"incomplete in .*, and HF_HUB_OFFLINE is set; run"):
             load_encoder(entry(), device="cpu")
         assert hub.asked == []
 

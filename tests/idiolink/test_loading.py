@@ -248,7 +248,7 @@ class TestCheckpoints:
         if not shape:
             del weights[changed]
         save_file(weights, place, metadata={"format": "pt"})
-        problem = r"1 of the model's weights are missing or of another shape: .*query"
+        problem = r"1 of the model's weights are missing or have a different shape: .*query"
         with pytest.raises(UserError, match=problem):
             load_encoder(tiny_entry(folder), device="cpu")
         # Converted, those that were drawn could not be told from its own any more.

@@ -171,7 +171,7 @@ def test_a_model_that_was_not_trained_to_rank_is_one_line(tmp_path: Path) -> Non
     [
         ({"pickled": True}, "need safetensors"),
         ({"source": "hub", "path": None}, "source 'hub' needs a 'revision'"),
-        ({"code_revision": "abc"}, "'code_revision' cannot be passed on"),
+        ({"code_revision": "abc"}, "models of this kind do not support 'code_revision'"),
     ],
 )
 def test_weights_are_pinned_safetensors(fields: dict[str, Any], problem: str) -> None:

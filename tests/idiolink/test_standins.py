@@ -256,7 +256,7 @@ def test_padding_on_the_other_side_counts(stand_ins: StandIns) -> None:
 
 
 def test_experts_are_in_the_code_of_the_checkpoint_alone(stand_ins: StandIns) -> None:
-    with pytest.raises(UserError, match="weights are missing or of another shape"):
+    with pytest.raises(UserError, match="weights are missing or have a different shape"):
         load_encoder(stand_ins.entry("nomic-v2-moe", trust_remote_code=False), device="cpu")
 
 

@@ -150,7 +150,7 @@ def test_models_that_cannot_be_asked_are_empty_rows_with_a_reason(
     assert "error: 3 language models cannot be asked" in check.stderr
     lines = check.stderr.splitlines()
     for start in (
-        "gpt-4o-mini (nothing recorded of 2 runs): the environment variable OPENAI_API",
+        "gpt-4o-mini (nothing recorded for 2 runs): the environment variable OPENAI_API",
         "claude-4-sonnet (nothing is recorded): the checkpoint is retired, the",
     ):
         assert sum(line.startswith(start) for line in lines) == 1
@@ -188,7 +188,7 @@ def test_a_run_with_unanswered_questions_fails_and_goes_on_where_it_stopped(
         assert 0 < bad < 82
         assert f"served: {bad} of 82 questions got no answer ({bad} × BadRequest" in line
         soon = f"record now: served ends on {ends}, in 20 days; Detection: "
-        assert f"{soon}data is not made yet" in failed.stderr
+        assert f"{soon}its data does not exist yet" in failed.stderr
         written = [*(project / "results").rglob("*"), *(project / "paper_tables").rglob("*")]
         assert not any(
             str(ends).encode() in path.read_bytes() for path in written if path.is_file()
@@ -203,7 +203,9 @@ def test_a_run_with_unanswered_questions_fails_and_goes_on_where_it_stopped(
         for _ in range(2):
             failed = run_snakemake(project, "--cores", "2", *targets)
             (line,) = {line for line in failed.stderr.splitlines() if line.startswith("error: ")}
-            assert line.startswith(f"error: {kept}: asked test-model, answered by successor; if it")
+            assert line.startswith(
+                f"error: {kept}: requested test-model, answered by successor; if it"
+            )
             assert 1 <= len(server.requests) <= 8
             assert f"{soon}{bad} questions missing, likely $" in failed.stderr
         paid = digests(project, "recordings/idiots/served")

@@ -40,7 +40,7 @@ from pieline.studies.idiots.verdicts import (
     save_cases,
 )
 from pieline.study import NOT_CONFIGURED, Run
-from rehearsal.answers.idiots import printed_counts, said
+from rehearsal.answers.idiots import drawn_detections, printed_counts
 from rehearsal.answers.people import printed_verdicts
 from rehearsal.answers.texts import detection
 from rehearsal.corpora.idiots import write_suite
@@ -79,7 +79,7 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     IdiotsDataset("released", read_sentences(folder / "idiots.tsv")).save(folder)
     suite = IdiotsDataset.load(folder).sentences
     for model, counts in COUNTS.items():
-        says = said(suite, counts)
+        says = drawn_detections(suite, counts)
         texts = [
             detection(item, **says[item.id]._asdict(), choice=number, schema=False)
             for number, item in enumerate(suite)

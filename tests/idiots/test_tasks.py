@@ -12,7 +12,7 @@ from idiots_cases import ROOT, sentences
 
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
-from pieline.llm.estimates import THOUGHT_TOKENS, check, estimates
+from pieline.llm.estimates import THOUGHT_TOKENS, check, estimate_tasks
 from pieline.llm.questions import Question
 from pieline.llm.recordings import record
 from pieline.llm.settings import LLMSettings
@@ -107,7 +107,7 @@ def test_recorded_answers_need_no_key_but_a_fresh_run_does(
     check(listed, settings(folder))
     check(listed, settings(folder, mode="replay"))
     said = refused(listed, settings(folder, mode="fresh"))
-    assert "gpt-4o (all are asked anew): the environment" in said
+    assert "gpt-4o (all are asked again): the environment" in said
 
 
 def test_replay_needs_every_answer(
@@ -144,11 +144,11 @@ def test_a_model_without_prices_needs_them(
     listed = [priced.model_copy(update={"spec": entry.execution_spec()})]
     said = refused(listed, settings(folder, max_cost_usd=1000))
     assert "recorded): it has no prices, so its cost is unknown\n" in said
-    (found,) = estimates(listed, settings(folder))
+    (found,) = estimate_tasks(listed, settings(folder))
     assert (found.estimate.to_ask, found.estimate.usd, found.estimate.likely_usd) == (5, None, None)
     answered(listed[0], 5)
     check(listed, settings(folder))
-    (found,) = estimates(listed, settings(folder))
+    (found,) = estimate_tasks(listed, settings(folder))
     assert (found.estimate.usd, found.estimate.likely_usd) == (0, 0)
 
 
@@ -168,7 +168,7 @@ def test_no_question_is_made_of_a_model_that_lacks_nothing(
 def test_estimate(folder: Path, registry: Registry) -> None:
     listed = jobs(folder, registry, "gpt-4o", "claude-4-sonnet", seeds=2)
     answered(listed[0], 2)
-    gpt, claude = estimates(listed, settings(folder))
+    gpt, claude = estimate_tasks(listed, settings(folder))
     assert gpt.bases == claude.bases == ("form",)
     assert gpt.estimate.likely_output_tokens == 8 * listed[0].likely_output_tokens()
     assert (gpt.kind, gpt.model) == ("Detection", "gpt-4o")
@@ -177,10 +177,10 @@ def test_estimate(folder: Path, registry: Registry) -> None:
     assert gpt.estimate.usd == pytest.approx((gpt.estimate.input_tokens * 2.5 + 6400 * 10) / 1e6)
     # Anthropic takes no seed: the second seed asks the very same questions.
     assert claude.estimate.questions == 5
-    assert estimates(listed, settings(folder, mode="fresh"))[0].estimate.to_ask == 10
+    assert estimate_tasks(listed, settings(folder, mode="fresh"))[0].estimate.to_ask == 10
     # Unless each run keeps its answers in a file of its own.
     apart = [task.model_copy(update={"recordings": f"{folder}/{task.seed}"}) for task in listed[2:]]
-    assert estimates(apart, settings(folder))[0].estimate.questions == 10
+    assert estimate_tasks(apart, settings(folder))[0].estimate.questions == 10
 
 
 def test_the_likely_length_comes_from_recorded_answers(folder: Path, registry: Registry) -> None:
@@ -191,7 +191,7 @@ def test_the_likely_length_comes_from_recorded_answers(folder: Path, registry: R
     )
 
     def told() -> dict[str, tuple[int, tuple[str, ...]]]:
-        found = estimates(listed, settings(folder))
+        found = estimate_tasks(listed, settings(folder))
         return {
             item.model: (item.estimate.likely_output_tokens // item.estimate.to_ask, item.bases)
             for item in found
@@ -217,7 +217,7 @@ def test_hand_written_answers_say_nothing_of_lengths(folder: Path, registry: Reg
     listed = jobs(folder, registry, "gpt-4o", seeds=5)
     for task in listed[:4]:
         answered(task, 5, output_tokens=33, origin="hand-written")
-    assert estimates(listed, settings(folder))[0].bases == ("form",)
+    assert estimate_tasks(listed, settings(folder))[0].bases == ("form",)
 
 
 def test_what_is_not_made_yet_is_told_and_stops_only_where_nothing_is_recorded(
@@ -225,7 +225,7 @@ def test_what_is_not_made_yet_is_told_and_stops_only_where_nothing_is_recorded(
 ) -> None:
     listed = jobs(folder, registry, "gpt-4o")
     (folder / "dataset" / "sentences.jsonl").rename(folder / "away.jsonl")
-    (found,) = estimates(listed, settings(folder))
+    (found,) = estimate_tasks(listed, settings(folder))
     assert found.unknown == (str(folder / "dataset" / "sentences.jsonl"),)
     said = refused(listed, settings(folder))
     assert "gpt-4o (nothing is recorded): the environment variable" in said
@@ -234,7 +234,7 @@ def test_what_is_not_made_yet_is_told_and_stops_only_where_nothing_is_recorded(
     check(listed, settings(folder))
     another = listed[0].model_copy(update={"recordings": f"{folder}/another.jsonl"})
     said = refused([*listed, another], settings(folder))
-    assert "gpt-4o (nothing recorded of 1 run): the environment" in said
+    assert "gpt-4o (nothing recorded for 1 run): the environment" in said
 
 
 def test_a_task_survives_as_params_of_a_rule(folder: Path, registry: Registry) -> None:

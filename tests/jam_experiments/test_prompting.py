@@ -535,5 +535,5 @@ def test_examples_without_their_sentence_are_refused(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, "utf-8")
     (tmp_path / name).write_text(text.replace("{{ sentence }}", ""), "utf-8")
     asked = task("few_shot_sc_cotbest", folder=tmp_path)
-    with pytest.raises(UserError, match=r"few_shot_example\.jinja: does not show the whole sente"):
+    with pytest.raises(UserError, match=r"few_shot_example\.jinja: does not show the full sente"):
         questions(asked, sentence())

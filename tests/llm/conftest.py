@@ -1,4 +1,4 @@
-"""What the tests of the LLM layer share."""
+"""Fixtures for the tests of pieline.llm."""
 
 from pathlib import Path
 
@@ -8,6 +8,6 @@ from llm_cases import KEY
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty recordings folder, and an API key in the environment."""
+    """Return an empty recordings folder, and set an API key in the environment."""
     monkeypatch.setenv("TEST_LLM_KEY", KEY)
     return tmp_path / "recordings"

@@ -1,4 +1,4 @@
-"""A small OpenAI-compatible server on the loopback that answers, or fails as it is told to."""
+"""A small OpenAI-compatible loopback server that answers or fails as configured."""
 
 import json
 import time
@@ -14,7 +14,7 @@ ASKED = "the model that is asked"
 
 @dataclass
 class Request:
-    """One request as the server saw it."""
+    """One received request."""
 
     text: str
     attempt: int
@@ -24,9 +24,9 @@ class Request:
 
 
 def answer(text: str, *, delay: float = 0.0, **extra: Any) -> Reply:
-    """A well-formed answer; `extra` replaces `finish_reason`, `usage`, `message` or `model`.
+    """Return a well-formed response that names the requested model.
 
-    It states the model that is asked.
+    `extra` replaces `finish_reason`, `usage`, `message` or `model`.
     """
     message = extra.get("message", {"role": "assistant", "content": text})
     finish = extra.get("finish_reason", "stop")
@@ -44,12 +44,12 @@ def answer(text: str, *, delay: float = 0.0, **extra: Any) -> Reply:
 
 
 def echo(request: Request) -> Reply:
-    """Answer with the question's text."""
+    """Return a response with the text of the question."""
     return answer(f"echo {request.text}")
 
 
 class FaultServer(LoopbackServer):
-    """Serves on a free loopback port in a thread of its own while the block runs."""
+    """Context manager that serves on a free loopback port in a separate thread."""
 
     def __init__(self, behave: Callable[[Request], Reply] = echo) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the processes of `llm_cases.start` are forked from: all is imported that they need."""
+"""Preloaded module for the processes of `llm_cases.start`, with all imports that they need."""
 
 import gc
 from importlib import import_module
@@ -6,10 +6,10 @@ from importlib import import_module
 for module in (
     *("pytest", "pieline.llm.archive", "pieline.llm.client", "pieline.llm.asking"),
     *("rehearsal.providers", "rehearsal.reconcile", "pieline.llm.transport"),
-    # What litellm imports when it is first asked.
+    # litellm imports this on the first request.
     *("openai.resources", "litellm.litellm_core_utils.default_encoding"),
     "litellm.proxy.openai_files_endpoints.common_utils",
 ):
     import_module(module)
-# Or each child would look through all of it, and so copy it.
+# Otherwise garbage collection in each child would copy all memory pages.
 gc.freeze()

@@ -1,4 +1,4 @@
-"""Models, settings and questions for the tests of the LLM layer."""
+"""Models, settings and questions for the tests of pieline.llm."""
 
 import multiprocessing
 import os
@@ -19,7 +19,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 
 
 def spec_for(api_base: str = "http://127.0.0.1:1/v1", **fields: Any) -> LLMEntry:
-    """A model that a test server plays."""
+    """Return an entry for a model on a test server."""
     entry = {
         "kind": "llm",
         "label": "Test model",
@@ -36,7 +36,7 @@ def spec_for(api_base: str = "http://127.0.0.1:1/v1", **fields: Any) -> LLMEntry
 
 
 def settings_for(folder: Path, *, concurrency: int = 8, **fields: Any) -> LLMSettings:
-    """Settings with quick retries."""
+    """Return settings with fast retries."""
     limits = fields.pop("limits", {})
     entry = {
         "recordings_folder": folder,
@@ -48,7 +48,7 @@ def settings_for(folder: Path, *, concurrency: int = 8, **fields: Any) -> LLMSet
 
 
 def questions_for(spec: LLMEntry, count: int, prefix: str = "q") -> list[Question]:
-    """`count` different questions named `<prefix>0`, ..."""
+    """Return `count` different questions named `<prefix>0`, ..."""
     return [
         make_question(
             spec, [("user", f"{prefix}{i}")], {"max_tokens": 20, "seed": 1}, name=f"{prefix}{i}"
@@ -58,7 +58,7 @@ def questions_for(spec: LLMEntry, count: int, prefix: str = "q") -> list[Questio
 
 
 def start(run: Callable[..., None], *arguments: Any) -> ForkServerProcess:
-    """Run a function in a process of its own that has litellm loaded already (see `forked`)."""
+    """Run a function in a separate process that has already loaded litellm (see `forked`)."""
     paths = os.pathsep.join([str(SOURCE), str(Path(__file__).parent)])
     os.environ["PYTHONPATH"] = paths
     context = multiprocessing.get_context("forkserver")
@@ -69,7 +69,7 @@ def start(run: Callable[..., None], *arguments: Any) -> ForkServerProcess:
 
 
 def pair(number: int, text: str | None = "yes", **fields: object) -> tuple[Question, Answer]:
-    """A question with a shared system prompt, and an answer to it."""
+    """Return a question with a system prompt, and its answer."""
     question = make_question(
         spec_for(), [("system", SYSTEM), ("user", f"sentence {number}\u2028é")], {"seed": number}
     )
@@ -77,6 +77,6 @@ def pair(number: int, text: str | None = "yes", **fields: object) -> tuple[Quest
 
 
 def write(path: Path, *pairs: tuple[Question, Answer]) -> None:
-    """Append answers, in this order."""
+    """Append answers in this order."""
     with recording(path) as recorder:
         recorder.append(pairs)

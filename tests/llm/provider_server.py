@@ -1,4 +1,4 @@
-"""A server on the loopback that speaks the formats of OpenAI, Together, Anthropic and Gemini."""
+"""A loopback server with the formats of OpenAI, Together, Anthropic and Gemini."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -8,12 +8,12 @@ from pieline.models.llm import LLMEntry
 from rehearsal.loopback import LoopbackServer, Received, Reply
 
 SERVED = "served"
-"""Stands in a body for the model that it states."""
+"""Placeholder in a body for the model name."""
 CALL = {"id": "c", "type": "function", "function": {"name": "look_up", "arguments": '{"pie": 1}'}}
 
 
 def chat(message: Any = None, finish: str = "stop", **fields: Any) -> dict[str, Any]:
-    """A chat completion of OpenAI, Together or a local server."""
+    """Return a chat completion of OpenAI, Together or a local server."""
     choice = {"index": 0, "message": message or {"role": "assistant", "content": "hi"}}
     usage = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}
     body = {"id": "r1", "object": "chat.completion", "created": 0, "model": SERVED}
@@ -21,14 +21,14 @@ def chat(message: Any = None, finish: str = "stop", **fields: Any) -> dict[str, 
 
 
 def message(*content: Any, stop: str = "end_turn", **fields: Any) -> dict[str, Any]:
-    """A message of Anthropic."""
+    """Return a response of Anthropic's messages API."""
     body = {"id": "r1", "type": "message", "role": "assistant", "model": SERVED}
     usage = {"input_tokens": 9, "output_tokens": 3}
     return {**body, "content": list(content), "stop_reason": stop, "usage": usage, **fields}
 
 
 def generated(*parts: Any, finish: str = "STOP", **fields: Any) -> dict[str, Any]:
-    """What Gemini generates."""
+    """Return a response of Gemini's generateContent."""
     candidate = {"content": {"role": "model", "parts": list(parts)}, "finishReason": finish}
     usage = {"promptTokenCount": 9, "candidatesTokenCount": 3, "totalTokenCount": 12}
     body = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": SERVED}
@@ -36,14 +36,14 @@ def generated(*parts: Any, finish: str = "STOP", **fields: Any) -> dict[str, Any
 
 
 def response(*output: Any, **fields: Any) -> dict[str, Any]:
-    """A response of OpenAI's /responses."""
+    """Return a response of OpenAI's /responses."""
     body = {"id": "r1", "object": "response", "created_at": 0, "model": SERVED}
     usage = {"input_tokens": 9, "output_tokens": 3, "total_tokens": 12}
     return {**body, "status": "completed", "output": list(output), "usage": usage, **fields}
 
 
 def output(text: str, kind: str = "output_text") -> dict[str, Any]:
-    """A message in such a response."""
+    """Return a message in the output of OpenAI's /responses."""
     part = {"type": kind, "refusal" if kind == "refusal" else "text": text}
     return {"type": "message", "id": "m", "role": "assistant", "content": [part]}
 
@@ -57,15 +57,15 @@ REPLIES = {
 
 
 class ProviderServer(LoopbackServer):
-    """Serves on a free port while the block runs; answers "hi", or `reply` if it is given.
+    """Context manager that serves on a free port and sends the same reply to every request.
 
     Args:
-        reply: the body of all responses; null: "hi".
-        model: that they state in place of "served"; null: the one asked.
-        status: of all responses.
+        reply: Body of all responses; None: the text "hi".
+        model: Model name that replaces "served" in the body; None: the requested one.
+        status: HTTP status of all responses.
 
     Attributes:
-        requests: all that arrived.
+        requests: All received requests.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class ProviderServer(LoopbackServer):
         await send(Reply(self._status, json.dumps(body).encode()))
 
     def play(self, entry: LLMEntry, **changes: Any) -> LLMEntry:
-        """The entry, with this server in its provider's place; it still serves what is retired."""
+        """Return the entry with this server as its provider; no model is retired here."""
         path = {"anthropic": "", "gemini": "/v1beta"}.get(entry.provider, "/v1")
         base = f"{self.address}{path}"
         return entry.model_copy(update={"api_base": base, "retired": None, **changes})

@@ -1,4 +1,4 @@
-"""A model that a stand-in serves, and what the stand-in tells of itself."""
+"""Entries of models served by a stand-in, and access to the stand-in's notes."""
 
 import json
 import shlex
@@ -13,7 +13,7 @@ STANDIN = Path(__file__).with_name("standin_server.py")
 
 
 def weights(folder: Path) -> Path:
-    """What a folder of weights has, as far as anyone looks before the server does."""
+    """Create a folder that passes all checks of weights before the server starts."""
     place = folder / "weights"
     place.mkdir(exist_ok=True)
     (place / "config.json").write_text('{"eos_token_id": 2}')
@@ -23,7 +23,7 @@ def weights(folder: Path) -> Path:
 
 
 def served(folder: Path, how: str = "", **fields: Any) -> LLMEntry:
-    """A model that the stand-in serves, as a command of the user's own."""
+    """Return the entry of a model that the stand-in serves through a custom command."""
     words = [sys.executable, str(STANDIN), str(folder / "notes"), "--how", how]
     place = weights(folder)
     entry = {
@@ -43,5 +43,5 @@ def served(folder: Path, how: str = "", **fields: Any) -> LLMEntry:
 
 
 def notes(folder: Path) -> list[dict[str, Any]]:
-    """What each start of the stand-in has noted."""
+    """Return the notes of each start of the stand-in."""
     return [json.loads(line) for line in (folder / "notes").read_text().splitlines()]

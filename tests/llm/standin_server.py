@@ -1,10 +1,10 @@
-"""A server that is a process, in a model's place: `standin_server.py NOTES [--how HOW] --port N`.
+"""A stand-in for a model server: `standin_server.py NOTES [--how HOW] --port N`.
 
-It writes its arguments into NOTES, and the process ids of itself and of a child; it answers
-`/health` and repeats each question, or gives the answer that NOTES.answers has. HOW: `dies` at
-once or `dies later` (at the third question), stays `silent`, answers when three questions `meet`,
-or in its first life `stalls` at the tenth question. Whatever other options it gets are noted only;
-with `stalls` the questions are, too.
+It writes its arguments, its process id and that of a child to NOTES. It answers `/health`, and
+replies to each question with the answer in NOTES.answers, or by repeating it. HOW changes this:
+`dies` immediately, `dies later` (at the third question), is `silent`, answers only when three
+questions `meet`, or `stalls` at the tenth question after its first start. Other options are only
+written to NOTES; with `stalls`, questions are, too.
 """
 
 import json
@@ -72,7 +72,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """Says nothing of clients that have hung up."""
+    """A server that ignores clients that have disconnected."""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exception(), ConnectionError):

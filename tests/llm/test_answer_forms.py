@@ -1,4 +1,4 @@
-"""The forms in which models name idioms, each with its reading, in four languages."""
+"""Test the formats in which models name idioms, in four languages."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ from pieline.llm.idioms import parse_idioms
 from pieline.llm.parsing import Parsed
 
 NAMES: list[tuple[str, list[str]]] = [
-    # Lists of texts.
+    # Lists of strings.
     ('["pissed off"]', ["pissed off"]),
     ('["hook, line and sinker", "lose face"]', ["hook, line and sinker", "lose face"]),
     ("['pissed off']", ["pissed off"]),
@@ -51,7 +51,7 @@ NAMES: list[tuple[str, list[str]]] = [
     ('[{"idiom": "piss off"}, {"phrase": "lose face"}]', ["piss off", "lose face"]),
     ('[{"idiom": "in hot water", "is_idiom": false}, {"idiom": "lose face"}]', ["lose face"]),
     ('[{"phrase": "in hot water", "type": "literal"}, {"phrase": "a b"}]', ["a b"]),
-    # Candidates and a choice.
+    # Candidates with a choice.
     ('{"candidates": ["piss off", "a b"], "choice": "piss off"}', ["piss off"]),
     ('{"candidates": [{"idiom": "a b", "use": "literal"}], "idiom": "piss off"}', ["piss off"]),
     ('{"idioms": ["piss off", "a b"], "selected_idiom": "piss off"}', ["piss off"]),
@@ -101,7 +101,7 @@ NAMES: list[tuple[str, list[str]]] = [
     ('["non dire gatto se non ce l\'hai nel sacco"]', ["non dire gatto se non ce l'hai nel sacco"]),
     ('{"modismo": "a b", "nota": "No hay otros modismos."}', ["a b"]),
     ('{"Redewendung": "a b", "Notiz": "Es gibt keine weiteren Redewendungen."}', ["a b"]),
-    # Empty lists of what is no idiom.
+    # Empty lists of phrases that are not idioms.
     ('Idioms: ["a b"]\nLiteral expressions: []', ["a b"]),
     ("idioms: [a b]\nliteral: []", ["a b"]),
     ("idioms: [a b]\nrejected: []", ["a b"]),
@@ -111,7 +111,7 @@ NAMES: list[tuple[str, list[str]]] = [
     ('Modismos: ["a b"]\nUso literal: []', ["a b"]),
     ('Modi di dire: ["a b"]\nLetterali: []', ["a b"]),
     ('["a b"]\nOther idioms: none', ["a b"]),
-    # What an idiom means literally does not make its use literal.
+    # A literal meaning does not make the usage literal.
     ('{"idiom": "a b", "explanation": "Literal meaning: to kick a pail."}', ["a b"]),
     ('{"idioms": [{"idiom": "a b", "note": "Literal meaning: a pail. Intended: c"}]}', ["a b"]),
     ("Idioms:\n- a b (literal meaning: hit a pail)", ["a b"]),
@@ -120,7 +120,7 @@ NAMES: list[tuple[str, list[str]]] = [
     ('{"idiom": "a b", "meaning": "die (literally: hit a pail)"}', ["a b"]),
     ('{"Redewendung": "a b", "Bedeutung": "sterben (wörtlich: c)"}', ["a b"]),
     ('{"idiom": "a b", "meaning": "rejected"}', ["a b"]),
-    # Numbers that are places, and a list within a text.
+    # Numbers that are positions, and a list in a text.
     ('{"idiom": "a b", "start": 0, "idiom_number": 0, "sure": 1.0, "is_idiom": 1}', ["a b"]),
     ('{"idioms": "[\\"a b\\"]"}', ["a b"]),
     ('["in no way", "set in concrete"]', ["in no way", "set in concrete"]),
@@ -132,7 +132,7 @@ NONE = [
     '{"idiom": "N/A"}', '{"idioms": []}', '{"idioms": [null]}', '{"idioms": "none"}',
     '{"idioms": {}}', '{"detected_idioms": []}', '{"idiomatic_expressions": []}',
     '{"idioms": ["There are no idioms in this sentence."]}',
-    # What an answer rejects.
+    # Rejected phrases.
     '{"idiom": null, "candidates": [{"idiom": "in hot water", "explanation": "literal"}]}',
     '{"candidates": [{"idiom": "in hot water"}], "idiom": null}',
     '{"candidates": ["in hot water"], "choice": "none"}',
@@ -200,7 +200,7 @@ NONE = [
     "No se encontraron modismos.",
 ]  # fmt: skip
 UNREADABLE = [
-    # Prose that names one, or may.
+    # Prose that names or may name an idiom.
     "pissed off", "The idiom is pissed off.", 'The idiom is "pissed off".',
     'A sentence with an idiom: "He was pissed off."', "Final answer: pissed off",
     "There are no idioms other than pissed off.", "There are no idioms but one.",
@@ -211,7 +211,7 @@ UNREADABLE = [
     "There are no literal expressions here.", "The sentence does not only contain an idiom.",
     "Nein, der Satz enthält eine Redewendung.", "Sí, hay un modismo.", "Sì, c'è un modo di dire.",
     "Es ist nicht so, dass es keine Redewendung gibt.", "La frase no tiene sentido.",
-    # No form for idioms.
+    # Formats without idioms.
     "[1]", "As [1] says.", "true", "42", "...", "[[]]", '[["a b"]]', '["a b", {"idiom": "c"}]',
     '{"idioms": 3}', '{"idioms": {"a b": "to c"}}', '{"meaning": "to go"}', '{"note": null}',
     '{"literal_expressions": ["in hot water"]}', '{"Sprache": "Deutsch"}', '[{"text": "He ran."}]',
@@ -244,7 +244,7 @@ UNREADABLE = [
     '{"idioms": ["a b"], "rejected": ["a b"]}', '{"idiom": "a b", "idiom_meaning": null}',
     '{"idiom": "a b is not used as an idiom here"}', "idioms: a b? No.",
     '["in hot water (literally: soup)"]', "Not possible.",
-    # Broken off.
+    # Truncated.
     "[", '["pissed off"', '["pissed off", "lo', '{"idiom": "in hot water"', "idioms: [a b, c",
     '{"idiom": null, "candidates": [{"idiom": "in hot water"}, {"idi', 'idioms: ["a b',
     '["a b"] Wait, I take it back: [', '["a b"] Wait: {', '["a b"] Wait: {"idi', '"none',
@@ -263,13 +263,13 @@ def test_answers_that_name_idioms(text: str, idioms: list[str]) -> None:
 
 
 @pytest.mark.parametrize("text", NONE)
-def test_answers_that_say_that_there_is_none(text: str) -> None:
+def test_answers_that_deny_idioms(text: str) -> None:
     parsed = read(text)
     assert (parsed.value, bool(parsed.rule)) == ([], True), parsed.reason
 
 
 @pytest.mark.parametrize("text", UNREADABLE)
-def test_what_is_ambiguous_stays_unparseable(text: str) -> None:
+def test_ambiguous_answers_are_unparseable(text: str) -> None:
     parsed = read(text)
     assert (str(parsed.outcome), parsed.value, parsed.rule) == ("unparseable", None, "")
     assert parsed.reason
@@ -298,19 +298,19 @@ def test_what_is_ambiguous_stays_unparseable(text: str) -> None:
         ("there are no idioms here", "ok", "says that there is none"),
     ],
 )
-def test_every_reading_states_its_rule(text: str, outcome: str, rule: str) -> None:
+def test_parsed_answers_have_a_rule(text: str, outcome: str, rule: str) -> None:
     parsed = read(text)
     assert (str(parsed.outcome), parsed.rule) == (outcome, rule)
 
 
-def test_texts_in_the_place_of_a_name() -> None:
+def test_strings_instead_of_a_name() -> None:
     for text in ("", " - ", "None.", "No idiom", "n/a", "Keine Redewendung.", "nessuna", "ninguno"):
         assert names_nothing(text), text
     for text in ("no can do", "nothing to it", "second to none", "kein Blatt vor den Mund nehmen"):
         assert not names_nothing(text), text
 
 
-def test_what_a_text_says_of_an_expression() -> None:
+def test_views_that_texts_express() -> None:
     assert views("used figuratively, not literally") == {"affirms"}
     assert views("non-literal or metaphorical") == {"affirms"}
     assert views("non-idiomatic") == {"denies"}
@@ -329,7 +329,7 @@ PROSE = st.text(alphabet=st.characters(exclude_characters="[]{}<>`\"'“”:="))
 
 
 def forms(idioms: list[str]) -> list[Any]:
-    """Ways to write idioms as JSON."""
+    """Strategy for formats of idioms in JSON."""
     return [
         idioms,
         {"idioms": idioms},
@@ -341,7 +341,7 @@ def forms(idioms: list[str]) -> list[Any]:
 
 
 @given(IDIOMS, st.integers(0, 4), PROSE, PROSE)
-def test_prose_around_a_fence_changes_nothing(
+def test_prose_around_a_fence_is_ignored(
     idioms: list[str], form: int, before: str, after: str
 ) -> None:
     value = json.dumps(forms(idioms)[form])
@@ -349,19 +349,19 @@ def test_prose_around_a_fence_changes_nothing(
 
 
 @given(IDIOMS, st.integers(0, 4))
-def test_json_that_breaks_off_names_nothing(idioms: list[str], form: int) -> None:
+def test_truncated_json_names_nothing(idioms: list[str], form: int) -> None:
     text = json.dumps(forms(idioms)[form])
     for end in range(1, len(text)):
         assert read(text[:end]).value is None, text[:end]
 
 
 @given(IDIOMS, st.integers(0, 4), st.sampled_from([str, json.dumps]))
-def test_python_and_json_say_the_same(idioms: list[str], form: int, write: Any) -> None:
+def test_python_and_json_are_equivalent(idioms: list[str], form: int, write: Any) -> None:
     assert read(write(forms(idioms)[form])).value == idioms
 
 
 @given(NAME, st.sampled_from([{"is_idiom": False}, {"usage": "literal"}, {"literal": True}]))
-def test_what_is_rejected_is_never_named(name: str, rejection: dict[str, Any]) -> None:
+def test_rejected_phrases_are_never_named(name: str, rejection: dict[str, Any]) -> None:
     for value in ({"idiom": name} | rejection, rejection | {"phrase": name}):
         for text in (value, [value], {"idioms": [value]}, {"result": value}):
             assert read(json.dumps(text)).value == []
@@ -373,6 +373,6 @@ def test_the_last_answer_counts(first: list[str], last: list[str]) -> None:
 
 
 @given(st.text(alphabet='[]{}":,- idomsn\n`<think>/null'))
-def test_any_text_is_read_or_has_a_reason(text: str) -> None:
+def test_any_text_is_parsed_or_has_a_reason(text: str) -> None:
     parsed = read(text)
     assert (parsed.value is None) == bool(parsed.reason) == (not parsed.rule)

@@ -1,4 +1,4 @@
-"""How recorded answers were read, for a researcher who must see that a form is not understood."""
+"""Test the counts of answer formats, which reveal formats that are not parsed."""
 
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,14 @@ from pieline.llm.answers import Answer
 from pieline.llm.idioms import parse_idioms
 from pieline.llm.parsing import Parsed
 from pieline.llm.questions import Question
-from pieline.llm.readings import readings
+from pieline.llm.readings import count_forms
 from pieline.llm.recordings import record
 from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry
 
 
 class Naming(Task):
-    """A task whose data is not made."""
+    """A task whose data does not exist."""
 
     def questions(self, entry: LLMEntry) -> list[Question]:
         raise AssertionError("not needed")
@@ -47,10 +47,10 @@ def recorded(path: Path, texts: list[str]) -> Path:
     return path
 
 
-def test_forms_are_counted_with_examples_and_the_unreadable_come_first(tmp_path: Path) -> None:
+def test_formats_are_counted_with_examples_and_unreadable_ones_first(tmp_path: Path) -> None:
     texts = ["[]", "[]", '["a b"]', '["c d"]', '["e f"]', "Who\nknows?" + "!" * 90]
     path = recorded(tmp_path / "m.jsonl", texts)
-    unreadable, named, none = readings([naming(path), naming(path)])
+    unreadable, named, none = count_forms([naming(path), naming(path)])
     assert (unreadable.kind, unreadable.model, unreadable.outcome) == ("Naming", "m", "unparseable")
     assert unreadable.rule.startswith("no JSON")
     assert unreadable.examples == ("Who knows?" + "!" * 69 + "…",)
@@ -60,10 +60,12 @@ def test_forms_are_counted_with_examples_and_the_unreadable_come_first(tmp_path:
     assert (none.rule, none.answers, none.examples) == ("empty list", 2, ("[]",))
 
 
-def test_models_and_files_are_kept_apart(tmp_path: Path) -> None:
+def test_models_and_files_are_counted_separately(tmp_path: Path) -> None:
     paths = [recorded(tmp_path / name, ["[]"]) for name in ("one.jsonl", "two.jsonl")]
     missing = tmp_path / "missing.jsonl"
-    forms = readings([naming(paths[0]), naming(paths[1]), naming(paths[1], "n"), naming(missing)])
+    forms = count_forms(
+        [naming(paths[0]), naming(paths[1]), naming(paths[1], "n"), naming(missing)]
+    )
     assert [(form.model, form.answers) for form in forms] == [("m", 2), ("n", 1)]
 
 
@@ -86,7 +88,5 @@ def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         ("Validation", "gpt-4o-mini", "unparseable", "no object with judgements"),
     ],
 )
-def test_every_kind_of_task_shows_how_its_answers_were_read(
-    row: tuple[str, ...], printed: str
-) -> None:
+def test_every_kind_of_task_is_listed(row: tuple[str, ...], printed: str) -> None:
     assert any(all(cell in line for cell in row) for line in printed.splitlines()), printed

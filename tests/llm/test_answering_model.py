@@ -1,4 +1,4 @@
-"""The model that answers is the one that was asked, for each API model of models.yaml."""
+"""Test for each API model in models.yaml that answers of other models are detected."""
 
 import json
 from collections.abc import Callable
@@ -54,7 +54,7 @@ def usd_of_one(entry: LLMEntry) -> float:
 
 
 @pytest.mark.parametrize("name", API)
-def test_the_names_of_its_entry_are_accepted(folder: Path, name: str) -> None:
+def test_model_names_of_an_entry_are_accepted(folder: Path, name: str) -> None:
     for number, (stated, allowed) in enumerate(
         [
             (wire_name(API[name]), API[name].answers_as),
@@ -66,25 +66,25 @@ def test_the_names_of_its_entry_are_accepted(folder: Path, name: str) -> None:
         place = folder / str(number)
         with ProviderServer(model=stated) as server:
             entry = server.play(API[name], answers_as=allowed)
-            (found,) = asked(place, entry)
-            assert asked(place, entry, "replay") == [found]
+            (answer,) = asked(place, entry)
+            assert asked(place, entry, "replay") == [answer]
             assert len(server.requests) == 1
-        assert (found.text, found.returned_model) == ("hi", stated)
+        assert (answer.text, answer.returned_model) == ("hi", stated)
         assert recording_files(place) == [place / "a.jsonl"]
         assert not (place / "a.jsonl.foreign").exists()
 
 
 def unnamed(entry: LLMEntry, value: str | None = None) -> dict[str, Any]:
-    """The usual reply of the entry's provider, without its model or with this one."""
+    """Return the usual reply of the entry's provider with this model name, or without one."""
     usual = REPLIES[ENDS_OF_PATHS.get(entry.provider, "/v1/chat/completions")]
-    without = {field: found for field, found in usual.items() if found != SERVED}
+    without = {field: value for field, value in usual.items() if value != SERVED}
     field = "modelVersion" if entry.provider == "gemini" else "model"
     return without if value is None else {**without, field: value}
 
 
 @pytest.mark.parametrize("how", ["longer", "shorter", "upper", "missing", "empty"])
 @pytest.mark.parametrize("name", API)
-def test_another_model_ends_the_run_and_its_answer_is_kept_apart(
+def test_another_model_ends_the_run_and_its_answer_is_stored_separately(
     folder: Path, name: str, how: str
 ) -> None:
     asked_name = wire_name(API[name])
@@ -98,19 +98,19 @@ def test_another_model_ends_the_run_and_its_answer_is_kept_apart(
     kept = folder / "a.jsonl.foreign"
     with ProviderServer(reply, stated) as server:
         entry = server.play(API[name])
-        # The second run pays for nothing more.
+        # The second run sends no paid request.
         for _ in range(2):
             with pytest.raises(UserError) as ended:
                 asked(folder, entry)
             assert str(ended.value).startswith(
-                f"{kept}: asked {asked_name}, answered by {stated or 'an unnamed model'}; "
+                f"{kept}: requested {asked_name}, answered by {stated or 'an unnamed model'}; "
             )
             assert "answers_as" in str(ended.value)
             assert len(server.requests) == 1
         assert path.read_bytes() == b""
         assert recording_files(folder) == [path]
-        (found,) = read_answers(kept).values()
-        assert (found.key, found.returned_model) == (question(entry).key, stated)
+        (answer,) = read_answers(kept).values()
+        assert (answer.key, answer.returned_model) == (question(entry).key, stated)
         assert verify(kept) == []
         spending = Ledger(folder).spending()
         assert spending.settled == pytest.approx({entry.checkpoint: usd_of_one(entry)})
@@ -118,9 +118,9 @@ def test_another_model_ends_the_run_and_its_answer_is_kept_apart(
         with pytest.raises(UserError, match=r"1 answer of .* is not recorded"):
             asked(folder, entry, "replay")
 
-        # Once the entry lists the name, what was paid for is the recording.
+        # Once the entry lists the name, the paid answers become recordings.
         entry = server.play(API[name], answers_as=(asked_name, stated or "*"))
-        assert asked(folder, entry) == [found]
+        assert asked(folder, entry) == [answer]
         assert len(server.requests) == 1
         assert not kept.exists()
         assert verify(path) == []
@@ -128,7 +128,7 @@ def test_another_model_ends_the_run_and_its_answer_is_kept_apart(
 
 @pytest.mark.parametrize("mode", ["record", "replay"])
 @pytest.mark.parametrize("name", API)
-def test_a_recorded_answer_of_another_model_is_refused(folder: Path, name: str, mode: str) -> None:
+def test_a_recorded_answer_of_another_model_is_rejected(folder: Path, name: str, mode: str) -> None:
     path, key = folder / "a.jsonl", question(API[name]).key
 
     def recorded(stated: str | None) -> None:
@@ -138,24 +138,24 @@ def test_a_recorded_answer_of_another_model_is_refused(folder: Path, name: str, 
 
     recorded("another")
     with pytest.raises(
-        UserError, match=f"a.jsonl: asked {wire_name(API[name])}, answered by another; "
+        UserError, match=f"a.jsonl: requested {wire_name(API[name])}, answered by another; "
     ):
         asked(folder, API[name], mode)
-    # An older recording may state none.
+    # Old recordings may not name their model.
     for stated in (None, wire_name(API[name])):
         recorded(stated)
-        assert [found.text for found in asked(folder, API[name], mode)] == ["hi"]
+        assert [answer.text for answer in asked(folder, API[name], mode)] == ["hi"]
 
 
-def test_a_request_that_a_filter_rejects_is_no_other_models_answer(folder: Path) -> None:
+def test_a_filtered_request_is_not_an_answer_of_another_model(folder: Path) -> None:
     error = {"message": "content management policy", "code": "content_policy_violation"}
     body = json.dumps({"error": {**error, "type": "invalid_request_error"}}).encode()
     with FaultServer(lambda _: Reply(400, body)) as server:
         spec = spec_for(server.api_base)
-        (found,) = ask(
+        (answer,) = ask(
             questions_for(spec, 1), spec, settings_for(folder), folder / "a.jsonl", progress=False
         ).values()
-    assert (found.finish_reason, found.returned_model) == ("content_filter", None)
+    assert (answer.finish_reason, answer.returned_model) == ("content_filter", None)
 
 
 PRICES = {"input": 10.0, "output": 20.0}
@@ -163,7 +163,7 @@ EACH = 10 * 10e-6 + 5 * 20e-6
 
 
 def changing(first: int) -> Callable[[Request], Reply]:
-    """Another model answers from this request on."""
+    """Return a server behavior in which another model answers from this request on."""
     seen: list[Request] = []
 
     def behave(request: Request) -> Reply:
@@ -176,7 +176,7 @@ def changing(first: int) -> Callable[[Request], Reply]:
 
 @pytest.mark.parametrize("concurrency", [1, 8])
 @pytest.mark.parametrize("mode", ["record", "fresh"])
-def test_when_another_model_takes_over_all_answers_are_kept_and_few_are_lost(
+def test_after_a_change_of_model_all_answers_are_kept_and_few_are_wasted(
     folder: Path, monkeypatch: pytest.MonkeyPatch, concurrency: int, mode: str
 ) -> None:
     path = folder / ("a.jsonl" if mode == "record" else "a.jsonl.fresh")
@@ -184,7 +184,7 @@ def test_when_another_model_takes_over_all_answers_are_kept_and_few_are_lost(
     settle, kept = Ledger.settle, []
 
     def watched(ledger: Ledger, reserved: Reserved, usd: float | None) -> None:
-        # On the disk first: a killed run loses no answer that the ledger counts.
+        # Answers are written first, so that a killed run loses none that the ledger counts.
         kept.append(reserved.key in {**read_answers(path), **read_answers(apart)})
         settle(ledger, reserved, usd)
 
@@ -194,14 +194,14 @@ def test_when_another_model_takes_over_all_answers_are_kept_and_few_are_lost(
         settings = settings_for(folder, concurrency=concurrency, max_cost_usd=1, mode=mode)
         questions = questions_for(spec, 40)
         for _ in range(2):
-            with pytest.raises(UserError, match="asked test-model, answered by successor"):
+            with pytest.raises(UserError, match="requested test-model, answered by successor"):
                 ask(questions, spec, settings, folder / "a.jsonl", progress=False)
         count = len(server.requests)
         assert 5 <= count <= 4 + concurrency
         assert server.answered.total() == count
     own, foreign = read_answers(path), read_answers(apart)
-    assert {found.returned_model for found in own.values()} == {"test-model"}
-    assert {found.returned_model for found in foreign.values()} == {"successor"}
+    assert {answer.returned_model for answer in own.values()} == {"test-model"}
+    assert {answer.returned_model for answer in foreign.values()} == {"successor"}
     assert (len(own), len(foreign)) == (4, count - 4)
     assert kept == [True] * count
     spending = Ledger(folder).spending()
@@ -209,9 +209,9 @@ def test_when_another_model_takes_over_all_answers_are_kept_and_few_are_lost(
     assert (spending.requests, spending.reserved) == ({spec.checkpoint: count}, [])
 
 
-def test_names_that_shell_patterns_allow() -> None:
+def test_shell_patterns_of_model_names() -> None:
     def allows(name: str | None, *allowed: str, **fields: Any) -> bool:
-        return spec_for(answers_as=allowed or None, **fields).answers_with(name)
+        return spec_for(answers_as=allowed or None, **fields).accepts_model_name(name)
 
     assert allows("test-model")
     assert not allows("Test-Model")
@@ -220,7 +220,7 @@ def test_names_that_shell_patterns_allow() -> None:
     assert allows("gpt-4o-2024-08-06", "gpt-4o-2024-??-??")
     assert not allows("gpt-4o-mini", "gpt-4o-2024-??-??")
     assert allows(None, "*") and allows("anything", "*")
-    # Brackets in a name of its own are no pattern that shuts it out.
+    # A name with brackets matches itself, although it is also a pattern.
     assert allows("m[1]", litellm_id="openai/m[1]")
     local = {"source": "folder", "path": "m.gguf", "api_base": None, "api_key_env": None}
     local |= {"prices": None}
@@ -228,10 +228,10 @@ def test_names_that_shell_patterns_allow() -> None:
     assert not allows("anything", "m", **local)
 
 
-def test_a_server_that_states_no_model_is_asked_where_its_entry_says_so(folder: Path) -> None:
+def test_a_server_that_names_no_model_can_be_allowed(folder: Path) -> None:
     with ProviderServer({**chat(), "model": None}) as server:
         spec = spec_for(f"{server.address}/v1", answers_as=["*"])
-        found = ask(
+        answers = ask(
             questions_for(spec, 2), spec, settings_for(folder), folder / "a.jsonl", progress=False
         )
-    assert [each.returned_model for each in found.values()] == [None, None]
+    assert [each.returned_model for each in answers.values()] == [None, None]

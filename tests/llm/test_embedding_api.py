@@ -1,4 +1,4 @@
-"""Vectors of a provider: recorded before they are used, paid once, whatever fails or is killed."""
+"""Test that a provider's vectors are recorded and paid once, despite failures and kills."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from pieline.core.errors import UserError
 from pieline.core.records import save_jsonl, validated
 from pieline.llm.archive import verify
 from pieline.llm.client import ask
-from pieline.llm.estimates import check, estimates
+from pieline.llm.estimates import check, estimate_tasks
 from pieline.llm.recordings import read_answers
 from pieline.llm.spending import Ledger
 from pieline.models.api_embedder import ApiEmbedderEntry
@@ -29,16 +29,16 @@ from pieline.studies.idiolink.records import Document, Query
 
 CONCURRENCY = 8
 PRICE = 20.0
-"""Dollars per million tokens."""
+"""US dollars per million tokens."""
 
 
 def vector_of(text: str) -> list[float]:
-    """What the server says is the vector of a text."""
+    """Return the server's vector for a text."""
     return np.random.default_rng(zlib.crc32(text.encode())).standard_normal(24).tolist()
 
 
 def embedded(request: Request, **fields: Any) -> Reply:
-    """A response in OpenAI's format; a token is a character."""
+    """Return a response in OpenAI's format, with one token per character."""
     data = [{"object": "embedding", "index": 0, "embedding": vector_of(request.text)}]
     usage = {"prompt_tokens": len(request.text), "total_tokens": len(request.text)}
     body = {"object": "list", "model": ASKED, "data": data, "usage": usage}
@@ -46,20 +46,20 @@ def embedded(request: Request, **fields: Any) -> Reply:
 
 
 def entry_for(api_base: str, **fields: Any) -> ApiEmbedderEntry:
-    """An entry of models.yaml."""
-    given = {
+    """Return an entry for models.yaml."""
+    defaults = {
         "kind": "embedder", "source": "api", "label": "API", "licence": "none",
         "litellm_id": "openai/embed", "provider": "tests", "api_base": api_base,
         "api_key_env": "TEST_LLM_KEY", "prices": {"input": PRICE, "output": 0},
         "trained_with_instructions": False, "passage_prefix": "d: ",
     }  # fmt: skip
-    entry = validated(ENTRY, given | fields, where="entry", hint="")
+    entry = validated(ENTRY, defaults | fields, where="entry", hint="")
     assert isinstance(entry, ApiEmbedderEntry)
     return entry
 
 
 def document(number: int, **fields: str) -> dict[str, Any]:
-    """A text of IdioLink."""
+    """Return a document of IdioLink."""
     shared = {"pie": "break the ice", "span": "ice", "subject": "Food", "is_gold": False}
     return (
         shared
@@ -69,7 +69,7 @@ def document(number: int, **fields: str) -> dict[str, Any]:
 
 
 def task_for(folder: Path, entry: ApiEmbedderEntry, count: int) -> Embedding:
-    """The task of embedding so many documents."""
+    """Return the task of embedding this many documents."""
     texts = folder / "documents.jsonl"
     save_jsonl(texts, [Document.model_validate(document(n)) for n in range(count)])
     return Embedding(
@@ -83,15 +83,16 @@ def task_for(folder: Path, entry: ApiEmbedderEntry, count: int) -> Embedding:
 
 
 def embed(task: Embedding, folder: Path, **settings: Any) -> None:
-    """Run a task as its job does."""
-    given = settings_for(folder / "recordings", concurrency=CONCURRENCY, max_cost_usd=1, **settings)
-    given.recordings_folder.mkdir(exist_ok=True)
+    """Run a task like its job."""
+    limits = {"concurrency": CONCURRENCY, "max_cost_usd": 1}
+    defaults = settings_for(folder / "recordings", **limits | settings)
+    defaults.recordings_folder.mkdir(exist_ok=True)
     entry = task.entry()
-    task.run(entry, lambda each: ask(each, entry, given, task.recordings, progress=False))
+    task.run(entry, lambda each: ask(each, entry, defaults, task.recordings, progress=False))
 
 
 def expected(count: int) -> bytes:
-    """The numbers of so many documents' vectors."""
+    """Return the expected vectors of this many documents."""
     texts = (f"d: {document(number)['sentence']}" for number in range(count))
     return np.array([vector_of(text) for text in texts], dtype=np.float32).tobytes()
 
@@ -105,7 +106,7 @@ def price(count: int) -> float:
 
 
 def faulty(request: Request) -> Reply:
-    """Rate limits, server errors, broken bodies, and answers without a vector."""
+    """Reply with rate limits, server errors, broken bodies, missing vectors, and answers."""
     faults: dict[int, Callable[[], Reply]] = {
         0: lambda: Reply(429, b"{}", {"Retry-After": "0.05"}),
         1: lambda: Reply(500, b"internal error"),
@@ -120,7 +121,7 @@ def faulty(request: Request) -> Reply:
     return faults.get(draw, lambda: embedded(request))()
 
 
-def test_faults_cost_no_vector_and_no_second_payment(folder: Path) -> None:
+def test_faults_lose_no_vector_and_cost_nothing_twice(folder: Path) -> None:
     with FaultServer(faulty) as server:
         entry = entry_for(server.api_base, body={"dimensions": 24})
         task = task_for(folder, entry, 100)
@@ -130,29 +131,29 @@ def test_faults_cost_no_vector_and_no_second_payment(folder: Path) -> None:
         assert server.most_in_flight <= CONCURRENCY
     text = f"d: {document(0)['sentence']}"
     assert json.dumps({"model": "embed", "input": [text], "dimensions": 24}) in bodies
-    found = np.load(folder / "out.npy")
-    assert (found.dtype, found.tobytes()) == (np.float32, expected(100))
+    vectors = np.load(folder / "out.npy")
+    assert (vectors.dtype, vectors.tobytes()) == (np.float32, expected(100))
     assert spent(folder) == pytest.approx(price(100))
     assert verify(Path(task.recordings)) == []
-    # Recorded vectors need no server, and give the same bytes.
+    # Recorded vectors give the same bytes without a server.
     before = (folder / "out.npy").read_bytes()
     embed(task, folder, mode="replay")
     assert (folder / "out.npy").read_bytes() == before
-    # Other parameters are another question.
+    # Different parameters give a different question.
     other = task_for(folder, entry_for(server.api_base, body={"dimensions": 12}), 100)
     with pytest.raises(UserError, match="100 answers of api are not recorded"):
         embed(other, folder, mode="replay")
 
 
-def test_another_models_vectors_are_refused(folder: Path) -> None:
+def test_vectors_of_another_model_are_rejected(folder: Path) -> None:
     with FaultServer(lambda request: embedded(request, model="other")) as server:
         task = task_for(folder, entry_for(server.api_base), 20)
-        with pytest.raises(UserError, match="asked embed, answered by other"):
+        with pytest.raises(UserError, match="requested embed, answered by other"):
             embed(task, folder)
         assert not (folder / "out.npy").exists()
 
 
-def test_vectors_of_two_lengths_are_one_line(folder: Path) -> None:
+def test_vectors_of_different_lengths_are_an_error(folder: Path) -> None:
     def behave(request: Request) -> Reply:
         vector = [1.0] * (3 if "1" in request.text else 2)
         return embedded(request, data=[{"object": "embedding", "index": 0, "embedding": vector}])
@@ -163,7 +164,7 @@ def test_vectors_of_two_lengths_are_one_line(folder: Path) -> None:
             embed(task, folder)
 
 
-def test_queries_are_read_as_text(folder: Path) -> None:
+def test_queries_are_embedded_as_text(folder: Path) -> None:
     query = Query.model_validate(document(1, usage="literal"))
     save_jsonl(folder / "queries.jsonl", [query])
     entry = entry_for("http://127.0.0.1:1/v1", query_prefix="q: ")
@@ -176,12 +177,14 @@ def test_queries_are_read_as_text(folder: Path) -> None:
         assert question.messages[0].content.endswith("Ice 1 or ice.")
 
 
-def test_estimate_and_check_know_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimate_and_check_include_api_embedders(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     task = task_for(folder, entry_for("http://127.0.0.1:1/v1"), 10)
     settings = settings_for(folder / "recordings", max_cost_usd=1)
-    (found,) = estimates([task], settings)
-    assert (found.estimate.to_ask, found.estimate.output_tokens) == (10, 0)
-    assert 0 < (found.estimate.usd or 0) == found.estimate.likely_usd
+    (estimated,) = estimate_tasks([task], settings)
+    assert (estimated.estimate.to_ask, estimated.estimate.output_tokens) == (10, 0)
+    assert 0 < (estimated.estimate.usd or 0) == estimated.estimate.likely_usd
     monkeypatch.delenv("TEST_LLM_KEY")
     with pytest.raises(UserError, match="cannot be asked for answers that are not recorded"):
         check([task], settings)
@@ -192,27 +195,27 @@ def _embed_all(api_base: str, folder: Path, count: int) -> None:
     embed(task_for(folder, entry_for(api_base), count), folder)
 
 
-def test_ten_kills_leave_equal_bytes_and_pay_nothing_twice(folder: Path) -> None:
+def test_after_ten_kills_bytes_are_equal_and_nothing_is_paid_twice(folder: Path) -> None:
     count, moments, lost = 300, random.Random(5), 0
     path = folder / "recordings/documents.jsonl"
     with FaultServer(embedded) as server:
         for _ in range(10):
-            given, kept = server.answered.total(), len(read_answers(path))
+            answered, kept = server.answered.total(), len(read_answers(path))
             process = start(_embed_all, server.api_base, folder, count)
-            _wait_for(lambda given=given: server.answered.total() > given)
+            _wait_for(lambda answered=answered: server.answered.total() > answered)
             time.sleep(moments.uniform(0.0, 0.02))
             process.kill()
             process.join(10)
             assert process.exitcode == -signal.SIGKILL
             _wait_for(lambda: server.in_flight == 0)
-            gone = (server.answered.total() - given) - (len(read_answers(path)) - kept)
+            gone = (server.answered.total() - answered) - (len(read_answers(path)) - kept)
             assert 0 <= gone <= CONCURRENCY
             lost += gone
         assert not (folder / "out.npy").exists()
         process = start(_embed_all, server.api_base, folder, count)
         process.join(60)
         assert process.exitcode == 0
-        # Asked again was only what was under way when a run was killed.
+        # Only requests in flight when a run was killed were asked again.
         assert server.answered.total() == count + lost
     assert np.load(folder / "out.npy").tobytes() == expected(count)
     assert spent(folder) == pytest.approx(price(count))

@@ -1,4 +1,4 @@
-"""The estimate and the check as the rules run them, before and after the data is there."""
+"""Test the scripts for estimates and checks, with and without data."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ rule table:
 
 @dataclass(frozen=True)
 class Printed:
-    """What a script printed, and the error that ended it."""
+    """Output of a script, and the error that ended it."""
 
     stdout: str
     stderr: str
@@ -52,9 +52,9 @@ class Printed:
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a script of the configuration in an empty folder, without keys.
+    """Return a function that runs a script in an empty folder without API keys.
 
-    No model ends, but those that `ends` gives a date.
+    No model has an end date except the models in `ends`.
     """
     for name in [*os.environ]:
         if name.endswith("_API_KEY"):
@@ -89,7 +89,7 @@ def rows(output: str) -> list[list[str]]:
     return [[cell.strip() for cell in line] for line in lines]
 
 
-def test_the_estimate_lists_all_that_is_missing_and_fails_for_none_of_it(run: Run) -> None:
+def test_the_estimate_lists_missing_inputs_without_failing(run: Run) -> None:
     done = run("estimate_cost")
     assert (done.error, done.stderr) == (None, "")
     assert ["HardVariants", "gemini-2.5-pro", *"???????", ""] in rows(done.stdout)
@@ -119,16 +119,16 @@ def test_the_estimate_lists_all_that_is_missing_and_fails_for_none_of_it(run: Ru
     assert later == "not known until models have answered: results/datasets/jam/german.jsonl"
 
 
-def test_the_estimate_lists_what_is_left_to_run(run: Run) -> None:
+def test_the_estimate_lists_remaining_jobs(run: Run) -> None:
     lines = run("estimate_cost").stdout
-    # 568 million parameters of four bytes; the texts to embed are not made yet.
+    # 568 million parameters of four bytes; the texts to embed do not exist yet.
     assert ["bge-m3", "1", "?", "2.27", "?"] in rows(lines)
     assert ["(none)", "1", "0.00", "0.00", "0.00"] in rows(lines)
     assert ["all", "2", "?", "2.27", "?"] in rows(lines)
     assert "remaining jobs: estimated from sizes, not measured" in lines
 
 
-def test_what_is_there_is_counted(run: Run, tmp_path: Path) -> None:
+def test_existing_data_is_counted(run: Run, tmp_path: Path) -> None:
     original = Original(
         id="test-0001",
         language="german",
@@ -143,17 +143,17 @@ def test_what_is_there_is_counted(run: Run, tmp_path: Path) -> None:
     save_jsonl(tmp_path / ORIGINALS, [original])
     done = run("estimate_cost")
     (row,) = [row for row in rows(done.stdout) if row[0] == "HardVariants"]
-    # Written and reviewed; 5 variants of 80 tokens after 1000 of thoughts.
+    # Generated and reviewed: 5 variants of 80 tokens after 1000 tokens of thoughts.
     assert row[1:5] + row[6:7] == ["gemini-2.5-pro", "2", "0", "2", "2800"]
     assert row[-1] == "form and thoughts"
     assert float(row[7]) == pytest.approx((int(row[5]) * 1.25 + 2800 * 10) / 1e6, abs=0.005)
     assert ORIGINALS not in done.stdout
-    # A cap below that is said before it is reached.
-    assert "less than the questions may cost" not in done.stdout
+    # A lower cap is reported before it is reached.
+    assert "but the questions may cost more" not in done.stdout
     low = run("estimate_cost", llm={"max_cost_usd": 0.01}).stdout
-    assert "llm.max_cost_usd leaves $0.01, less than the questions may cost (likely $0.03," in low
+    assert "llm.max_cost_usd leaves $0.01, but the questions may cost more (likely $0.03," in low
     assert "llm.max_cost_usd leaves $0.01" in run("check", llm={"max_cost_usd": 0.01}).stderr
-    # Those of another configuration are made anew, and say nothing of the questions.
+    # Data of another configuration will be recreated, so its questions are unknown.
     stale = run(
         "estimate_cost", plan=f"{PLAN}rule jam_originals:\n    output: {ORIGINALS}, b.json\n"
     )
@@ -161,7 +161,7 @@ def test_what_is_there_is_counted(run: Run, tmp_path: Path) -> None:
     assert f" {ORIGINALS} " in stale.stdout
 
 
-def test_the_check_is_a_line_for_each_model_with_all_that_it_lacks(run: Run) -> None:
+def test_the_check_prints_one_line_per_model(run: Run) -> None:
     done = run("check")
     assert done.stdout == ""
     assert str(done.error).startswith("4 language models cannot be asked for answers that are not")
@@ -178,23 +178,21 @@ def test_the_check_is_a_line_for_each_model_with_all_that_it_lacks(run: Run) -> 
         assert line.startswith(start)
 
 
-def test_the_check_passes_where_nothing_lacks(run: Run) -> None:
+def test_the_check_passes_if_nothing_is_missing(run: Run) -> None:
     done = run("check", **read_yaml(ROOT / "config.yaml"))
     assert done.error is None
     assert done.stdout == "no missing keys, weights or recordings found\n"
 
 
 @pytest.mark.parametrize("script", ["estimate_cost", "check"])
-def test_models_that_end_soon_are_listed_on_stderr_the_first_to_end_first(
-    run: Run, script: str
-) -> None:
+def test_models_that_end_soon_are_listed_on_stderr_by_date(run: Run, script: str) -> None:
     today = date.today()
     days = {"gpt-4o-mini": 20, "gemini-2.5-pro": 10, "llama-2-7b-chat": 200}
     done = run(script, {name: today + timedelta(number) for name, number in days.items()})
     first, second = (line for line in done.stderr.splitlines() if "record now" in line)
     assert first == (
         f"record now: gemini-2.5-pro ends on {today + timedelta(10)}, in 10 days; HardVariants:"
-        " data is not made yet"
+        " its data does not exist yet"
     )
     assert second.startswith("record now: gpt-4o-mini ends on ")
     assert bool(done.error) is (script == "check")

@@ -1,4 +1,4 @@
-"""Folders of recordings: merging, shipping and verifying; what is refused, and in what memory."""
+"""Test merging, exporting, importing and verifying folders of recordings, and memory limits."""
 
 import io
 import os
@@ -21,7 +21,7 @@ from pieline.llm.archive import (
     import_archive,
     merge,
     recording_files,
-    summarise,
+    summarize,
     verify,
 )
 from pieline.llm.recordings import read_answers, record, recording
@@ -34,7 +34,7 @@ TAMPERED = pytest.mark.parametrize(
         (b'"sample":0', b'"sample":1', "the key is not the digest"),
         (b"You mark", b"You skip", "the key is not the digest"),
         (b'"answer":{', b'"answer":{"score":1,', r"not an answer \(score: Extra"),
-        (b'"answer":{', b'"answer":{"key":"zz",', "not an answer, or one with a key of its own"),
+        (b'"answer":{', b'"answer":{"key":"zz",', "not an answer, or its fields include a key"),
         (
             b'"answer":{',
             b'"answer":{"input_tokens":-5,',
@@ -43,26 +43,26 @@ TAMPERED = pytest.mark.parametrize(
         (b'"text":"yes"', b'"text":7', r"not an answer \(text: Input should be"),
         (b'{"origin":"asked","text":"yes"}', b"null", "not an answer"),
         (b'"sample":0', b'"number":0', "the key is not the digest"),
-        (b'"sample":0}}', b'"sample":0}', "not a line of recordings"),
-        (b'"sample":0', b'"sample":', "not a line of recordings"),
-        (b'"sample":0', b'"sample":NaN', "not a line of recordings"),
+        (b'"sample":0}}', b'"sample":0}', "not a recording"),
+        (b'"sample":0', b'"sample":', "not a recording"),
+        (b'"sample":0', b'"sample":NaN', "not a recording"),
     ],
 )
 
 
 def tamper(path: Path, old: bytes, new: bytes) -> int:
-    """Change the answer to the second question of a file; the number of its line."""
+    """Change a text in the line of the second question and return the line number."""
     lines = path.read_bytes().split(b"\n")
     (at,) = [number for number, line in enumerate(lines) if b'"seed":2' in line]
     assert old in lines[at]
-    # The last occurrence: what the answer itself says is not checked by a digest.
+    # The last occurrence is in the question; a change of the answer breaks no digest.
     lines[at] = new.join(lines[at].rsplit(old, 1))
     path.write_bytes(b"\n".join(lines))
     return at + 1
 
 
 def pack(archive: Path, *members: tuple[str, bytes] | tarfile.TarInfo) -> Path:
-    """Write an archive of these files and of other members."""
+    """Write an archive of these files and other members."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for each in members:
@@ -80,7 +80,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_merge_keeps_its_own_and_tells_of_others(tmp_path: Path) -> None:
+def test_merge_keeps_existing_answers_and_reports_conflicts(tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours.jsonl", tmp_path / "theirs.jsonl"
     record(ours, [pair(1), pair(2)])
     record(theirs, [pair(2, "no"), pair(3), pair(1)])
@@ -88,19 +88,19 @@ def test_merge_keeps_its_own_and_tells_of_others(tmp_path: Path) -> None:
     assert (merged.added, merged.conflicts) == (1, (pair(2)[0].key,))
     assert [read_answers(ours)[pair(i)[0].key].text for i in (1, 2, 3)] == ["yes", "yes", "yes"]
     assert merge(ours, [theirs])[str(theirs)].added == 0
-    # What git's union merge leaves is put in order again, and verify tells of the conflict.
+    # After git's union merge, lines are sorted again and verify reports the conflict.
     union = tmp_path / "union.jsonl"
     union.write_bytes(ours.read_bytes() + theirs.read_bytes())
-    assert ["another answer stands" in problem for problem in verify(union)] == [True]
+    assert ["an earlier line has a different" in problem for problem in verify(union)] == [True]
     with recording(union):
         pass
     assert union.read_bytes() == ours.read_bytes()
 
 
-def test_a_source_given_twice_is_refused(tmp_path: Path) -> None:
+def test_a_source_listed_twice_is_rejected(tmp_path: Path) -> None:
     source, target = tmp_path / "a.jsonl", tmp_path / "x.jsonl"
     record(source, [pair(1)])
-    with pytest.raises(UserError, match=r"a\.jsonl: given twice"):
+    with pytest.raises(UserError, match=r"a\.jsonl: listed twice"):
         merge(target, [source, source])
     assert not target.exists()
 
@@ -124,21 +124,21 @@ def test_export_and_import(tmp_path: Path) -> None:
     assert (other / "jam/a.jsonl").read_bytes() == (folder / "jam/a.jsonl").read_bytes()
     assert read_answers(other / "b.jsonl")[pair(1)[0].key].text == "mine"
     assert recording_files(other) == [other / "b.jsonl", other / "jam" / "a.jsonl"]
-    assert summarise(other / "b.jsonl").answers == 4
+    assert summarize(other / "b.jsonl").answers == 4
 
 
 def test_a_damaged_archive_changes_nothing(tmp_path: Path) -> None:
     folder, archive = tmp_path / "recordings", tmp_path / "a.zst"
     record(folder / "a.jsonl", [pair(1), pair(2)])
     export_folder(folder, archive)
-    whole = archive.read_bytes()
-    plain = zstandard.decompress(whole, max_output_size=1 << 20)
+    content = archive.read_bytes()
+    plain = zstandard.decompress(content, max_output_size=1 << 20)
     content = plain.rstrip(b"\0")
     damaged = {
-        "cut": whole[:-20],
+        "cut": content[:-20],
         "no zstd": plain,
-        "bytes after it": whole + b"abc",
-        "more bytes after it": whole + b"not a frame of zstd",
+        "bytes after it": content + b"abc",
+        "more bytes after it": content + b"not a frame of zstd",
         "nothing": b"",
         "nothing packed": zstandard.compress(b""),
         "cut within": zstandard.compress(content[:-20]),
@@ -157,7 +157,7 @@ def test_a_damaged_archive_changes_nothing(tmp_path: Path) -> None:
 
 
 @TAMPERED
-def test_a_tampered_line_is_found_by_verify_and_refused_by_replay_merge_export_and_import(
+def test_a_tampered_line_is_rejected_by_verify_replay_merge_export_and_import(
     tmp_path: Path, old: bytes, new: bytes, problem: str
 ) -> None:
     good, bad, target = (tmp_path / f"{name}.jsonl" for name in ("good", "bad", "target"))
@@ -166,8 +166,8 @@ def test_a_tampered_line_is_found_by_verify_and_refused_by_replay_merge_export_a
     write(target, pair(5))
     assert verify(bad) == []
     at = tamper(bad, old, new)
-    (found,) = verify(bad)
-    assert found.startswith(f"{bad}:{at}: ")
+    (line,) = verify(bad)
+    assert line.startswith(f"{bad}:{at}: ")
     before = contents(tmp_path)
     packed = pack(
         tmp_path / "a.zst", ("good.jsonl", good.read_bytes()), ("target.jsonl", bad.read_bytes())
@@ -183,7 +183,7 @@ def test_a_tampered_line_is_found_by_verify_and_refused_by_replay_merge_export_a
             attempt()
     packed.unlink()
     assert contents(tmp_path) == before
-    if problem != "not a line of recordings":
+    if problem != "not a recording":
         assert read_answers(bad, {pair(1)[0].key}) == {pair(1)[0].key: pair(1)[1]}
 
 
@@ -195,9 +195,7 @@ REFUSED_NAMES = [
 
 
 @pytest.mark.parametrize("name", REFUSED_NAMES)
-def test_an_archive_names_recordings_within_its_folder_and_nothing_else(
-    tmp_path: Path, name: str
-) -> None:
+def test_an_archive_contains_only_recordings_within_its_folder(tmp_path: Path, name: str) -> None:
     archive = pack(tmp_path / "a.zst", ("b.jsonl", b""), (name, b""))
     with pytest.raises(UserError, match=r"a\.zst: contains '.*', which is not allowed"):
         import_archive(archive, tmp_path / "in")
@@ -207,7 +205,7 @@ def test_an_archive_names_recordings_within_its_folder_and_nothing_else(
 @pytest.mark.parametrize(
     "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE]
 )
-def test_an_archive_holds_plain_files_only(tmp_path: Path, kind: bytes) -> None:
+def test_an_archive_contains_only_plain_files(tmp_path: Path, kind: bytes) -> None:
     member = tarfile.TarInfo("a.jsonl")
     member.type, member.linkname = kind, "/etc/passwd"
     archive = pack(tmp_path / "a.zst", member)
@@ -216,7 +214,7 @@ def test_an_archive_holds_plain_files_only(tmp_path: Path, kind: bytes) -> None:
     assert not (tmp_path / "in").exists()
 
 
-def test_what_import_refuses_is_not_exported(tmp_path: Path) -> None:
+def test_files_that_import_rejects_are_not_exported(tmp_path: Path) -> None:
     folder = tmp_path / "recordings"
     record(folder / "a.jsonl", [pair(1)])
     for name in (".locks/b.jsonl", ".c.jsonl", "a.jsonl.fresh"):
@@ -230,7 +228,7 @@ def test_what_import_refuses_is_not_exported(tmp_path: Path) -> None:
     ("first", "second"),
     [("a.jsonl", "a.jsonl"), ("a.jsonl", "A.jsonl"), ("\u00e4.jsonl", "A\u0308.jsonl")],
 )
-def test_a_file_named_twice_is_refused(tmp_path: Path, first: str, second: str) -> None:
+def test_a_duplicate_file_name_is_rejected(tmp_path: Path, first: str, second: str) -> None:
     write(tmp_path / "one.jsonl", pair(1))
     lines = (tmp_path / "one.jsonl").read_bytes()
     archive = pack(tmp_path / "a.zst", (first, lines), (second, lines))
@@ -239,7 +237,7 @@ def test_a_file_named_twice_is_refused(tmp_path: Path, first: str, second: str) 
     assert not (tmp_path / "in").exists()
 
 
-def test_an_archive_of_many_frames_is_read_whole(tmp_path: Path) -> None:
+def test_an_archive_of_many_frames_is_read_completely(tmp_path: Path) -> None:
     folder = tmp_path / "recordings"
     record(folder / "a.jsonl", [pair(i) for i in range(20)])
     export_folder(folder, tmp_path / "a.zst")
@@ -254,7 +252,7 @@ def test_an_archive_of_many_frames_is_read_whole(tmp_path: Path) -> None:
 
 def test_unpacking_has_a_limit_and_bounded_memory(tmp_path: Path) -> None:
     packer = zstandard.ZstdCompressor(level=1)
-    size = 1100 << 20  # more than the memory that is granted below
+    size = 1100 << 20  # more than the memory limit below
     header = tarfile.TarInfo("a.jsonl")
     header.size = size
     comment = tarfile.TarInfo("a.jsonl")
@@ -310,20 +308,20 @@ def test_unpacking_has_a_limit_and_bounded_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("action", ["import", "merge", "export", "verify", "list"])
-@pytest.mark.parametrize("given", ["a folder", "missing", "below a file"])
-def test_a_path_that_cannot_be_used_is_told_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], action: str, given: str
+@pytest.mark.parametrize("path_kind", ["a folder", "missing", "below a file"])
+def test_an_unusable_path_is_a_one_line_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], action: str, path_kind: str
 ) -> None:
     record(tmp_path / "in" / "a.jsonl", [pair(1)])
     export_folder(tmp_path / "in", tmp_path / "a.zst")
     (tmp_path / "folder").mkdir()
-    bad = {"a folder": "folder", "missing": "nowhere/x", "below a file": "a.zst/x"}[given]
-    place, whole = str(tmp_path / bad), str(tmp_path / "in")
+    bad = {"a folder": "folder", "missing": "nowhere/x", "below a file": "a.zst/x"}[path_kind]
+    place, source = str(tmp_path / bad), str(tmp_path / "in")
     before = contents(tmp_path)
     arguments = {
-        "import": [[place, whole], [str(tmp_path / "a.zst"), str(tmp_path / "a.zst/x")]],
-        "merge": [[f"{whole}/a.jsonl", place], [str(tmp_path / "folder"), f"{whole}/a.jsonl"]],
-        "export": [[str(tmp_path / "folder"), whole], [str(tmp_path / "b.zst"), f"{place}/y"]],
+        "import": [[place, source], [str(tmp_path / "a.zst"), str(tmp_path / "a.zst/x")]],
+        "merge": [[f"{source}/a.jsonl", place], [str(tmp_path / "folder"), f"{source}/a.jsonl"]],
+        "export": [[str(tmp_path / "folder"), source], [str(tmp_path / "b.zst"), f"{place}/y"]],
         "verify": [[f"{place}/y"]],
         "list": [[f"{place}/y"]],
     }[action]
@@ -338,6 +336,6 @@ def test_a_path_that_cannot_be_used_is_told_in_one_line(
 
 
 def test_a_folder_without_recordings_is_not_exported(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="holds no recordings; name the folder that does"):
+    with pytest.raises(UserError, match="contains no recordings; check the path"):
         export_folder(tmp_path, tmp_path / "answers.tar.zst")
     assert not (tmp_path / "answers.tar.zst").exists()

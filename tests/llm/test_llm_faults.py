@@ -1,4 +1,4 @@
-"""A provider that fails in every way, and a run that is killed at any moment."""
+"""Test runs with a provider that fails in every way, and runs killed at any moment."""
 
 import itertools
 import os
@@ -21,7 +21,7 @@ RETRY_AFTER = 0.15
 
 
 def faulty(request: Request) -> Reply:
-    """10 % rate limits, 5 % server errors, 3 % broken bodies, 2 % hangs; always the same."""
+    """Reply with 10 % rate limits, 5 % server errors, 3 % broken bodies and 2 % hangs, by hash."""
     draw = zlib.crc32(f"{request.text} {request.attempt}".encode()) % 1000 / 10
     if draw < 10:
         body = b'{"error": {"message": "slow down"}}'
@@ -35,7 +35,7 @@ def faulty(request: Request) -> Reply:
     return echo(request)
 
 
-def test_all_answered_none_twice_none_lost(folder: Path) -> None:
+def test_all_questions_are_answered_once_despite_faults(folder: Path) -> None:
     path = folder / "a.jsonl"
     with FaultServer(faulty) as server:
         spec = spec_for(server.api_base)
@@ -51,7 +51,7 @@ def test_all_answered_none_twice_none_lost(folder: Path) -> None:
     ]
     assert read_answers(path) == answers
     assert good == {question.name for question in questions}
-    # Every request but the last of a question met a fault: no good answer was asked for again.
+    # All requests but the last of each question failed, so no successful one was repeated.
     expected = sum(
         next(
             n
@@ -61,7 +61,7 @@ def test_all_answered_none_twice_none_lost(folder: Path) -> None:
         for question in questions
     )
     assert len(requests) == expected
-    # After a rate limit the same question came back no sooner than it was told to.
+    # After a rate limit, the question was not repeated before the requested wait.
     seen: dict[str, Request] = {}
     waits = []
     for request in requests:
@@ -97,15 +97,15 @@ def test_killed_runs_lose_only_requests_in_flight(folder: Path, mode: str) -> No
     lost_in_all = 0
     with FaultServer(lambda request: answer(f"echo {request.text}", delay=0.02)) as server:
         for _ in range(kills):
-            given, kept = server.answered.total(), len(read_answers(collected))
+            answered, kept = server.answered.total(), len(read_answers(collected))
             process = start(_ask_all, server.api_base, folder, path, count, mode)
-            _wait_for(lambda given=given: server.answered.total() > given)
+            _wait_for(lambda answered=answered: server.answered.total() > answered)
             time.sleep(moments.uniform(0.0, 0.15))
             process.kill()
             process.join(10)
             assert process.exitcode == -signal.SIGKILL
             _wait_for(lambda: server.in_flight == 0)
-            lost = (server.answered.total() - given) - (len(read_answers(collected)) - kept)
+            lost = (server.answered.total() - answered) - (len(read_answers(collected)) - kept)
             assert 0 <= lost <= 16
             lost_in_all += lost
         process = start(_ask_all, server.api_base, folder, path, count, mode)
@@ -124,7 +124,7 @@ def test_killed_runs_lose_only_requests_in_flight(folder: Path, mode: str) -> No
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_keeps_all_answers_under_way(folder: Path, number: signal.Signals) -> None:
+def test_a_signal_keeps_all_answers_in_flight(folder: Path, number: signal.Signals) -> None:
     path = folder / "a.jsonl"
     with FaultServer(lambda request: answer("x", delay=0.3)) as server:
         process = start(_ask_all, server.api_base, folder, path, 200)

@@ -1,4 +1,4 @@
-"""Rates, waits and the spending cap, in virtual time or against a server; nothing here is timed."""
+"""Test rate limits, waits and the spending cap, in virtual time or with a server."""
 
 import asyncio
 import email.utils
@@ -39,15 +39,15 @@ from pieline.models.llm import LLMEntry
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Instead of sleeping, moves its clock on."""
+    """A selector that advances its clock instead of sleeping."""
 
     now = 0.0
 
     def select(self, timeout: float | None = None) -> Any:
-        found = super().select(0.002 if timeout is None else 0)
-        if not found and timeout is not None:
-            self.now += max(timeout, 1e-7)  # time passes while callbacks run, too
-        return found
+        events = super().select(0.002 if timeout is None else 0)
+        if not events and timeout is not None:
+            self.now += max(timeout, 1e-7)  # time also passes while callbacks run
+        return events
 
 
 class _VirtualLoop(asyncio.SelectorEventLoop):
@@ -68,7 +68,7 @@ def run_virtually(main: Coroutine[Any, Any, Any]) -> Any:
 
 
 class RateLimited(Exception):
-    """What litellm raises for a 429."""
+    """The error that litellm raises for a 429."""
 
     def __init__(self, **headers: str) -> None:
         super().__init__("slow down")
@@ -77,7 +77,7 @@ class RateLimited(Exception):
 
 
 class FakeSender:
-    """Answers after half a virtual second, once it has failed as planned."""
+    """A sender that raises the planned failures, then answers after half a virtual second."""
 
     def __init__(self, failures: list[Exception] | None = None) -> None:
         self.sent: list[float] = []
@@ -111,7 +111,7 @@ def asked(
 
 
 class SlowSender(FakeSender):
-    """Answers after 100 virtual seconds, and calls `before` soon after a question is sent."""
+    """A sender that answers after 100 virtual seconds and calls `before` soon after sending."""
 
     def __init__(self, before: Callable[[Question], None]) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class SlowSender(FakeSender):
 REFUSED = "cannot connect to http://127.0.0.1:1 (Connection refused)"
 
 
-def test_an_address_that_refuses_connections_is_an_error_in_seconds(folder: Path) -> None:
+def test_a_refused_connection_fails_within_seconds(folder: Path) -> None:
     spec = spec_for(prices={"input": 1, "output": 1})
     settings = settings_for(folder, backoff_s=1.0, concurrency=1, max_cost_usd=1)
     sender = FakeSender([NotConnectedError(REFUSED)] * 9)
@@ -136,11 +136,11 @@ def test_an_address_that_refuses_connections_is_an_error_in_seconds(folder: Path
     assert str(caught.value).startswith(f"Test model: {REFUSED}; start its server, or correct")
     assert len(sender.sent) == 3
     assert sender.sent[-1] < 5
-    # Nobody bills what was not sent.
-    assert not Ledger(folder, 1).spending().perhaps
+    # A request that was not sent is not billed.
+    assert not Ledger(folder, 1).spending().possibly_billed
 
 
-def test_a_server_that_has_answered_may_come_back(folder: Path) -> None:
+def test_a_server_that_has_answered_may_restart(folder: Path) -> None:
     spec, settings = spec_for(), settings_for(folder, backoff_s=1.0, concurrency=1)
     sender = FakeSender()
 
@@ -151,7 +151,7 @@ def test_a_server_that_has_answered_may_come_back(folder: Path) -> None:
     assert (len(answers), len(sender.sent)) == (2, 7)
 
 
-def test_a_failed_run_waits_for_requests_under_way(folder: Path) -> None:
+def test_a_failed_run_waits_for_requests_in_flight(folder: Path) -> None:
     def refuse_first(question: Question) -> None:
         if question.name == "q0":
             error = RateLimited()
@@ -159,7 +159,7 @@ def test_a_failed_run_waits_for_requests_under_way(folder: Path) -> None:
             raise error
 
     spec, settings = spec_for(), settings_for(folder, timeout_s=200)
-    with pytest.raises(UserError, match="the provider refuses"):
+    with pytest.raises(UserError, match="the provider rejected the request"):
         asked(spec, settings, questions_for(spec, 2), SlowSender(refuse_first))
     assert len(read_answers(folder / "a.jsonl")) == 1
 
@@ -201,7 +201,7 @@ def test_repeated_attempts_count_as_requests(folder: Path) -> None:
 def test_tokens_per_minute(folder: Path) -> None:
     spec, sender = spec_for(), FakeSender()
     settings = settings_for(folder, limits={"tokens_per_minute": 1000})
-    # Each question is estimated at 100 + 8 tokens in and 92 out.
+    # Each question is estimated at 100 + 8 input tokens and 92 output tokens.
     questions = [
         make_question(spec, [("user", f"{i:03}" + "x" * 357)], {"max_tokens": 92})
         for i in range(20)
@@ -222,7 +222,7 @@ def test_a_question_larger_than_the_burst_is_asked(folder: Path) -> None:
     ("headers", "least"),
     [({"retry-after": "7"}, 7), ({"Retry-After": "7.5"}, 7.5), ({"retry-after-ms": "6500"}, 6.5)],
 )
-def test_retry_after_is_honoured(folder: Path, headers: dict[str, str], least: float) -> None:
+def test_retry_after_is_respected(folder: Path, headers: dict[str, str], least: float) -> None:
     sender, spec = FakeSender([RateLimited(**headers)]), spec_for()
     asked(spec, settings_for(folder), questions_for(spec, 1), sender)
     assert least <= sender.sent[1] - sender.sent[0] - 0.5 <= least + 0.1
@@ -240,7 +240,7 @@ QUOTA = "You exceeded your current quota, please check your plan and billing det
 
 
 @pytest.mark.parametrize(
-    ("told", "is_fatal", "wait"),
+    ("message", "is_fatal", "wait"),
     [
         (QUOTA, True, 0),
         (f'{{"message": "{QUOTA}", "type": "insufficient_quota"}}', True, 0),
@@ -249,23 +249,23 @@ QUOTA = "You exceeded your current quota, please check your plan and billing det
         ("slow down", False, 0),
     ],
 )
-def test_a_quota_of_a_minute_is_not_an_empty_account(
-    told: str, is_fatal: bool, wait: float
+def test_a_quota_per_minute_is_not_exhausted_credit(
+    message: str, is_fatal: bool, wait: float
 ) -> None:
     error = RateLimited()
-    error.args = (told,)
+    error.args = (message,)
     assert (retries.is_fatal(error), retries.is_transient(error)) == (is_fatal, not is_fatal)
     assert retries.retry_after(error) == wait
 
 
-def test_too_long_a_wait_is_a_failed_question(folder: Path) -> None:
+def test_a_requested_wait_that_is_too_long_fails_the_question(folder: Path) -> None:
     sender, spec = FakeSender([RateLimited(**{"retry-after": "86400"})]), spec_for()
     with pytest.raises(UserError, match=r"1 of 2 questions got no answer \(1 × .*86400 s"):
         asked(spec, settings_for(folder), questions_for(spec, 2), sender)
     assert len(read_answers(folder / "a.jsonl")) == 1
 
 
-def test_waits_grow_and_end(folder: Path) -> None:
+def test_waits_grow_to_a_maximum(folder: Path) -> None:
     spec, sender = spec_for(), FakeSender([RateLimited()] * 9)
     settings = settings_for(folder, backoff_s=1, max_attempts=9)
     with pytest.raises(UserError, match=r"1 of 1 questions .*RateLimited: slow down\)"):
@@ -281,43 +281,42 @@ def test_waits_grow_and_end(folder: Path) -> None:
 def test_a_provider_that_is_down_stops_the_run(folder: Path) -> None:
     spec, sender = spec_for(), FakeSender([RateLimited()] * 10_000)
     settings = settings_for(folder, concurrency=2, max_attempts=3)
-    with pytest.raises(UserError, match=r"6 questions in a row failed, the last with: RateLimited"):
+    with pytest.raises(UserError, match=r"6 consecutive questions failed, the last with: RateL"):
         asked(spec, settings, questions_for(spec, 500), sender)
     assert len(sender.sent) <= 3 * 8
 
 
-def test_what_stops_a_run_says_how_many_are_answered_and_what_is_possibly_billed(
+def test_a_stopped_run_reports_answers_and_possibly_billed_cost(
     folder: Path,
 ) -> None:
-    with FaultServer(lambda it: echo(it) if it.text == "q0" else Reply(500, b"no")) as server:
+    with FaultServer(lambda sent: echo(sent) if sent.text == "q0" else Reply(500, b"no")) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, concurrency=1, max_cost_usd=1, max_attempts=1)
         with pytest.raises(
             UserError,
-            match=r"3 questions in a row failed.*; 1 of 9 are answered"
+            match=r"3 consecutive questions failed.*; 1 of 9 are answered"
             rf" \(at most \${3 * MOST:.4f} more possibly billed without an answer\);"
-            " run again when the provider answers",
+            " run again when the provider is available",
         ):
             ask(questions_for(spec, 9), spec, settings, folder / "a.jsonl", progress=False)
 
 
-def test_a_provider_that_rejects_every_question_is_to_be_asked_otherwise(folder: Path) -> None:
+def test_rejection_of_every_question_suggests_changing_the_entry(folder: Path) -> None:
     with FaultServer(lambda _: Reply(400, b'{"error": {"message": "bad"}}')) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, concurrency=2, max_cost_usd=1)
         with pytest.raises(
-            UserError, match=r"6 questions in a row .*; 0 of 90 are answered; ask otherwise: see"
+            UserError,
+            match=r"6 consecutive questions .*; 0 of 90 are answered; change how it is asked",
         ):
             ask(questions_for(spec, 90), spec, settings, folder / "a.jsonl", progress=False)
 
 
 @pytest.mark.parametrize("status", [401, 402, 403, 404])
-def test_a_refused_key_or_model_stops_the_run_without_another_attempt(
-    folder: Path, status: int
-) -> None:
+def test_a_rejected_key_or_model_stops_the_run_without_retry(folder: Path, status: int) -> None:
     with FaultServer(lambda _: Reply(status, b'{"error": {"message": "no"}}')) as server:
         spec = spec_for(server.api_base)
-        with pytest.raises(UserError, match=r"Test model: the provider refuses.*LLM_KEY"):
+        with pytest.raises(UserError, match=r"Test model: the provider rejected the req.*LLM_KEY"):
             ask(
                 questions_for(spec, 50),
                 spec,
@@ -344,7 +343,7 @@ def test_a_bad_request_is_not_repeated(folder: Path, status: int) -> None:
         assert len(read_answers(folder / "a.jsonl")) == 7
 
 
-def test_a_slow_drip_times_out(folder: Path) -> None:
+def test_a_slow_stream_of_bytes_times_out(folder: Path) -> None:
     def behave(request: Request) -> Reply:
         reply = echo(request)
         reply.fault = "drip" if request.attempt == 1 else None
@@ -371,7 +370,7 @@ TIMEOUTS: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], float]] = [
 
 
 @pytest.mark.parametrize(("entry", "fields", "limits", "seconds"), TIMEOUTS)
-def test_a_model_that_thinks_is_given_more_time_unless_the_settings_say_otherwise(
+def test_a_thinking_model_has_a_longer_default_timeout(
     entry: dict[str, Any], fields: dict[str, Any], limits: dict[str, Any], seconds: float
 ) -> None:
     spec = spec_for(**entry)
@@ -389,7 +388,7 @@ def test_a_model_that_thinks_is_given_more_time_unless_the_settings_say_otherwis
         ({}, {}, {"timeout_s": 20}, True),
     ],
 )
-def test_a_slow_answer_is_waited_for_as_long_as_its_timeout(
+def test_a_slow_answer_is_awaited_until_the_timeout(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     entry: dict[str, Any],
@@ -412,14 +411,14 @@ def test_a_slow_answer_is_waited_for_as_long_as_its_timeout(
                 run()
 
 
-# The spending cap. Each answer costs 10 tokens in and 5 out: $0.0002 at these prices.
+# The spending cap. Each answer has 10 input tokens and 5 output tokens: $0.0002 at these prices.
 PRICES = {"input": 10.0, "output": 20.0}
 EACH = 10 * 10e-6 + 5 * 20e-6
-# "q1" has 2 bytes, 8 tokens around it and 64 of a template; at most 20 tokens come back.
+# "q1" has 2 bytes, 8 tokens around it and 64 of a template; an answer has at most 20 tokens.
 MOST = 74 * 10e-6 + 20 * 20e-6
 
 
-def test_progress_tells_answers_failures_and_dollars_also_while_waiting(
+def test_progress_shows_answers_failures_and_cost_also_while_waiting(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "FIRST_S", 0.1)
@@ -435,19 +434,19 @@ def test_progress_tells_answers_failures_and_dollars_also_while_waiting(
         settings = settings_for(folder, concurrency=1, max_cost_usd=1)
         with pytest.raises(UserError, match="1 of 3 questions got no answer"):
             ask(questions_for(spec, 3), spec, settings, folder / "a.jsonl")
-    told = capsys.readouterr().err.splitlines()
+    lines = capsys.readouterr().err.splitlines()
     waiting = [
-        line for line in told if line.startswith("Test model: 2 of 3 questions, 1 failed, $0.0")
+        line for line in lines if line.startswith("Test model: 2 of 3 questions, 1 failed, $0.0")
     ]
     assert len(waiting) > 3
     last = (
         r"Test model: 3 of 3 questions, 1 failed, \$0\.0004, .* questions/s, \S+ gone, 00:00 left"
     )
-    assert re.fullmatch(last, told[-1])
+    assert re.fullmatch(last, lines[-1])
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])
-def test_the_cap_is_never_crossed_and_raising_it_resumes(
+def test_the_cap_is_never_exceeded_and_raising_it_resumes(
     folder: Path, concurrency: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = folder / "a.jsonl"
@@ -457,13 +456,13 @@ def test_the_cap_is_never_crossed_and_raising_it_resumes(
         capped = settings_for(folder, concurrency=concurrency, max_cost_usd=0.006)
         with pytest.raises(UserError) as stopped:
             ask(questions, spec, capped, path)
-        # Said before the first question is asked.
+        # Reported before the first question is asked.
         first = capsys.readouterr().err.splitlines()[0]
         assert re.search(
             r"60 to ask, at most about \S+ \(llm.max_cost_usd leaves \$0.0060\)", first
         )
         answered = server.answered.total()
-        # Only what bounds the next answer, and less than one answer, can be left.
+        # Less than the maximum cost of one more answer can be left.
         assert 0.006 - MOST - EACH <= answered * EACH <= 0.006
         assert Ledger(folder).spending().usd == pytest.approx(answered * EACH)
         assert len(read_answers(path)) == answered
@@ -482,7 +481,7 @@ def test_the_cap_is_never_crossed_and_raising_it_resumes(
     assert spending.reserved == []
 
 
-def test_nothing_that_costs_is_asked_by_default(folder: Path) -> None:
+def test_nothing_that_costs_money_is_asked_by_default(folder: Path) -> None:
     with FaultServer() as server:
         spec = spec_for(server.api_base, prices=PRICES)
         with pytest.raises(
@@ -492,7 +491,7 @@ def test_nothing_that_costs_is_asked_by_default(folder: Path) -> None:
         assert server.requests == []
 
 
-def test_an_unbounded_answer_is_not_asked_for(folder: Path) -> None:
+def test_a_question_with_unbounded_cost_is_not_asked(folder: Path) -> None:
     spec = spec_for(prices=PRICES)
     question = make_question(spec, [("user", "x")], {})
     settings = settings_for(folder, max_cost_usd=1)
@@ -510,38 +509,38 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_request_without_an_answer_costs_nothing_and_stands_apart(
+def test_a_request_without_an_answer_is_possibly_billed(
     folder: Path, fault: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with FaultServer(lambda it: FAULTS[fault] if it.attempt == 1 else echo(it)) as server:
+    with FaultServer(lambda sent: FAULTS[fault] if sent.attempt == 1 else echo(sent)) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, max_cost_usd=1, timeout_s=1)
         ask(questions_for(spec, 2), spec, settings, folder / "a.jsonl")
     spending = Ledger(folder).spending()
     assert spending.usd == pytest.approx(2 * EACH)
-    assert spending.perhaps == pytest.approx({"openai/test-model": 2 * MOST})
+    assert spending.possibly_billed == pytest.approx({"openai/test-model": 2 * MOST})
     assert spending.unanswered == {"openai/test-model": 2}
     assert spending.requests == {"openai/test-model": 4}
-    said = capsys.readouterr().err
+    text = capsys.readouterr().err
     assert (
-        f"${2 * EACH:.4f} (at most ${2 * MOST:.4f} more possibly billed without an answer)" in said
+        f"${2 * EACH:.4f} (at most ${2 * MOST:.4f} more possibly billed without an answer)" in text
     )
 
 
-def test_a_bad_request_is_billed_by_nobody(folder: Path) -> None:
+def test_a_bad_request_is_not_billed(folder: Path) -> None:
     with FaultServer(lambda _: Reply(400, b'{"error": {"message": "bad"}}')) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, max_cost_usd=1)
         with pytest.raises(UserError, match=r"2 of 2 questions got no answer \(2 × [^)]*\); the"):
             ask(questions_for(spec, 2), spec, settings, folder / "a.jsonl", progress=False)
     spending = Ledger(folder).spending()
-    assert (spending.usd, spending.perhaps) == (0, {})
+    assert (spending.usd, spending.possibly_billed) == (0, {})
 
 
 @pytest.mark.parametrize(
     "usage", [None, {"prompt_tokens": 10, "completion_tokens": -5, "total_tokens": 5}]
 )
-def test_an_answer_whose_tokens_nobody_counted_costs_all_that_it_can(
+def test_an_answer_without_token_counts_costs_the_maximum(
     folder: Path, usage: dict[str, int] | None
 ) -> None:
     with FaultServer(lambda _: answer("x", usage=usage)) as server:
@@ -549,11 +548,11 @@ def test_an_answer_whose_tokens_nobody_counted_costs_all_that_it_can(
         settings = settings_for(folder, max_cost_usd=1)
         ask(questions_for(spec, 1), spec, settings, folder / "a.jsonl", progress=False)
     spending = Ledger(folder).spending()
-    assert (spending.usd, spending.perhaps) == (pytest.approx(MOST), {})
+    assert (spending.usd, spending.possibly_billed) == (pytest.approx(MOST), {})
 
 
-def test_a_provider_that_often_fails_exhausts_no_cap(folder: Path) -> None:
-    """49 answers worth $0.013 once did with a cap of $0.12."""
+def test_frequent_failures_do_not_exhaust_the_cap(folder: Path) -> None:
+    """49 answers worth $0.013 once exhausted a cap of $0.12."""
     usage = {"prompt_tokens": 10, "completion_tokens": 8, "total_tokens": 18}
     faults = [fault for name, fault in FAULTS.items() if name != "a timeout"]
 
@@ -568,21 +567,19 @@ def test_a_provider_that_often_fails_exhausts_no_cap(folder: Path) -> None:
         ask(questions_for(spec, 49), spec, settings, folder / "a.jsonl", progress=False)
     spending = Ledger(folder).spending()
     assert spending.usd == pytest.approx(49 * 0.00026)
-    assert sum(spending.perhaps.values()) > 0.12
+    assert sum(spending.possibly_billed.values()) > 0.12
 
 
-def test_the_cap_says_what_is_possibly_billed_besides(folder: Path) -> None:
-    with FaultServer(lambda it: Reply(500, b"no") if it.attempt == 1 else echo(it)) as server:
+def test_the_cap_error_reports_possibly_billed_cost(folder: Path) -> None:
+    with FaultServer(lambda sent: Reply(500, b"no") if sent.attempt == 1 else echo(sent)) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, concurrency=1, max_cost_usd=MOST)
-        with pytest.raises(
-            UserError, match=r"besides at most \$0\.00\d\d possibly billed"
-        ) as stopped:
+        with pytest.raises(UserError, match=r"plus at most \$0\.00\d\d possibly billed") as stopped:
             ask(questions_for(spec, 9), spec, settings, folder / "a.jsonl", progress=False)
     assert f"${EACH:.4f} of ${MOST:.4f} spent" in str(stopped.value)
 
 
-def test_a_failed_run_says_what_is_possibly_billed(folder: Path) -> None:
+def test_a_failed_run_reports_possibly_billed_cost(folder: Path) -> None:
     with FaultServer(lambda _: Reply(500, b"no")) as server:
         spec = spec_for(server.api_base, prices=PRICES)
         settings = settings_for(folder, max_cost_usd=1, max_attempts=2)
@@ -601,10 +598,10 @@ def test_a_model_without_prices_is_not_asked_whatever_the_cap(folder: Path) -> N
             ask(questions_for(spec, 3), spec, settings, path, progress=False)
         assert str(refused.value) == (
             "Test model: it has no prices, so its cost is unknown;"
-            " give prices in its entry, or `prices: free` if it costs nothing"
+            " add prices to its entry, or `prices: free` if it costs nothing"
         )
         assert len(server.requests) == 2
-        # What is recorded needs no prices.
+        # Recorded answers need no prices.
         again = ask(questions_for(spec, 2), spec, settings, path, progress=False)
         assert again == recorded
         keyless = spec_for(server.api_base, prices=None, api_key_env=None)
@@ -638,9 +635,9 @@ def test_several_runs_share_one_cap(
 
 
 def _spend(folder: Path, usd: float) -> None:
-    """Reserve until the cap is reached; one request in three costs all, the others half of it."""
+    """Reserve until the cap is reached; a third of the requests cost all of it, the others half."""
     ledger = Ledger(folder, 1.0)
-    # Long enough between two statements for others to come in between, if they could.
+    # Wait long enough between two statements that other processes could interfere.
     ledger._database.set_trace_callback(lambda _: time.sleep(0.0005))
     with (folder / "sent").open("ab", buffering=0) as sent:
         for number in itertools.count():
@@ -651,7 +648,7 @@ def _spend(folder: Path, usd: float) -> None:
             ledger.settle(reserved, usd / 2 if number % 3 else usd)
 
 
-def test_processes_cannot_cross_the_cap_together(folder: Path) -> None:
+def test_concurrent_processes_cannot_exceed_the_cap(folder: Path) -> None:
     folder.mkdir()
     runs = [start(_spend, folder, 0.01) for _ in range(8)]
     for run in runs:
@@ -696,12 +693,12 @@ def test_reservations_of_a_killed_run_stay_until_released(folder: Path) -> None:
     assert later.reserve("m", 0.4) is None
     assert later.release() == 0.7
     assert later.reserve("m", 0.4) is not None
-    # What was released in error and is then settled counts again, beside the other one.
+    # A reservation that was released by mistake counts again when it is settled.
     first.settle(reserved, 0.2)
     assert later.spending().usd == pytest.approx(0.6)
 
 
-def test_what_a_killed_run_has_recorded_is_settled_by_the_next_one(
+def test_the_next_run_settles_recorded_answers_of_a_killed_run(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = folder / "sub" / "a.jsonl"
@@ -712,7 +709,7 @@ def test_what_a_killed_run_has_recorded_is_settled_by_the_next_one(
         with monkeypatch.context() as killed:
             killed.setattr(Ledger, "settle", lambda *_: None)
             ask(questions[:2], spec, settings, path, progress=False)
-        # Of the third question nobody knows whether it was answered; the fourth is another file's.
+        # It is unknown whether the third question was answered; the fourth is in another file.
         ledger = Ledger(folder, 1.0)
         for file, question in (("sub/a.jsonl", questions[2]), ("b.jsonl", questions[3])):
             assert ledger.reserve(spec.checkpoint, MOST, file=file, key=question.key)
@@ -747,7 +744,7 @@ def test_an_answer_is_settled_only_when_it_is_recorded(
     assert kept == [True] * 6
 
 
-def test_a_ledger_that_cannot_be_kept_is_one_line(folder: Path) -> None:
+def test_an_unwritable_ledger_is_a_one_line_error(folder: Path) -> None:
     with pytest.raises(UserError, match=r"spending\.sqlite: .*unable to open.*check permissions"):
         Ledger(folder, 1.0)
     folder.mkdir()
@@ -757,7 +754,7 @@ def test_a_ledger_that_cannot_be_kept_is_one_line(folder: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))  # as if the disk were full
-        with pytest.raises(UserError, match=r"disk I/O error; make room"):
+        with pytest.raises(UserError, match=r"disk I/O error; free disk space"):
             ledger.settle(reserved, 0.125)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -1,6 +1,6 @@
-"""transformers serve, live, with the bundled weights unpacked: what it obeys and answers.
+"""Test transformers serve with the bundled weights: parameters that it applies, and answers.
 
-And vLLM, in an environment of its own, where PIELINE_VLLM says how to start it:
+Also test vLLM in a separate environment if PIELINE_VLLM has the command that starts it:
 
     PIELINE_VLLM="VENV/bin/python -m vllm.entrypoints.openai.api_server --enforce-eager --model" \\
         VLLM_CPU_KVCACHE_SPACE=1 python -m pytest tests/llm/test_llm_live.py
@@ -39,7 +39,7 @@ GREEDY = {"temperature": 0, "max_tokens": 8, "seed": 1}
 
 @pytest.fixture(scope="module")
 def spec(tmp_path_factory: pytest.TempPathFactory) -> LLMEntry:
-    """The bundled model as transformers serves it."""
+    """Return the entry of the bundled model, served by transformers."""
     registry, place = load_registry(ROOT / "models.yaml"), tmp_path_factory.mktemp("w") / "smollm2"
     embedder, chat = registry["smollm2-135m"], registry["smollm2-135m-instruct"]
     assert isinstance(embedder, EmbedderEntry)
@@ -76,14 +76,14 @@ def answers(
     sentences: Sequence[str] = SENTENCES,
     **parameters: Any,
 ) -> Said:
-    """Text and length of the answer to each sentence."""
+    """Return text and length of the answer to each sentence."""
     questions = [
         make_question(spec, [("user", f"Which idiom is in: {sentence}")], parameters)
         for sentence in sentences
     ]
     settings = settings_for(folder, timeout_s=120)
-    found = ask(questions, spec, settings, folder / "a.jsonl", progress=False, server=server)
-    return [(answer.text, answer.output_tokens) for answer in found.values()]
+    answers = ask(questions, spec, settings, folder / "a.jsonl", progress=False, server=server)
+    return [(answer.text, answer.output_tokens) for answer in answers.values()]
 
 
 @pytest.fixture(scope="module")
@@ -94,14 +94,14 @@ def greedy(spec: LLMEntry, server: Server, tmp_path_factory: pytest.TempPathFact
 def test_greedy_answers_agree_with_llama_cpp_s(
     spec: LLMEntry, server: Server, greedy: Said, tmp_path: Path
 ) -> None:
-    # In another order, so that an answer that depends on those before it is seen.
+    # In a different order, to detect answers that depend on earlier ones.
     again = answers(spec, tmp_path / "1", server, SENTENCES[1::-1], **GREEDY)
     assert again == greedy[1::-1]
     assert max(length or 0 for _, length in greedy) == 8
     bundled = load_registry(ROOT / "models.yaml")["smollm2-135m-instruct"]
     assert isinstance(bundled, LLMEntry)
     theirs = answers(bundled, tmp_path / "2", **GREEDY)
-    # llama.cpp computes with quantised activations, so texts part after some words.
+    # llama.cpp computes with quantized activations, so the texts diverge after some words.
     agreeing = [
         (a or "").split()[:2] == (b or "").split()[:2]
         for (a, _), (b, _) in zip(greedy, theirs, strict=True)
@@ -109,7 +109,7 @@ def test_greedy_answers_agree_with_llama_cpp_s(
     assert sum(agreeing) >= 2
 
 
-def test_temperature_and_seed_are_obeyed(
+def test_temperature_and_seed_are_applied(
     spec: LLMEntry, server: Server, greedy: Said, tmp_path: Path
 ) -> None:
     sampled = {"temperature": 1.5, "max_tokens": 8}
@@ -122,11 +122,13 @@ def test_temperature_and_seed_are_obeyed(
     assert one != greedy[:2]
 
 
-def test_what_it_does_not_obey_is_not_sent(spec: LLMEntry, server: Server, tmp_path: Path) -> None:
+def test_unsupported_parameters_are_not_sent(
+    spec: LLMEntry, server: Server, tmp_path: Path
+) -> None:
     wanted = {"max_tokens": 4, "temperature": 0, "top_k": 40, "response_format": {"type": "text"}}
     question = make_question(spec, [("user", "Hi")], wanted)
     assert question.dropped == ("response_format", "top_k")
-    found = ask(
+    answers = ask(
         [question],
         spec,
         settings_for(tmp_path),
@@ -134,7 +136,7 @@ def test_what_it_does_not_obey_is_not_sent(spec: LLMEntry, server: Server, tmp_p
         progress=False,
         server=server,
     )
-    (answer,) = found.values()
+    (answer,) = answers.values()
     assert answer.sent
     assert json.loads(answer.sent.model_dump_json())["body"].keys() == {
         *("model", "messages", "max_tokens", "temperature"),
@@ -143,7 +145,7 @@ def test_what_it_does_not_obey_is_not_sent(spec: LLMEntry, server: Server, tmp_p
 
 
 @pytest.mark.skipif(not os.environ.get(VLLM), reason=f"{VLLM} does not say how to start vLLM")
-def test_vllm_answers_as_it_is_asked(spec: LLMEntry, tmp_path: Path) -> None:
+def test_vllm_applies_parameters(spec: LLMEntry, tmp_path: Path) -> None:
     more = {"server": "vllm", "repeatable": False, "slots": 4, "context_length": 1024}
     accepts = spec.accepts | {"top_k", "response_format"}
     entry = LLMEntry.model_validate(spec.model_dump() | more | {"accepts": accepts})
@@ -154,7 +156,7 @@ def test_vllm_answers_as_it_is_asked(spec: LLMEntry, tmp_path: Path) -> None:
         hot = {"temperature": 1.5, "seed": 1, "max_tokens": 8}
         sampled = answers(entry, tmp_path / "3", server, **hot)
         assert sampled != greedy
-        # Of one word to choose from, the hottest draw is the greedy one.
+        # With a single candidate token, even the highest temperature is greedy.
         assert answers(entry, tmp_path / "4", server, **hot, top_k=1) == greedy
         schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
         form = {"type": "json_schema", "json_schema": {"name": "number", "schema": schema}}

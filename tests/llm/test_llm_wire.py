@@ -1,4 +1,4 @@
-"""What is sent is the question, for each API model of models.yaml, and what is billed is kept."""
+"""Test for each API model that requests match their questions and billed answers are kept."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from support import ROOT
 
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
-from pieline.llm.answers import Answer, Sent, ToolCall
+from pieline.llm.answers import Answer, SentRequest, ToolCall
 from pieline.llm.archive import verify
 from pieline.llm.client import ask
 from pieline.llm.keys import api_base
@@ -27,7 +27,7 @@ from pieline.llm.recordings import read_lines
 from pieline.llm.retries import MalformedResponseError
 from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import Ledger
-from pieline.llm.wire import body_of, sent
+from pieline.llm.wire import restore_body, shorten_request
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
 
@@ -60,7 +60,7 @@ FEW_SHOT = [
     ("user", "user"),
 ]
 UNASKED = {"claude-4-sonnet": {"max_tokens": 4096}, "gemini-3-flash-preview": {"temperature": 1}}
-"""Parameters that a provider gets of which the run said nothing."""
+"""Parameters that are sent although the run does not set them."""
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +75,7 @@ def asked(folder: Path, entry: LLMEntry, *questions: Question) -> list[Answer]:
 
 
 def read(path: str, body: dict[str, Any]) -> tuple[str, list[Message], dict[str, Any]]:
-    """Model, turns and parameters that a provider finds in a request; every field is used up."""
+    """Return model, turns and parameters of a request, after checking that no field is left."""
     body = json.loads(json.dumps(body))
     if path == "/v1/chat/completions":
         turns = [Message(**turn) for turn in body.pop("messages")]
@@ -113,7 +113,7 @@ def only_text(block: dict[str, Any], besides: dict[str, Any] | None = None) -> s
 
 
 @pytest.mark.parametrize("name", API)
-def test_the_provider_gets_the_question_and_nothing_else(folder: Path, name: str) -> None:
+def test_the_provider_gets_only_the_question(folder: Path, name: str) -> None:
     entry = API[name]
     accepted = {parameter: VALUES[parameter] for parameter in entry.accepts & VALUES.keys()}
     wanted: list[tuple[list[tuple[str, str]], dict[str, Any]]] = [
@@ -143,12 +143,12 @@ def test_the_provider_gets_the_question_and_nothing_else(folder: Path, name: str
         arrived = read(request.path, request.body)
         assert arrived == (wire, turns_sent, everything)
         if "response_format" in parameters:
-            # In another order the model would choose before it explains.
+            # In a different order, the model would choose before it explains.
             schema = arrived[2]["response_format"]["json_schema"]["schema"]
             assert list(schema["properties"]) == schema["required"] == ["why", "idioms"]
         assert (list(question.messages), question.parameters) == (turns_sent, everything)
         assert answer.sent and answer.sent.path == request.path
-        assert body_of(question, answer.sent) == request.body
+        assert restore_body(question, answer.sent) == request.body
         assert any(KEY in value for value in request.headers.values())
     kept = (folder / "a.jsonl").read_text()
     assert verify(folder / "a.jsonl") == []
@@ -157,7 +157,7 @@ def test_the_provider_gets_the_question_and_nothing_else(folder: Path, name: str
 
 
 GATEWAY = {"anthropic": "/anthropic", "gemini": "/gemini/v1beta"}
-"""Paths of addresses in `llm.api_bases`, of what does not speak OpenAI's format."""
+"""Paths in `llm.api_bases` of providers that do not use OpenAI's format."""
 ASKED_AT = {
     "openai": "/openai/v1/chat/completions",
     "anthropic": "/anthropic/v1/messages",
@@ -167,7 +167,7 @@ ASKED_AT = {
 
 
 @pytest.mark.parametrize("name", API)
-def test_a_gateway_gets_the_same_body_under_its_own_path(folder: Path, name: str) -> None:
+def test_a_gateway_gets_the_same_body_at_its_own_path(folder: Path, name: str) -> None:
     entry = API[name]
     question = make_question(entry, FEW_SHOT, {"max_tokens": 60})
     with ProviderServer() as server:
@@ -186,7 +186,7 @@ def test_a_gateway_gets_the_same_body_under_its_own_path(folder: Path, name: str
     assert verify(folder / "a.jsonl") == []
 
 
-def test_an_entry_is_asked_at_its_own_address_before_that_of_its_provider(
+def test_the_address_of_an_entry_takes_precedence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settings = LLMSettings(api_bases={"openai": "https://gateway.example.org/v1"})
@@ -202,25 +202,25 @@ def test_an_entry_is_asked_at_its_own_address_before_that_of_its_provider(
     assert api_base(API["claude-4-sonnet"], settings) is None
 
 
-def test_a_checkpoint_that_its_provider_has_ended_can_be_asked_of_a_gateway() -> None:
+def test_a_retired_checkpoint_can_be_asked_through_a_gateway() -> None:
     entry, cap = API["o3-mini"], {"max_cost_usd": 1.0}
     for settings, hindered in (
         (LLMSettings(**cap), True),
         (LLMSettings(**cap, api_bases={"gemini": "https://gateway.example.org"}), True),
         (LLMSettings(**cap, api_bases={"openai": "https://gateway.example.org"}), False),
     ):
-        # Jobs know an entry without `retired`, and are told in the settings.
+        # In jobs, entries have no `retired`; the settings list the checkpoints.
         of_job = LLMEntry.from_spec(entry.execution_spec(), label=entry.label)
         for_job = settings.for_jobs(Path(), REGISTRY.values())
-        for found in (obstacles(entry, settings), obstacles(of_job, for_job)):
-            assert [problem.what for problem in found] == [
+        for problems in (obstacles(entry, settings), obstacles(of_job, for_job)):
+            assert [problem.what for problem in problems] == [
                 *(["the checkpoint is retired"] if hindered else [])
             ]
     own = LLMSettings(**cap, api_bases={"openai": "x"}, retired={entry.checkpoint: "not wanted"})
     assert next(obstacles(entry, own)).what == "the checkpoint is retired"
 
 
-def test_an_address_for_a_provider_that_no_model_has_is_one_line() -> None:
+def test_an_address_for_an_unknown_provider_is_a_one_line_error() -> None:
     settings = LLMSettings(api_bases={"opnai": "https://gateway.example.org/v1"})
     with pytest.raises(
         UserError, match=r"llm.api_bases: no model .* 'opnai'; did you mean 'openai'"
@@ -229,19 +229,19 @@ def test_an_address_for_a_provider_that_no_model_has_is_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "changes", "turns", "parameters", "told"),
+    ("name", "changes", "turns", "parameters", "expected"),
     [
         ("claude-4-sonnet", {"defaults": None}, FEW_SHOT, {},
-         "max_tokens 4096 where the question has none"),
+         "max_tokens 4096, but the question has none"),
         ("o3-mini", {"system_role": None}, FEW_SHOT, {},
-         'messages.0.role "user" where the question has "system"'),
+         'messages.0.role "user", but the question has "system"'),
         ("gemini-3-flash-preview", {"defaults": None}, FEW_SHOT, {},
-         'generationConfig {"temperature": 1.0} where the question has none'),
+         'generationConfig {"temperature": 1.0}, but the question has none'),
         ("gemini-2.5-pro", {"accepts": frozenset({"reasoning_effort"})}, FEW_SHOT,
          {"reasoning_effort": "low"},
-         'generationConfig.reasoning_effort none where the question has "low"'),
+         'generationConfig.reasoning_effort none, but the question has "low"'),
         ("claude-4-sonnet", {"accepts": frozenset({"response_format"})}, FEW_SHOT,
-         {"response_format": FORM}, "output_format none where the question has {"),
+         {"response_format": FORM}, "output_format none, but the question has {"),
         ("claude-4-sonnet", {}, [("user", "a"), ("system", "b"), ("user", "c")], {}, "messages ["),
         ("claude-4-sonnet", {}, [("user", "a"), ("user", "b")], {}, "messages ["),
     ],
@@ -252,7 +252,7 @@ def test_a_body_that_is_not_the_question_is_not_sent(
     changes: dict[str, Any],
     turns: list[tuple[str, str]],
     parameters: dict[str, Any],
-    told: str,
+    expected: str,
 ) -> None:
     with ProviderServer() as server:
         entry = server.play(API[name], **changes)
@@ -260,8 +260,8 @@ def test_a_body_that_is_not_the_question_is_not_sent(
             asked(folder, entry, make_question(entry, turns, parameters))
         assert server.requests == []
     line = str(refused.value)
-    assert line.startswith(f"{entry.label}: the request has ") and told in line
-    assert "; nothing was sent; state it in the entry of models.yaml" in line
+    assert line.startswith(f"{entry.label}: the request has ") and expected in line
+    assert "; nothing was sent; declare it in the entry in models.yaml" in line
     assert (folder / "a.jsonl").read_bytes() == b""
     assert Ledger(folder).spending().usd == 0
 
@@ -290,7 +290,7 @@ BILLED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "reply", "kept"), BILLED)
-def test_what_is_billed_is_an_answer_and_asked_once(
+def test_billed_responses_are_answers_and_asked_once(
     folder: Path, name: str, reply: dict[str, Any], kept: dict[str, Any]
 ) -> None:
     question = make_question(API[name], [("user", "Any idiom?")], {"max_tokens": 9})
@@ -317,7 +317,7 @@ def test_what_is_billed_is_an_answer_and_asked_once(
         ("gemini-2.5-pro", {"detail": "no"}),
     ],
 )
-def test_what_is_neither_completion_nor_billed_is_no_answer(
+def test_unbilled_responses_without_content_are_not_answers(
     name: str, reply: dict[str, Any]
 ) -> None:
     from pieline.llm.transport import Transport
@@ -339,8 +339,8 @@ def test_what_is_neither_completion_nor_billed_is_no_answer(
 
 
 @pytest.mark.parametrize("name", ["gpt-4o", "claude-4-sonnet", "gemini-2.5-pro", "qwen2.5-72b"])
-def test_a_connection_that_fails_is_not_tried_again_unseen(folder: Path, name: str) -> None:
-    # litellm itself sends again what may have been received, and billed, already.
+def test_a_failed_connection_is_not_retried_by_litellm(folder: Path, name: str) -> None:
+    # litellm itself resends requests that may already have been received and billed.
     arrived: list[bytes] = []
     done = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -366,7 +366,7 @@ def test_a_connection_that_fails_is_not_tried_again_unseen(folder: Path, name: s
     assert len(arrived) == 1
 
 
-def test_a_way_past_the_check_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unchecked_request_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pieline.llm import transport
 
     async def nothing(_: object) -> None:
@@ -382,21 +382,21 @@ def test_a_way_past_the_check_is_told(folder: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "told"),
+    ("field", "value", "expected"),
     [
-        (("body", "temperature"), 0.7, "temperature 0.7 where the question has 0.25"),
-        (("body", "stream"), True, "stream true where the question has none"),
-        (("body", "model"), "gpt-4", 'model "gpt-4" where the question has "gpt-4o-2024-08-06"'),
+        (("body", "temperature"), 0.7, "temperature 0.7, but the question has 0.25"),
+        (("body", "stream"), True, "stream true, but the question has none"),
+        (("body", "model"), "gpt-4", 'model "gpt-4", but the question has "gpt-4o-2024-08-06"'),
         (("body", "messages"), [{"role": "user", "content": {"question": 1}}], "messages ["),
         (("body", "messages"), {"question": 0}, 'messages "Name the idioms. "'),
-        (("body", "messages"), {"question": 9}, "refers to what"),
-        (("body", "messages"), {"question": [0]}, "refers to what"),
+        (("body", "messages"), {"question": 9}, "refers to something"),
+        (("body", "messages"), {"question": [0]}, "refers to something"),
         (("path",), "/v1/messages", "messages ["),
         (("path",), "/v1/completions", "goes to /v1/completions"),
     ],
 )  # fmt: skip
-def test_verify_finds_another_body(
-    folder: Path, field: tuple[Any, ...], value: Any, told: str
+def test_verify_detects_a_changed_body(
+    folder: Path, field: tuple[Any, ...], value: Any, expected: str
 ) -> None:
     entry = API["gpt-4o"]
     question = make_question(entry, FEW_SHOT, {"temperature": 0.25})
@@ -410,8 +410,8 @@ def test_verify_finds_another_body(
         place = place[name]
     place[field[-1]] = value
     path.write_text(canonical_json(line) + "\n")
-    (found,) = verify(path)
-    assert found.startswith(f"{path}:1: the body that was sent ") and told in found
+    (problem,) = verify(path)
+    assert problem.startswith(f"{path}:1: the request body ") and expected in problem
 
 
 TURNS = (Message("user", "a"), Message("user", "b"))
@@ -426,8 +426,8 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(NAMES, JSON))
-def test_any_body_comes_back_as_it_was(body: dict[str, Any]) -> None:
+def test_any_body_is_restored_unchanged(body: dict[str, Any]) -> None:
     question = Question("openai/m", TURNS, {"response_format": FORM})
-    kept = sent(question, "/v1/chat/completions", body)
-    assert body_of(question, Sent.model_validate_json(kept.model_dump_json())) == body
+    kept = shorten_request(question, "/v1/chat/completions", body)
+    assert restore_body(question, SentRequest.model_validate_json(kept.model_dump_json())) == body
     assert not any(text in canonical_json(kept.body) for text in ('"a"', "user", "json_schema"))

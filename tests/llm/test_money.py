@@ -1,4 +1,4 @@
-"""Costs, estimates, the ledger and one run's budget, against sums worked out by hand."""
+"""Test costs, estimates, the ledger and the budget against manually computed amounts."""
 
 import asyncio
 import sqlite3
@@ -14,20 +14,20 @@ from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
 from pieline.llm.costs import (
     Estimate,
+    answer_usd,
     estimate,
-    input_tokens_about,
-    input_tokens_at_most,
-    output_tokens_at_most,
+    estimate_input_tokens,
+    max_answer_tokens,
+    max_attempt_usd,
+    max_input_tokens,
     price,
-    usd_at_most,
-    usd_of,
 )
 from pieline.llm.estimates import (
     TaskEstimate,
+    blocking_reasons,
     cap_warning,
     check,
-    estimates,
-    lacks,
+    estimate_tasks,
     notices,
     record_now,
 )
@@ -45,7 +45,7 @@ PRICED = spec_for(prices=PRICES)
 FREE = spec_for()
 UNKNOWN = spec_for(prices=None)
 MODEL = "openai/test-model"
-# 37 bytes, of which two are one letter.
+# 37 bytes, with one two-byte letter.
 TURNS = [("system", "x" * 20), ("user", "é" + "x" * 15)]
 
 
@@ -58,44 +58,48 @@ def answer(input_tokens: int | None, output_tokens: int | None, **fields: Any) -
     return Answer.model_validate({"key": "k", "text": "x", **tokens, **fields})
 
 
-def test_tokens_of_a_question_about_and_at_most() -> None:
+def test_estimated_and_maximum_tokens_of_a_question() -> None:
     # 37 / 3.6 is 10.3; each of the two turns adds 8, a chat template at most 64.
-    assert input_tokens_about(asking()) == 11 + 2 * 8
-    assert input_tokens_at_most(asking()) == 37 + 2 * 8 + 64
+    assert estimate_input_tokens(asking()) == 11 + 2 * 8
+    assert max_input_tokens(asking()) == 37 + 2 * 8 + 64
     formed = spec_for(accepts=["response_format"])
     form = {"type": "json_object"}  # 23 characters
-    assert input_tokens_at_most(asking(formed, response_format=form)) == 37 + 23 + 2 * 8 + 64
+    assert max_input_tokens(asking(formed, response_format=form)) == 37 + 23 + 2 * 8 + 64
 
 
-def test_an_answer_is_bounded_by_what_is_sent_or_else_by_its_model() -> None:
+def test_max_tokens_of_an_answer_come_from_the_request_or_the_model() -> None:
     long = spec_for(max_output_tokens=900)
-    assert output_tokens_at_most(asking(max_tokens=40), long) == 40
-    assert output_tokens_at_most(asking(), long) == 900
-    assert output_tokens_at_most(asking(), PRICED) is None
+    assert max_answer_tokens(asking(max_tokens=40), long) == 40
+    assert max_answer_tokens(asking(), long) == 900
+    assert max_answer_tokens(asking(), PRICED) is None
 
 
 def test_one_attempt_costs_at_most_its_bounds() -> None:
-    assert usd_at_most(asking(max_tokens=40), PRICED) == pytest.approx((117 * 2 + 40 * 10) / 1e6)
-    assert usd_at_most(asking(), FREE) == 0
-    with pytest.raises(UserError, match=r"^Test model: nothing bounds the length.*max_tokens"):
-        usd_at_most(asking(), PRICED)
+    assert max_attempt_usd(asking(max_tokens=40), PRICED) == pytest.approx(
+        (117 * 2 + 40 * 10) / 1e6
+    )
+    assert max_attempt_usd(asking(), FREE) == 0
+    with pytest.raises(UserError, match=r"^Test model: the length of an answer is unbounded.*max_"):
+        max_attempt_usd(asking(), PRICED)
 
 
-def test_one_attempt_may_cost_the_dearest_of_its_prices() -> None:
+def test_one_attempt_may_cost_the_highest_prices() -> None:
     prices = {**PRICES, "cached_input": 1, "cache_write": 2.5, "reasoning": 12}
     entry = spec_for(prices=prices)
-    assert usd_at_most(asking(max_tokens=40), entry) == pytest.approx((117 * 2.5 + 40 * 12) / 1e6)
+    assert max_attempt_usd(asking(max_tokens=40), entry) == pytest.approx(
+        (117 * 2.5 + 40 * 12) / 1e6
+    )
     cost = estimate([asking(max_tokens=40)], entry, likely=4)
     assert cost.usd == pytest.approx((27 * 2.5 + 40 * 12) / 1e6)
     assert cost.likely_usd == pytest.approx((27 * 2 + 4 * 10) / 1e6)
 
 
-def test_cached_tokens_cost_as_input_where_the_entry_has_no_other_price() -> None:
+def test_cached_tokens_cost_as_input_without_a_separate_price() -> None:
     reported = answer(100, 30, cached_tokens=60, cache_write_tokens=30, reasoning_tokens=20)
-    assert usd_of(reported, PRICED) == usd_of(answer(100, 30), PRICED) == 500 / 1e6
-    # More tokens from the cache than there were cannot make the rest cheaper than nothing.
+    assert answer_usd(reported, PRICED) == answer_usd(answer(100, 30), PRICED) == 500 / 1e6
+    # Inconsistent cache counts do not give a negative cost.
     odd = answer(10, 0, cached_tokens=60)
-    assert usd_of(odd, spec_for(prices={**PRICES, "cached_input": 1})) == 60 / 1e6
+    assert answer_usd(odd, spec_for(prices={**PRICES, "cached_input": 1})) == 60 / 1e6
 
 
 def test_prices_are_for_a_million_tokens() -> None:
@@ -105,7 +109,7 @@ def test_prices_are_for_a_million_tokens() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "entry", "usd"),
+    ("reported", "entry", "usd"),
     [
         (answer(1000, 100), PRICED, 0.003),
         (answer(0, 100), PRICED, 0.001),
@@ -116,16 +120,16 @@ def test_prices_are_for_a_million_tokens() -> None:
         (answer(None, None), FREE, 0),
     ],
 )
-def test_an_answer_costs_what_its_tokens_do(
-    given: Answer, entry: LLMEntry, usd: float | None
+def test_the_cost_of_an_answer_follows_from_its_tokens(
+    reported: Answer, entry: LLMEntry, usd: float | None
 ) -> None:
-    assert usd_of(given, entry) == (usd if usd is None else pytest.approx(usd))
+    assert answer_usd(reported, entry) == (usd if usd is None else pytest.approx(usd))
 
 
 def test_an_estimate_counts_different_questions_that_are_not_recorded() -> None:
     questions = [asking(max_tokens=40, seed=seed) for seed in (1, 2, 3, 1)]
-    found = estimate(questions, PRICED, {questions[1].key, "another"}, likely=25)
-    assert found == Estimate(
+    estimated = estimate(questions, PRICED, {questions[1].key, "another"}, likely=25)
+    assert estimated == Estimate(
         PRICED,
         questions=3,
         recorded=1,
@@ -133,10 +137,10 @@ def test_an_estimate_counts_different_questions_that_are_not_recorded() -> None:
         output_tokens=2 * 40,
         likely_output_tokens=2 * 25,
     )
-    assert found.to_ask == 2
-    assert found.usd == pytest.approx((54 * 2 + 80 * 10) / 1e6)
-    assert found.likely_usd == pytest.approx((54 * 2 + 50 * 10) / 1e6)
-    # No answer is likely to be longer than it can be, and without a bound there is no "at most".
+    assert estimated.to_ask == 2
+    assert estimated.usd == pytest.approx((54 * 2 + 80 * 10) / 1e6)
+    assert estimated.likely_usd == pytest.approx((54 * 2 + 50 * 10) / 1e6)
+    # The expected length is capped by the bound, and without a bound there is no maximum cost.
     assert estimate(questions, PRICED, likely=60).likely_output_tokens == 3 * 40
     open_ended = estimate([*questions, asking()], PRICED, likely=60)
     assert (open_ended.output_tokens, open_ended.likely_output_tokens) == (None, 3 * 40 + 60)
@@ -148,11 +152,11 @@ def test_an_estimate_counts_different_questions_that_are_not_recorded() -> None:
     ("entry", "recorded", "usd"),
     [(FREE, 0, 0), (UNKNOWN, 0, None), (UNKNOWN, 1, None), (UNKNOWN, 2, 0), (PRICED, 2, 0)],
 )
-def test_nothing_left_to_ask_costs_nothing_whatever_the_prices(
+def test_nothing_left_to_ask_costs_nothing(
     entry: LLMEntry, recorded: int, usd: float | None
 ) -> None:
-    found = Estimate(entry, 2, recorded, 10, 10, 10)
-    assert (found.usd, found.likely_usd) == (usd, usd)
+    estimated = Estimate(entry, 2, recorded, 10, 10, 10)
+    assert (estimated.usd, estimated.likely_usd) == (usd, usd)
 
 
 def test_estimates_of_one_model_add_up() -> None:
@@ -164,7 +168,7 @@ def test_estimates_of_one_model_add_up() -> None:
 
 
 class Saying(Task):
-    """Asks each of its texts."""
+    """A task that asks each of its texts."""
 
     texts: tuple[str, ...] = ("a", "b")
     likely: int = 30
@@ -188,7 +192,7 @@ def saying(folder: Path, entry: LLMEntry = PRICED, *, file: str = "a", **fields:
 
 
 def answered(task: Saying, counts: list[int | None], name: str = "old", **fields: Any) -> None:
-    """Record answers of so many tokens to questions that no test asks."""
+    """Record answers with these token counts to questions that no test asks."""
     texts = tuple(f"{name} {number}" for number in range(len(counts)))
     old = task.model_copy(update={"texts": texts})
     pairs = zip(old.questions(old.entry()), counts, strict=True)
@@ -200,9 +204,9 @@ def answered(task: Saying, counts: list[int | None], name: str = "old", **fields
 
 
 def likely_of(task: Saying, *others: Saying) -> tuple[int, tuple[str, ...]]:
-    """Tokens of one answer of the first task's model, and what says so."""
-    found = estimates([task, *others], LLMSettings())[0]
-    return found.estimate.likely_output_tokens // found.estimate.to_ask, found.bases
+    """Return the expected tokens of one answer of the first task's model, and their basis."""
+    estimated = estimate_tasks([task, *others], LLMSettings())[0]
+    return estimated.estimate.likely_output_tokens // estimated.estimate.to_ask, estimated.bases
 
 
 def test_equal_questions_are_counted_once_for_each_file_of_answers(folder: Path) -> None:
@@ -216,19 +220,19 @@ def test_equal_questions_are_counted_once_for_each_file_of_answers(folder: Path)
     folder.mkdir()
     (question,) = tasks[-1].questions(first.entry())
     record(Path(first.recordings), [(question, answer(1, 1, key=question.key))])
-    both = estimates(tasks, LLMSettings())
-    assert [(found.kind, found.model) for found in both] == [("Saying", "m"), ("Saying", "n")]
+    both = estimate_tasks(tasks, LLMSettings())
+    assert [(each.kind, each.model) for each in both] == [("Saying", "m"), ("Saying", "n")]
     counted = both[0].estimate
-    # a, b, c in one file, of which a is recorded, and a in the other; 1 byte and a turn each.
+    # a, b and c in one file, where a is recorded, and a in the other; one byte and one turn each.
     assert (counted.questions, counted.recorded, counted.to_ask) == (4, 1, 3)
     assert (counted.input_tokens, counted.output_tokens) == (3 * 9, 3 * 5000)
     assert counted.likely_output_tokens == 3 * 30
     assert both[0].bases == ("form",)
     assert (both[1].estimate.to_ask, both[1].bases) == (0, ())
-    assert estimates(tasks, LLMSettings(mode="fresh"))[0].estimate.recorded == 0
+    assert estimate_tasks(tasks, LLMSettings(mode="fresh"))[0].estimate.recorded == 0
 
 
-def test_twenty_recorded_answers_say_how_long_the_next_ones_are(folder: Path) -> None:
+def test_twenty_recorded_answers_predict_the_length_of_new_ones(folder: Path) -> None:
     task = saying(folder)
     answered(task, [10] * 19 + [None])
     assert likely_of(task) == (30, ("form",))
@@ -238,51 +242,51 @@ def test_twenty_recorded_answers_say_how_long_the_next_ones_are(folder: Path) ->
     assert likely_of(other, task) == (11, ("others' answers",))
     answered(other, [5] * 21)
     assert likely_of(other, task) == (5, ("own answers",))
-    # Those of another form say nothing, nor do those of models that think.
+    # Answers in another format or of models that think do not count.
     longer = saying(folder, file="c", model="l", likely=31)
     assert likely_of(longer, task) == (31, ("form",))
     thinks = saying(folder, spec_for(prices=PRICES, thinks=True), file="d", model="t")
     assert likely_of(thinks, task) == (1030, ("form and thoughts",))
 
 
-def test_what_people_wrote_says_nothing_of_lengths(folder: Path) -> None:
+def test_hand_written_answers_do_not_predict_lengths(folder: Path) -> None:
     task = saying(folder)
     answered(task, [10] * 20, origin="hand-written")
     assert likely_of(task) == (30, ("form",))
 
 
-def test_questions_that_are_not_known_yet_are_told_by_their_inputs(folder: Path) -> None:
+def test_unknown_questions_are_listed_by_their_inputs(folder: Path) -> None:
     missing = {"second": f"{folder}/z", "first": f"{folder}/y"}
     here = {"third": str(folder.parent)}
     tasks = [saying(folder, inputs=missing | here), saying(folder)]
-    (found,) = estimates(tasks, LLMSettings())
-    assert isinstance(found, TaskEstimate)
-    assert found.unknown == (f"{folder}/y", f"{folder}/z")
-    assert found.estimate.questions == 2
-    # What the run makes anew is of another configuration.
+    (estimated,) = estimate_tasks(tasks, LLMSettings())
+    assert isinstance(estimated, TaskEstimate)
+    assert estimated.unknown == (f"{folder}/y", f"{folder}/z")
+    assert estimated.estimate.questions == 2
+    # Data that the run will recreate is from another configuration.
     tasks = [saying(folder, inputs=here), saying(folder, file="b")]
-    assert estimates(tasks, LLMSettings())[0].estimate.questions == 4
-    (found,) = estimates(tasks, LLMSettings(), {str(folder.parent)})
-    assert (found.unknown, found.estimate.questions) == ((str(folder.parent),), 2)
+    assert estimate_tasks(tasks, LLMSettings())[0].estimate.questions == 4
+    (estimated,) = estimate_tasks(tasks, LLMSettings(), {str(folder.parent)})
+    assert (estimated.unknown, estimated.estimate.questions) == ((str(folder.parent),), 2)
 
 
 @pytest.mark.parametrize(
-    ("cap", "spent", "said"),
+    ("cap", "spent", "warning_start"),
     [
         (0, 0, ""),
         (100.04, 0, ""),
         (
             100.03,
             0,
-            "llm.max_cost_usd leaves $100.03, less than the questions may cost (likely $0.64, at"
-            " most $100.04): a run stops when that is spent, and keeps all answers",
+            "llm.max_cost_usd leaves $100.03, but the questions may cost more (likely $0.64, at"
+            " most $100.04): a run stops at the cap and keeps all answers",
         ),
         (110, 9, ""),
-        (110, 10, "llm.max_cost_usd leaves $100.00, less than"),
+        (110, 10, "llm.max_cost_usd leaves $100.00, but"),
     ],
 )
-def test_a_cap_below_the_bound_is_pointed_out(
-    folder: Path, cap: float, spent: float, said: str
+def test_a_cap_below_the_bound_gives_a_warning(
+    folder: Path, cap: float, spent: float, warning_start: str
 ) -> None:
     entry = spec_for(prices=COSTLY)
     if spent:
@@ -291,46 +295,49 @@ def test_a_cap_below_the_bound_is_pointed_out(
         ledger.settle(ledger.reserve("m", spent), spent)
     settings = settings_for(folder, max_cost_usd=cap)
     task = saying(folder, entry)
-    warning = cap_warning(estimates([task, saying(folder, FREE, model="f")], settings), settings)
-    assert warning.startswith(said)
-    assert bool(warning) is bool(said)
-    assert notices([task], {"m": entry}, settings) == ([warning] if said else [])
+    warning = cap_warning(
+        estimate_tasks([task, saying(folder, FREE, model="f")], settings), settings
+    )
+    assert warning.startswith(warning_start)
+    assert bool(warning) is bool(warning_start)
+    assert notices([task], {"m": entry}, settings) == ([warning] if warning_start else [])
     assert folder.exists() is bool(spent)
 
 
 TODAY = date(2026, 11, 21)
 COSTLY = {"input": 2000, "output": 10_000}
-# Two questions of 9 tokens; likely 30 tokens come back, at most 5000.
+# Two questions of 9 tokens, with answers of about 30 and at most 5000 tokens.
+OTHER = "so a different model may answer"
 MISSING = "2 questions missing, likely $0.64, at most $100.04"
 
 
 @pytest.mark.parametrize(
-    ("ends", "told"),
+    ("ends", "expected_text"),
     [
         ("2027-02-20", None),
         ("2027-02-19", f"record now: m ends on 2027-02-19, in 90 days; Saying: {MISSING}"),
         ("2026-11-22", f"record now: m ends on 2026-11-22, in 1 day; Saying: {MISSING}"),
-        ("2026-11-21", f"m ended on 2026-11-21, so another model may answer; Saying: {MISSING}"),
-        ("2025-01-31", f"m ended on 2025-01-31, so another model may answer; Saying: {MISSING}"),
+        ("2026-11-21", f"m ended on 2026-11-21, {OTHER}; Saying: {MISSING}"),
+        ("2025-01-31", f"m ended on 2025-01-31, {OTHER}; Saying: {MISSING}"),
         (None, None),
     ],
 )
-def test_what_is_missing_of_a_model_that_ends_within_90_days_is_to_be_recorded(
-    folder: Path, ends: str | None, told: str | None
+def test_missing_answers_of_models_that_end_within_90_days_are_listed(
+    folder: Path, ends: str | None, expected_text: str | None
 ) -> None:
     entry = spec_for(prices=COSTLY, ends=ends)
     task = saying(folder, entry)
-    found = estimates([task], LLMSettings())
-    assert record_now(found, {"m": entry}, TODAY) == ([told] if told else [])
-    # Neither what nobody can record any more nor what is recorded already.
-    assert record_now(found, {"m": spec_for(ends=ends, retired="ended")}, TODAY) == []
+    estimated = estimate_tasks([task], LLMSettings())
+    assert record_now(estimated, {"m": entry}, TODAY) == ([expected_text] if expected_text else [])
+    # Retired models and recorded answers are not listed.
+    assert record_now(estimated, {"m": spec_for(ends=ends, retired="ended")}, TODAY) == []
     folder.mkdir()
     answers = [(one, answer(1, 1, key=one.key)) for one in task.questions(entry)]
     record(Path(task.recordings), answers)
-    assert record_now(estimates([task], LLMSettings()), {"m": entry}, TODAY) == []
+    assert record_now(estimate_tasks([task], LLMSettings()), {"m": entry}, TODAY) == []
 
 
-def test_what_ends_first_is_recorded_first(folder: Path) -> None:
+def test_models_that_end_first_are_listed_first(folder: Path) -> None:
     ends = {"c": "2026-12-01", "a": "2027-01-14", "b": "2026-11-30"}
     entries = {name: spec_for(ends=day) for name, day in ends.items()}
     unknown = {"inputs": {"x": f"{folder}/x"}}
@@ -339,28 +346,29 @@ def test_what_ends_first_is_recorded_first(folder: Path) -> None:
         saying(folder, entries["c"], model="c", **unknown),
     ]
     days = ["b ends on 2026-11-30, in 9", "c ends on 2026-12-01, in 10", "a ends on 2027-01-14, in"]
-    lines = record_now(estimates(tasks, LLMSettings()), entries, TODAY)
+    lines = record_now(estimate_tasks(tasks, LLMSettings()), entries, TODAY)
     for line, day in zip(lines, days, strict=True):
         assert line.startswith(f"record now: {day}")
-    more = ", likely free, at most free, and more when all its data is made"
+    more = ", likely free, at most free, and more once all data exists"
     assert lines[1].endswith(f"2 questions missing{more}")
-    (line,) = record_now(estimates(tasks[-1:], LLMSettings()), entries, TODAY)
-    assert line == "record now: c ends on 2026-12-01, in 10 days; Saying: data is not made yet"
+    (line,) = record_now(estimate_tasks(tasks[-1:], LLMSettings()), entries, TODAY)
+    missing = "its data does not exist yet"
+    assert line == f"record now: c ends on 2026-12-01, in 10 days; Saying: {missing}"
 
 
-def test_when_a_model_ends_changes_nothing_that_it_computes() -> None:
+def test_the_end_date_of_a_model_is_not_part_of_its_spec() -> None:
     ending = spec_for(ends="2026-12-01")
     assert ending.execution_spec() == spec_for().execution_spec()
     assert asking(ending).key == asking(spec_for()).key
 
 
-def test_all_that_is_missing_is_a_line_for_each_model(
+def test_missing_answers_are_one_line_per_model(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     task, settings = saying(folder, UNKNOWN), settings_for(folder)
     why = "it has no prices, so its cost is unknown"
-    assert lacks(UNKNOWN, settings) == [why]
-    assert lacks(FREE, settings) == []
+    assert blocking_reasons(UNKNOWN, settings) == [why]
+    assert blocking_reasons(FREE, settings) == []
     later = {"inputs": {"x": f"{folder}/x"}}
     tasks = [task, saying(folder, UNKNOWN, file="b", **later), saying(folder, FREE, model="free")]
     two = [*tasks, saying(folder, UNKNOWN, model="n")]
@@ -374,16 +382,16 @@ def test_all_that_is_missing_is_a_line_for_each_model(
     record(Path(task.recordings), [(first, answer(1, 1, key=first.key))])
     with pytest.raises(UserError, match=r"^1 language model cannot be asked"):
         check(tasks, settings)
-    assert "m (1 answer not recorded, nothing recorded of 1 run): " in capsys.readouterr().err
+    assert "m (1 answer not recorded, nothing recorded for 1 run): " in capsys.readouterr().err
     record(Path(task.recordings), [(second, answer(1, 1, key=second.key))])
     check([task], settings)
     with pytest.raises(UserError):
         check([task], settings_for(folder, mode="fresh"))
-    assert capsys.readouterr().err == f"m (all are asked anew): {why}\n"
+    assert capsys.readouterr().err == f"m (all are asked again): {why}\n"
     check([saying(folder, UNKNOWN, file="c", texts=())], settings)
 
 
-def test_a_ledger_sums_by_model_what_was_settled(folder: Path) -> None:
+def test_a_ledger_sums_settled_amounts_by_model(folder: Path) -> None:
     folder.mkdir()
     ledger = Ledger(folder, 1.0)
     opened = [ledger.reserve(model, 0.125, file="f", key=model) for model in "mmnnno"]
@@ -398,7 +406,7 @@ def test_a_ledger_sums_by_model_what_was_settled(folder: Path) -> None:
         settled={"m": 0.09375, "n": 0},
         requests={"m": 2, "n": 3},
         reserved=[known[-1]],
-        perhaps={"n": 0.25},
+        possibly_billed={"n": 0.25},
         unanswered={"n": 2},
     )
     assert (ledger.spending().held, ledger.spending().usd) == (0.125, 0.21875)
@@ -409,7 +417,7 @@ def test_a_ledger_sums_by_model_what_was_settled(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("usd", "fits"), [(0.5, True), (0.5 + 5e-10, True), (0.5 + 2e-9, False)])
-def test_a_reservation_may_reach_the_cap_and_not_cross_it(
+def test_a_reservation_may_reach_but_not_exceed_the_cap(
     folder: Path, usd: float, fits: bool
 ) -> None:
     folder.mkdir()
@@ -421,7 +429,7 @@ def test_a_reservation_may_reach_the_cap_and_not_cross_it(
     assert (ledger.reserve("o", usd) is not None) is fits
 
 
-def test_without_a_cap_nothing_that_costs_is_reserved(folder: Path) -> None:
+def test_without_a_cap_nothing_is_reserved(folder: Path) -> None:
     folder.mkdir()
     assert Ledger(folder).reserve("m", 1e-6) is None
     assert Ledger(folder).reserve("m", 0.0) == Reserved(
@@ -429,16 +437,20 @@ def test_without_a_cap_nothing_that_costs_is_reserved(folder: Path) -> None:
     )
 
 
-def test_what_a_killed_run_left_is_settled_where_its_answer_is_recorded(folder: Path) -> None:
+def test_reservations_of_a_killed_run_are_settled_if_recorded(folder: Path) -> None:
     folder.mkdir()
     ledger = Ledger(folder, 1.0)
     for key in ("told", "untold", "lost"):
         ledger.reserve("m", 0.125, file="f", key=key)
     ledger.recover_reservations(ledger.left("f"), {"told": 0.0625, "untold": None})
-    found = ledger.spending()
-    # Of tokens that nobody counted it is all that was reserved; none of it is "perhaps".
-    assert (found.settled, found.requests, found.perhaps) == ({"m": 0.1875}, {"m": 2}, {})
-    assert [reserved[1:] for reserved in found.reserved] == [("m", 0.125, "", "lost")]
+    spending = ledger.spending()
+    # Without token counts, the full reservation is settled, and nothing is "possibly billed".
+    assert (spending.settled, spending.requests, spending.possibly_billed) == (
+        {"m": 0.1875},
+        {"m": 2},
+        {},
+    )
+    assert [reserved[1:] for reserved in spending.reserved] == [("m", 0.125, "", "lost")]
 
 
 def test_a_ledger_works_on_network_file_systems(folder: Path) -> None:
@@ -455,11 +467,11 @@ def budget(folder: Path, usd: float, stop: Stop, entry: LLMEntry = PRICED) -> Bu
 
 
 ONE = (117 * 2 + 40 * 10) / 1e6
-"""What `asking(max_tokens=40)` can cost."""
+"""Maximum cost of `asking(max_tokens=40)`."""
 
 
 async def both(first: Coroutine[Any, Any, Any], then: Any) -> Any:
-    """Begin to wait, then do something; what the waiting came to."""
+    """Start to wait, call `then`, and return the result of waiting."""
     waiting = asyncio.ensure_future(first)
     await asyncio.sleep(0.01)
     assert not waiting.done()
@@ -467,7 +479,7 @@ async def both(first: Coroutine[Any, Any, Any], then: Any) -> Any:
     return await waiting
 
 
-def test_a_budget_reserves_before_and_settles_after(folder: Path) -> None:
+def test_a_budget_reserves_before_and_settles_after_a_request(folder: Path) -> None:
     question = asking(max_tokens=40)
 
     async def run() -> None:
@@ -489,12 +501,12 @@ def test_a_budget_reserves_before_and_settles_after(folder: Path) -> None:
         )
 
     asyncio.run(run())
-    found = Ledger(folder).spending()
-    assert (found.settled, found.requests) == ({MODEL: ONE / 2}, {MODEL: 4})
-    assert (found.perhaps, found.reserved) == ({MODEL: 2 * ONE}, [])
+    spending = Ledger(folder).spending()
+    assert (spending.settled, spending.requests) == ({MODEL: ONE / 2}, {MODEL: 4})
+    assert (spending.possibly_billed, spending.reserved) == ({MODEL: 2 * ONE}, [])
 
 
-def test_what_costs_nothing_has_no_budget(folder: Path) -> None:
+def test_a_free_model_has_no_budget(folder: Path) -> None:
     async def run() -> None:
         spending = budget(folder, 0, Stop(), FREE)
         assert await spending.reserve(asking(FREE)) is None
@@ -505,15 +517,15 @@ def test_what_costs_nothing_has_no_budget(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_a_question_without_a_bound_is_not_reserved_for(folder: Path) -> None:
+def test_an_unbounded_question_is_not_reserved(folder: Path) -> None:
     async def run() -> None:
-        with pytest.raises(UserError, match="nothing bounds"):
+        with pytest.raises(UserError, match="unbounded"):
             await budget(folder, 1, Stop()).reserve(asking())
 
     asyncio.run(run())
 
 
-def test_a_question_waits_while_a_request_under_way_may_free_its_share(folder: Path) -> None:
+def test_a_question_waits_while_requests_in_flight_may_free_budget(folder: Path) -> None:
     question = asking(max_tokens=40)
 
     async def run() -> None:
@@ -521,7 +533,7 @@ def test_a_question_waits_while_a_request_under_way_may_free_its_share(folder: P
         first = await spending.reserve(question)
         later = await both(spending.reserve(question), lambda: spending.settle(first, ONE / 4))
         assert later[2] == ONE
-        # The second, settled in full, leaves too little, and nobody else is under way.
+        # The second one, settled in full, leaves too little, and no other request is in flight.
         with pytest.raises(CapReachedError) as reached:
             await both(spending.reserve(question), lambda: spending.settle(later, ONE))
         assert reached.value.usd == ONE
@@ -531,7 +543,7 @@ def test_a_question_waits_while_a_request_under_way_may_free_its_share(folder: P
     asyncio.run(run())
 
 
-def test_who_waits_for_the_budget_gives_way_to_a_stop(folder: Path) -> None:
+def test_waiting_for_the_budget_ends_with_a_stop(folder: Path) -> None:
     question = asking(max_tokens=40)
 
     async def run() -> None:
@@ -544,7 +556,7 @@ def test_who_waits_for_the_budget_gives_way_to_a_stop(folder: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_budget_settles_first_what_a_killed_run_has_recorded(folder: Path) -> None:
+def test_a_budget_first_settles_recorded_answers_of_a_killed_run(folder: Path) -> None:
     counted, uncounted, lost = (asking(max_tokens=40, seed=seed) for seed in (1, 2, 3))
     folder.mkdir()
     ledger = Ledger(folder, 1)
@@ -559,30 +571,30 @@ def test_a_budget_settles_first_what_a_killed_run_has_recorded(folder: Path) -> 
         budget(folder, 1, Stop())
 
     asyncio.run(begin())
-    found = ledger.spending()
-    assert found.settled == {MODEL: pytest.approx(0.0003 + ONE)}
-    assert {(left.file, left.key) for left in found.reserved} == {
+    spending = ledger.spending()
+    assert spending.settled == {MODEL: pytest.approx(0.0003 + ONE)}
+    assert {(left.file, left.key) for left in spending.reserved} == {
         ("", lost.key),
         ("a.jsonl", counted.key),
     }
 
 
 @pytest.mark.parametrize(
-    ("earlier", "told"),
+    ("earlier", "cost"),
     [
-        # Each question costs about 27 tokens in and at most 40 out, $0.000454.
+        # Each question has about 27 input tokens and at most 40 output tokens, $0.000454.
         ([0.5], "$0.5000 of $1.0000 spent; 2 of 5 questions are left to ask, for at most about"
                 " $0.0009; raise llm.max_cost_usd (about 0.5009 is enough)"),
         ([0.5, "open"], "$0.7500 of $1.0000 spent, $0.2500 of it held by unfinished requests; 2 of"
                         " 5 questions are left to ask, for at most about $0.0009; raise"
                         " llm.max_cost_usd (about 0.7509 is enough)"),
-        ([0.5, None], "$0.5000 of $1.0000 spent (besides at most $0.2500 possibly billed without an"
+        ([0.5, None], "$0.5000 of $1.0000 spent (plus at most $0.2500 possibly billed without an"
                       " answer); 2 of 5 questions are left to ask, for at most about $0.0009; raise"
                       " llm.max_cost_usd (about 0.5009 is enough)"),
     ],
 )  # fmt: skip
-def test_a_cap_that_is_reached_says_what_is_spent_left_and_enough(
-    folder: Path, earlier: list[Any], told: str
+def test_the_cap_error_states_spending_remaining_cost_and_a_sufficient_cap(
+    folder: Path, earlier: list[Any], cost: str
 ) -> None:
     folder.mkdir()
     ledger = Ledger(folder, 1)
@@ -596,7 +608,7 @@ def test_a_cap_that_is_reached_says_what_is_spent_left_and_enough(
         questions = [asking(max_tokens=40, seed=seed) for seed in range(left)]
         return str(budget(folder, 1, Stop()).explain(CapReachedError(usd), questions, 5))
 
-    expected = f"Test model: the spending cap is reached: {told} and run again, nothing is asked"
+    expected = f"Test model: the spending cap is reached: {cost} and run again; nothing is asked"
     assert asyncio.run(explained(1e-6, 2)) == f"{expected} twice"
-    # One question that alone is too dear says the more.
+    # A single question can cost more than the estimate of all remaining ones.
     assert "for at most about $0.6000;" in asyncio.run(explained(0.6, 1))

@@ -1,4 +1,4 @@
-"""Raw fields of an entry (`body`), OpenAI's /responses, and entries of current models."""
+"""Test raw fields of entries (`body`), OpenAI's /responses, and entries of current models."""
 
 import importlib.resources
 import json
@@ -19,11 +19,11 @@ from pieline.core.yamls import read_yaml
 from pieline.llm.answers import Answer, ToolCall
 from pieline.llm.archive import verify
 from pieline.llm.client import ask
-from pieline.llm.costs import input_tokens_at_most
+from pieline.llm.costs import max_input_tokens
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_lines
 from pieline.llm.spending import Ledger
-from pieline.llm.wire import body_of, difference, merged
+from pieline.llm.wire import difference, merge_fields, restore_body
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
 
@@ -50,7 +50,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def entry_of(name: str, **changes: Any) -> LLMEntry:
-    """An example with other fields, as a job knows it: from its spec, which sorts fields."""
+    """Return an example entry with changed fields, restored from its spec as in a job."""
     fields = {**read_yaml(EXAMPLES)[name], **changes}
     return LLMEntry.from_spec(LLMEntry.model_validate(fields).execution_spec(), label=name)
 
@@ -116,7 +116,7 @@ def test_raw_fields_are_sent_as_written_and_recorded(
         answer = asked(folder, served, question)
         assert asked(folder, served, question, mode="replay") == answer
         (request,) = server.requests
-        # A recording is read only under the same body.
+        # An answer is read only for a question with the same raw fields.
         for other in (None, {**body, "x": 1}):
             another = served.model_copy(update={"body": other})
             with pytest.raises(UserError, match=r"1 answer of .* is not recorded"):
@@ -124,13 +124,13 @@ def test_raw_fields_are_sent_as_written_and_recorded(
     assert request.body == expected
     if '"properties"' in json.dumps(expected):
         assert '"properties": {"why"' in json.dumps(request.body)
-    assert answer.sent and body_of(question, answer.sent) == expected
+    assert answer.sent and restore_body(question, answer.sent) == expected
     assert verify(folder / "a.jsonl") == []
     (line,) = read_lines(folder / "a.jsonl")
     assert line.question() == question and json.loads(line.value["question"]["body"]) == body
 
 
-def test_an_entry_without_raw_fields_keeps_its_keys() -> None:
+def test_an_entry_without_raw_fields_has_the_same_keys() -> None:
     question = make_question(spec_for(), TURNS, {"seed": 1})
     assert question.content().keys() == {"model", "messages", "parameters", "sample"}
     assert question.key == "41d6b79ef79aa468d434f21eef2b942e53347c79c0b65678805e8a573904b86a"
@@ -142,45 +142,45 @@ def test_the_order_of_raw_fields_is_part_of_the_key() -> None:
         for order in ({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1.0, "b": 2})
     }
     assert len(keys) == 2
-    assert input_tokens_at_most(make_question(spec_for(body={"s": "é"}), TURNS, {})) == (
-        input_tokens_at_most(make_question(spec_for(), TURNS, {})) + len('{"s": "\\u00e9"}')
+    assert max_input_tokens(make_question(spec_for(body={"s": "é"}), TURNS, {})) == (
+        max_input_tokens(make_question(spec_for(), TURNS, {})) + len('{"s": "\\u00e9"}')
     )
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"body": {"model": "x"}}, "body: model is not for an entry to set"),
-        ({"body": {"messages": []}}, "body: messages is not for an entry to set"),
-        ({"body": {"stream": False}}, "body: stream is not for an entry to set"),
-        ({"body": {"max_completion_tokens": 9}}, "max_completion_tokens is not for an entry"),
-        ({"body": {"generationConfig": {"maxOutputTokens": 9}}}, "maxOutputTokens is not for an"),
-        ({"body": {"seed": 1}}, "body: seed is in accepts or defaults, too"),
-        ({"body": {"topP": 1}, "defaults": {"top_p": 1}}, "topP is in accepts or defaults, too"),
+        ({"body": {"model": "x"}}, "body: an entry must not set model"),
+        ({"body": {"messages": []}}, "body: an entry must not set messages"),
+        ({"body": {"stream": False}}, "body: an entry must not set stream"),
+        ({"body": {"max_completion_tokens": 9}}, "must not set max_completion_tokens"),
+        ({"body": {"generationConfig": {"maxOutputTokens": 9}}}, "must not set maxOutputTokens"),
+        ({"body": {"seed": 1}}, "body: seed is also in accepts or defaults"),
+        ({"body": {"topP": 1}, "defaults": {"top_p": 1}}, "topP is also in accepts or defaults"),
         ({"body": {}}, "body: Dictionary should have at least 1 item"),
         ({"body": {"m": [{"cache_control": {}}]}, "prices": {"input": 1, "output": 1}},
          "body: cache_control needs prices.cache_write"),
-        ({"litellm_id": "openai/responses/m"}, "accepts: /responses does not take seed"),
+        ({"litellm_id": "openai/responses/m"}, "accepts: /responses does not support seed"),
         ({"litellm_id": "openai/responses/m", "accepts": [], "source": "folder", "path": "x.gguf",
-          "api_base": None, "api_key_env": None, "prices": None}, "not by /responses"),
-        ({"batch_invariant": True}, "batch_invariant is for a server that is started"),
+          "api_base": None, "api_key_env": None, "prices": None}, "model must be openai/<name>"),
+        ({"batch_invariant": True}, "batch_invariant is only for local models"),
     ],
 )  # fmt: skip
-def test_a_wrong_entry_is_one_line(fields: dict[str, Any], message: str) -> None:
+def test_an_invalid_entry_is_a_one_line_error(fields: dict[str, Any], message: str) -> None:
     entry = {**spec_for().model_dump(), **fields}
     with pytest.raises(UserError) as error:
         validated(LLMEntry, entry, where="models.yaml: m", hint="correct it")
     assert message in str(error.value)
 
 
-def test_a_clash_with_what_a_run_asks_is_one_line(folder: Path) -> None:
+def test_a_conflict_with_a_parameter_is_a_one_line_error(folder: Path) -> None:
     body = {"generationConfig": {"responseMimeType": "text/plain"}}
     with ProviderServer() as server:
         entry = server.play(entry_of("gemini-3.8-flash", body=body))
         question = make_question(entry, TURNS, {"response_format": FORM})
         with pytest.raises(
             UserError,
-            match="its own response_mime_type, so body cannot set generationConfig",
+            match="already has response_mime_type, so body cannot set generationConfig",
         ):
             asked(folder, entry, question)
         assert server.requests == []
@@ -188,21 +188,21 @@ def test_a_clash_with_what_a_run_asks_is_one_line(folder: Path) -> None:
 
 def test_fields_are_merged_without_loss() -> None:
     ours = {"a": {"b": 1}, "c": 2}
-    assert merged(ours, {"a": {"d": {"e": 3}}, "f": [4]}) == {
+    assert merge_fields(ours, {"a": {"d": {"e": 3}}, "f": [4]}) == {
         "a": {"b": 1, "d": {"e": 3}}, "c": 2, "f": [4],
     }  # fmt: skip
     assert ours == {"a": {"b": 1}, "c": 2}
     for clash in ({"c": 2}, {"a": 1}, {"a": {"b": 1}}, {"A": {"d": 3}}, {"a": {"B_": 1}}):
         with pytest.raises(ValueError, match="so body cannot set"):
-            merged(ours, clash)
+            merge_fields(ours, clash)
     question = make_question(spec_for(body={"c": {"d": 1}}), [("user", "x")], {})
     sent = {"model": "test-model", "messages": [{"role": "user", "content": "x"}]}
     path = "/v1/chat/completions"
-    assert difference(question, path, sent) == 'has c none where the question has {"d": 1}'
+    assert difference(question, path, sent) == 'has c none, but the question has {"d": 1}'
     assert difference(question, path, {**sent, "c": {"d": 1}}) is None
 
 
-def test_a_field_that_the_provider_refuses_is_told_in_its_words(folder: Path) -> None:
+def test_a_rejected_field_is_reported_with_the_provider_message(folder: Path) -> None:
     refused = {"error": {"message": "Unknown name 'thinkinConfig'", "code": 400}}
     with ProviderServer(refused, status=400) as server:
         for name in ("gemini-3.8-flash", "gpt-6-sol", "claude-haiku-4.5"):
@@ -230,7 +230,7 @@ def test_structured_output_of_claude_is_an_answer(folder: Path) -> None:
 
 CACHED = {"cached_tokens": 60, "cache_write_tokens": 30}
 USAGES: list[tuple[str, dict[str, Any], float]] = [
-    # 10 of 100 tokens as they are, 60 read, 30 written; 30 tokens out, 20 of them thoughts.
+    # 60 of 100 input tokens were cached, 30 written; 20 of 30 output tokens are thoughts.
     ("gpt-5.4-mini", chat(usage={
         "prompt_tokens": 100, "completion_tokens": 30, "total_tokens": 130,
         "prompt_tokens_details": CACHED, "completion_tokens_details": {"reasoning_tokens": 20}}),
@@ -281,7 +281,7 @@ RESPONSES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("reply", "kept"), RESPONSES)
-def test_what_responses_bills_is_an_answer(
+def test_billed_output_of_responses_is_an_answer(
     folder: Path, reply: dict[str, Any], kept: dict[str, Any]
 ) -> None:
     with ProviderServer(reply) as server:
@@ -292,25 +292,25 @@ def test_what_responses_bills_is_an_answer(
         assert getattr(answer, field) == value, field
 
 
-def test_failures_of_responses_are_those_of_any_provider(folder: Path) -> None:
-    for status, reply, told in (
+def test_failures_of_responses_are_handled_as_for_any_provider(folder: Path) -> None:
+    for status, reply, message_pattern in (
         (429, {"error": {"message": "slow down"}}, "RateLimitError: .*slow down"),
         (500, {"error": {"message": "oops"}}, "InternalServerError"),
         (
             401,
             {"error": {"message": f"wrong key {KEY}"}},
-            r"the provider refuses: .*OPENAI_API_KEY\]",
+            r"the provider rejected the request: .*OPENAI_API_KEY\]",
         ),
         (200, {"error": {"message": "later"}}, "MalformedResponseError"),
     ):
         with ProviderServer(reply, status=status) as server:
             entry = server.play(entry_of("gpt-6-sol"))
-            with pytest.raises(UserError, match=told):
+            with pytest.raises(UserError, match=message_pattern):
                 asked(folder, entry, make_question(entry, TURNS, {}), max_attempts=2)
             assert len(server.requests) == (1 if status == 401 else 2)
 
 
-def test_a_model_of_responses_alone_is_told_how_to_be_asked(folder: Path) -> None:
+def test_a_model_that_only_supports_responses_has_a_hint(folder: Path) -> None:
     with ProviderServer() as server:
         entry = server.play(entry_of("gpt-5.4-mini", litellm_id="openai/gpt-5.5-pro", body=None))
         with pytest.raises(UserError, match=r"/responses, .* as openai/responses/<name>"):
@@ -318,7 +318,7 @@ def test_a_model_of_responses_alone_is_told_how_to_be_asked(folder: Path) -> Non
         assert server.requests == []
 
 
-def test_examples_are_asked_as_they_say_at_the_stated_prices(folder: Path) -> None:
+def test_example_entries_work_at_the_stated_prices(folder: Path) -> None:
     table = importlib.resources.files("litellm") / "model_prices_and_context_window_backup.json"
     known = json.loads(table.read_text(encoding="utf-8"))
     values = {"temperature": 0, "top_p": 0.5, "top_k": 4, "max_tokens": 90, "seed": 1}
@@ -345,11 +345,11 @@ def test_examples_are_asked_as_they_say_at_the_stated_prices(folder: Path) -> No
             assert not {"response_format"} & {*question.dropped}
             asked(folder, server.play(entry), question)
             (request,) = server.requests
-        assert merged({}, entry.body or {}).keys() <= request.body.keys()
+        assert merge_fields({}, entry.body or {}).keys() <= request.body.keys()
     assert verify(folder / "a.jsonl") == []
 
 
-def test_the_documented_entry_is_one() -> None:
+def test_the_documented_entry_is_valid() -> None:
     (block,) = re.findall(
         r"(?s)```yaml entry\n(.*?)```", (ROOT / "docs/models.md").read_text("utf-8")
     )
@@ -396,7 +396,7 @@ def test_one_question_from_the_command_line(
         code, out, err = run(capsys, "--parameters", '{"max_tokens": 3000, "seed": 1}', *line)
         again = run(capsys, "--parameters", '{"max_tokens": 3000, "seed": 1}', *line)
         (request,) = server.requests
-    assert code == 0 and "not accepted, so not sent: seed" in err
+    assert code == 0 and "unsupported parameters, not sent: seed" in err
     head, _, rest = out.partition("\nanswer: ")
     assert head.startswith("sent to /v1/messages:\n")
     assert json.loads(head.partition("\n")[2]) == request.body

@@ -1,4 +1,4 @@
-"""What a rule hands to the script that asks is the task itself."""
+"""Test that tasks survive the JSON that rules pass to the script."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from pieline.core.yamls import read_yaml
 from pieline.llm.task import load_task
 from pieline.planned import planned_tasks
 
-# Chosen so that one value alone must tell few-shot from zero-shot parameters.
+# Few-shot and zero-shot parameters differ in a single value.
 FEW_SHOT = {"jam": {"few_shot": {"temperature": 0.5}}}
 GENERATED = {"jam": {"variants": {"source": "generated", "model": "gemini-2.5-pro"}}}
 
@@ -26,7 +26,7 @@ GENERATED = {"jam": {"variants": {"source": "generated", "model": "gemini-2.5-pr
         ("config/paper.yaml", GENERATED),
     ],
 )
-def test_every_task_survives_the_command_line(name: str, changed: dict[str, Any]) -> None:
+def test_every_task_survives_json(name: str, changed: dict[str, Any]) -> None:
     raw = read_yaml(ROOT / name)
     for study, settings in changed.items():
         raw[study] |= settings

@@ -1,4 +1,4 @@
-"""One question's way through litellm and back, with a stand-in for the network below it."""
+"""Test sending a question through litellm and reading the answer, with a stand-in network."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from pieline.llm.answers import Answer, ToolCall
 from pieline.llm.questions import Question, make_question
 from pieline.llm.retries import MalformedResponseError, NotConnectedError, NotSentError, status_of
 from pieline.llm.transport import Transport
-from pieline.llm.wire import sent
+from pieline.llm.wire import shorten_request
 from pieline.models.llm import LLMEntry
 
 SPEC = spec_for()
@@ -36,7 +36,7 @@ Respond = Callable[..., list[httpx.Request]]
 
 @pytest.fixture
 def respond(monkeypatch: pytest.MonkeyPatch) -> Iterator[Respond]:
-    """Sets what the network answers to every request; gives the list of those that arrive."""
+    """Return a function that sets the network's response and returns the list of requests."""
 
     def with_(status: int = 200, **content: Any) -> list[httpx.Request]:
         arrived: list[httpx.Request] = []
@@ -62,17 +62,17 @@ def send(question: Question = QUESTION, spec: LLMEntry = SPEC) -> Answer:
     return asyncio.run(run())
 
 
-def test_a_question_is_sent_as_it_is_and_its_answer_kept_whole(respond: Respond) -> None:
+def test_a_question_is_sent_verbatim_and_its_answer_kept_completely(respond: Respond) -> None:
     usage = {
         "prompt_tokens": 9,
         "completion_tokens": 3,
         "total_tokens": 12,
         "completion_tokens_details": {"reasoning_tokens": 2},
     }
-    said = {"role": "assistant", "content": "no", "reasoning_content": "hm"}
-    arrived = respond(json=chat(said, "length", usage=usage, system_fingerprint="fp"))
-    found = send()
-    assert found == Answer(
+    reply = {"role": "assistant", "content": "no", "reasoning_content": "hm"}
+    arrived = respond(json=chat(reply, "length", usage=usage, system_fingerprint="fp"))
+    received = send()
+    assert received == Answer(
         key=QUESTION.key,
         text="no",
         reasoning="hm",
@@ -83,11 +83,11 @@ def test_a_question_is_sent_as_it_is_and_its_answer_kept_whole(respond: Respond)
         input_tokens=9,
         output_tokens=3,
         reasoning_tokens=2,
-        sent=sent(QUESTION, "/v1/chat/completions", BODY),
+        sent=shorten_request(QUESTION, "/v1/chat/completions", BODY),
     )
     (request,) = arrived
     assert json.loads(request.content) == BODY
-    # The caller ends a request after 5 s; no timeout of litellm's comes before that.
+    # The caller ends a request after 5 s; litellm's timeout must be longer.
     assert set(request.extensions["timeout"].values()) == {65}
     assert str(request.url) == f"{SPEC.api_base}/chat/completions"
     assert request.headers["authorization"] == f"Bearer {KEY}"
@@ -99,45 +99,45 @@ def test_a_question_is_sent_as_it_is_and_its_answer_kept_whole(respond: Respond)
         (chat({"role": "assistant", "content": None, "tool_calls": [CALL]}, "tool_calls"),
          {"tool_calls": (ToolCall(name="look_up", arguments='{"pie": 1}'),), "text": None}),
         (chat({"role": "assistant", "content": None, "refusal": "No."}), {"refusal": "No."}),
-        # litellm makes zeros of a usage that is not there; a count below zero is none.
+        # litellm replaces missing usage with zeros; negative counts are dropped.
         (chat(usage=None), {"input_tokens": None, "output_tokens": None, "text": "hi"}),
         (chat(usage={"prompt_tokens": 0, "completion_tokens": 3, "total_tokens": 3}),
          {"input_tokens": 0, "output_tokens": 3}),
         (chat(usage={"prompt_tokens": 9, "completion_tokens": -3, "total_tokens": 6}),
          {"input_tokens": 9, "output_tokens": None, "text": "hi"}),
-        # Counts that are fractions: what is billed must not be asked again.
+        # Fractional counts: billed answers must not be asked again.
         (chat(usage={"prompt_tokens": 9.0, "completion_tokens": 2.5, "total_tokens": 11.5,
                      "completion_tokens_details": {"reasoning_tokens": 1.5}}),
          {"input_tokens": 9, "output_tokens": 3, "reasoning_tokens": 2, "text": "hi"}),
         (chat(model=4), {"returned_model": None, "text": "hi"}),
-        # Nothing that litellm takes for an answer, but billed.
+        # Billed responses that litellm does not accept as answers.
         ({"usage": {"prompt_tokens": 9, "completion_tokens": 3}},
          {"input_tokens": 9, "output_tokens": 3, "text": None}),
         (chat(choices=[]), {"input_tokens": 9, "output_tokens": 3, "text": None}),
     ],
 )  # fmt: skip
-def test_what_came_back_is_kept(respond: Respond, body: dict[str, Any], kept: Any) -> None:
+def test_fields_of_the_response_are_kept(respond: Respond, body: dict[str, Any], kept: Any) -> None:
     respond(json=body)
-    found = send()
-    assert {name: getattr(found, name) for name in kept} == kept
+    received = send()
+    assert {name: getattr(received, name) for name in kept} == kept
 
 
 @pytest.mark.parametrize(
     "body", [{}, [], {"usage": {}}, chat(choices=[], usage=None), {"error": {"message": "later"}}]
 )
-def test_what_is_neither_said_nor_billed_is_malformed(respond: Respond, body: Any) -> None:
+def test_an_empty_unbilled_response_is_malformed(respond: Respond, body: Any) -> None:
     respond(json=body)
     with pytest.raises(MalformedResponseError):
         send()
 
 
-def test_half_a_body_is_malformed(respond: Respond) -> None:
+def test_a_truncated_body_is_malformed(respond: Respond) -> None:
     respond(content=b'{"usage": {"prompt_tokens": 9, "comple')
     with pytest.raises(MalformedResponseError):
         send()
 
 
-def test_a_response_that_unpacks_to_gigabytes_is_given_up(respond: Respond) -> None:
+def test_a_response_that_decompresses_to_gigabytes_is_abandoned(respond: Respond) -> None:
     unpacked = 0
     packed = zlib.compressobj(wbits=31)
     pieces = [packed.compress(bytes(1 << 24)) for _ in range(8)]
@@ -149,13 +149,13 @@ def test_a_response_that_unpacks_to_gigabytes_is_given_up(respond: Respond) -> N
             yield piece
 
     respond(headers={"content-encoding": "gzip"}, content=stream())
-    with pytest.raises(MalformedResponseError, match="over 32 MB"):
+    with pytest.raises(MalformedResponseError, match="exceeds 32 MB"):
         send()
     assert unpacked < 100 << 20
 
 
 @pytest.mark.parametrize("status", [401, 429, 500])
-def test_a_failure_is_told_with_its_status_and_not_tried_again(
+def test_a_failure_is_reported_with_its_status_and_not_retried(
     respond: Respond, status: int
 ) -> None:
     arrived = respond(status, json={"error": {"message": "no"}, "usage": {"prompt_tokens": 9}})
@@ -165,26 +165,26 @@ def test_a_failure_is_told_with_its_status_and_not_tried_again(
     assert len(arrived) == 1
 
 
-def test_what_a_filter_kept_back_is_an_answer(respond: Respond) -> None:
+def test_a_filtered_response_is_an_answer(respond: Respond) -> None:
     error = {
         "message": "content management policy",
         "type": "invalid_request_error",
         "code": "content_policy_violation",
     }
     respond(400, json={"error": error})
-    found = send()
-    assert (found.finish_reason, found.text) == ("content_filter", None)
+    received = send()
+    assert (received.finish_reason, received.text) == ("content_filter", None)
 
 
-def test_a_local_models_number_of_a_request_is_not_kept(respond: Respond) -> None:
+def test_a_local_model_has_no_response_id(respond: Respond) -> None:
     respond(json=chat())
     local = spec_for(None, source="folder", path="m.gguf", api_key_env=None, prices=None)
-    found = send(make_question(local, [("user", "x")], {}), local.model_copy(update={
+    received = send(make_question(local, [("user", "x")], {}), local.model_copy(update={
         "api_base": SPEC.api_base}))  # fmt: skip
-    assert (found.text, found.response_id) == ("hi", None)
+    assert (received.text, received.response_id) == ("hi", None)
 
 
-def test_another_body_is_not_sent_and_shows_no_key(
+def test_a_different_body_is_not_sent_and_reveals_no_key(
     respond: Respond, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arrived = respond(json=chat())
@@ -196,9 +196,9 @@ def test_another_body_is_not_sent_and_shows_no_key(
     assert arrived == []
 
 
-def test_an_address_with_parameters_is_not_asked(respond: Respond) -> None:
+def test_an_address_with_query_parameters_is_rejected(respond: Respond) -> None:
     arrived = respond(json=chat())
-    with pytest.raises(NotSentError, match="the request has parameters in its address"):
+    with pytest.raises(NotSentError, match="the request has query parameters in its address"):
         send(spec=spec_for(api_base="http://127.0.0.1:1/v1?key=1"))
     assert arrived == []
 
@@ -210,7 +210,7 @@ def test_a_refused_connection_names_its_address(provider: str) -> None:
         send(spec=spec_for(litellm_id=f"{provider}/test-model"))
 
 
-def test_litellm_may_not_send_a_question_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_litellm_must_not_resend_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
     arrived = []
 
     async def network(_: Any, request: httpx.Request) -> httpx.Response:
@@ -242,7 +242,7 @@ def test_every_request_to_every_provider_is_checked(
         passed.append(request)
 
     monkeypatch.setattr(transport, "_check", watched)
-    # Two have no key but a login of their own, over the network.
+    # Two providers have no key, but a login over the network.
     for provider in sorted(transport.CHECKED_PROVIDERS - {"chatgpt", "github_copilot"}):
         spec = spec_for(litellm_id=f"{provider}/test-model")
         with suppress(Exception):
@@ -257,7 +257,7 @@ def test_a_provider_whose_requests_cannot_be_checked_is_not_asked(
 ) -> None:
     arrived = respond(json=chat())
     spec = spec_for(litellm_id=name)
-    with pytest.raises(NotSentError, match="litellm has no such provider, or one whose requests"):
+    with pytest.raises(NotSentError, match="litellm does not know the provider, or its requests"):
         send(make_question(spec, [("user", "x")], {}), spec)
     assert arrived == []
 
@@ -277,7 +277,7 @@ def test_a_provider_whose_requests_cannot_be_checked_is_not_asked(
         ({}, None),
     ],
 )  # fmt: skip
-def test_tokens_are_found_under_every_providers_names(
+def test_token_counts_are_read_in_every_provider_format(
     body: dict[str, Any], counts: tuple[int, int] | None
 ) -> None:
     names = ("input_tokens", "output_tokens")

@@ -51,7 +51,7 @@ def test_a_duplicate_name_is_an_error_with_both_files(tmp_path: Path) -> None:
     with pytest.raises(UserError) as error:
         load_registry(registry_with(tmp_path, f"sbert: {{{EMBEDDER}}}\n"))
     assert "models.local.yaml: " in str(error.value)
-    assert "models.yaml has a model 'sbert'" in str(error.value)
+    assert "models.yaml also has a model 'sbert'" in str(error.value)
 
 
 def test_an_invalid_entry_is_reported_with_its_file(tmp_path: Path) -> None:
@@ -67,12 +67,12 @@ MISPLACED = {
     "no absolute folder": (EMBEDDER.replace("weights/m", "/n"), r"mine: no such folder: /n; corr"),
     "a path beside the hub": (
         f"{HUB}, path: weights/m",
-        r"mine: .*source 'hub' takes a repository's name, not a path \(path 'weights/m'\);"
-        r" for a folder of your own write source: folder; see schemas/models\.schema\.json$",
+        r"mine: .*source 'hub' needs the name of a repository, not a path \(path 'weights/m'\);"
+        r" for a local folder use source: folder; see schemas/models\.schema\.json$",
     ),
     "a path on the hub": (
         HUB.replace("checkpoint: mine", "checkpoint: /home/m"),
-        r"a repository's name, not a path \(checkpoint '/home/m'\); for a folder of your own write",
+        r"the name of a repository, not a path \(checkpoint '/home/m'\); for a local folder use",
     ),
     "a folder on the hub": (
         HUB.replace("checkpoint: mine", "checkpoint: weights/m"),
@@ -80,11 +80,11 @@ MISPLACED = {
     ),
     "a path of a chat model on the hub": (
         CHAT.replace("source: folder", "source: hub, repository: a/m"),
-        r"mine: .*source 'hub' takes a repository's name, not a path \(path 'weights/m.gguf'\)",
+        r"mine: .*source 'hub' needs the name of a repository, not a path \(path 'weights/m.gguf'",
     ),
     "the old word of chat models": (
         CHAT.replace("source: folder", "source: file"),
-        r"mine: llm\.source: 'file' is now 'folder', as for embedders, also for a GGUF file; see",
+        r"mine: llm\.source: 'file' is now 'folder', also for a GGUF file; see",
     ),
 }
 

@@ -233,10 +233,10 @@ def test_long_texts_of_a_log_are_read_from_attachments(tmp_path: Path) -> None:
     ("samples", "message"),
     [
         ([sample("s1", YES)], "no prediction for 1 of 2 sentences, such as 's2'"),
-        ([sample("s1", YES), sample("s1", YES)], "sample 's1' is there twice"),
+        ([sample("s1", YES), sample("s1", YES)], "sample 's1' occurs twice"),
         ([sample("s1", YES), sample("s2", "", error={"message": "x"})], "1 sample failed.*'s2'"),
         ([sample("s1", YES), sample("s2", "", output={})], "sample 's2' has no output"),
-        ([sample("s1", YES), {"id": "s2"}], "is no log of Inspect AI"),
+        ([sample("s1", YES), {"id": "s2"}], "not an Inspect AI log"),
     ],
 )
 def test_an_incomplete_log_is_rejected(
@@ -250,7 +250,7 @@ def test_an_incomplete_log_is_rejected(
 def test_other_files_are_rejected_as_logs(data: bytes, tmp_path: Path) -> None:
     path = write_log(tmp_path / "a.eval", sample("s1", YES))
     path.write_bytes(path.read_bytes()[:-30] if data == b"cut" else data)
-    with pytest.raises(UserError, match="is no log of Inspect AI"):
+    with pytest.raises(UserError, match="not an Inspect AI log"):
         read_inspect_log(path, ["s1"])
 
 

@@ -618,7 +618,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "a label that another model has": (
         "plan",
         replace("models.local.yaml", "Mine", "GPT-4o mini"),
-        "is that of gpt-4o-mini",
+        "gpt-4o-mini has the same label",
     ),
     "braces in a label": (
         "plan",
@@ -656,13 +656,13 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "the tokenizer of another model": (
         "embedder",
         checkpoint(shrink_tokenizer),
-        "tokens and its model embeds",
+        "tokens, but its model has",
     ),
     "two layers more than weights": ("embedder", checkpoint(add_layers), "weights are missing"),
     "a layer less than weights": (
         "embedder",
         checkpoint(drop_a_layer),
-        "have no place in the model",
+        "do not exist in the model",
     ),
     "weights that are no numbers": ("embedder", checkpoint(change_weights(poison)), "not finite"),
     "weights that are all zero": (

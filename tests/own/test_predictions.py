@@ -453,10 +453,10 @@ def test_duplicate_files_are_rejected(models: list[str], entry: Path) -> None:
 
 def test_two_models_have_two_labels(tmp_path: Path) -> None:
     own = MINE.replace("Mine", "' bm25 '")
-    with pytest.raises(UserError, match="mine: label 'bm25' is that of bm25;"):
+    with pytest.raises(UserError, match="mine: bm25 has the same label 'bm25';"):
         load_registry(registry_with(tmp_path, own))
     both = "a: {kind: bm25, label: A, licence: none}\nb: {kind: bm25, label: A, licence: none}\n"
-    with pytest.raises(UserError, match=r"models\.local\.yaml: b: label 'A' is that of a;"):
+    with pytest.raises(UserError, match=r"models\.local\.yaml: b: a has the same label 'A';"):
         load_registry(registry_with(tmp_path, both))
 
 

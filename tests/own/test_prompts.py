@@ -111,17 +111,17 @@ def test_numbers_of_a_custom_prompt_are_not_compared(study: str, tmp_path: Path)
     [
         ("=== user ===\n{{ sentense }}\n", r"plain\.jinja:2: .*'sentense' is undefined"),
         ("{{ sentence }}\n", r"plain\.jinja: does not begin with a turn"),
-        ("=== user ===\nIdiom?\n", r"plain\.jinja: does not show the whole sentence; "),
-        ("=== user ===\nIdiom? sentence\n", r"plain\.jinja: does not show the whole sentence"),
-        ("=== user ===\n{% if sentence %}Idiom?{% endif %}\n", "not show the whole sentence"),
-        ("=== user ===\n{{ sentence[:9] }}\n", "not show the whole sentence"),
+        ("=== user ===\nIdiom?\n", r"plain\.jinja: does not show the full sentence; "),
+        ("=== user ===\nIdiom? sentence\n", r"plain\.jinja: does not show the full sentence"),
+        ("=== user ===\n{% if sentence %}Idiom?{% endif %}\n", "not show the full sentence"),
+        ("=== user ===\n{{ sentence[:9] }}\n", "not show the full sentence"),
         (
             "=== user ===\n{% if sentence|length < 60 %}{{ sentence }}{% endif %}\n",
-            "not show the whole sentence",
+            "not show the full sentence",
         ),
-        ("=== user ===\n{{ sentence[:500] }}\n", "not show the whole sentence"),
-        ("=== user ===\n{{ sentence.split()|last }}\n", "not show the whole sentence"),
-        ("=== user ===\n{{ sentence|length }}\n", "not show the whole sentence"),
+        ("=== user ===\n{{ sentence[:500] }}\n", "not show the full sentence"),
+        ("=== user ===\n{{ sentence.split()|last }}\n", "not show the full sentence"),
+        ("=== user ===\n{{ sentence|length }}\n", "not show the full sentence"),
         ("=== user ===\n{{ sentence.upper }}\n", r"plain\.jinja:2: .*a function"),
     ],
 )
@@ -151,7 +151,7 @@ def test_a_project_prompt_without_the_sentence_is_rejected(study: str, tmp_path:
     task = own.identification(**run) if study == "jam" else own.detection(**run)
     task = in_folder(task, tmp_path, [SENTENCE if study == "jam" else DETECTED])
     write(tmp_path / "plain.jinja", "=== user ===\nIdiom?\n")
-    with pytest.raises(UserError, match="does not show the whole sentence"):
+    with pytest.raises(UserError, match="does not show the full sentence"):
         task.questions(own.run.language_model(MODEL))
 
 

@@ -11,13 +11,13 @@ from pieline.core.errors import UserError
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
 from pieline.models.sizing import (
-    asks_for_gpu,
     gpu_memory_mb,
     host_memory_mb,
     parameter_count,
-    served_gpu_memory_mb,
-    served_gpus,
-    served_host_memory_mb,
+    server_gpu_memory_mb,
+    server_gpus,
+    server_host_memory_mb,
+    uses_gpu,
 )
 
 REGISTRY = load_registry(ROOT / "models.yaml")
@@ -90,15 +90,15 @@ def test_hours_of_jobs_that_ran(tmp_path: Path) -> None:
 def test_numbers_of_parameters() -> None:
     assert parameter_count("22.7M") == 22_700_000
     assert parameter_count("1.5B") == 1_500_000_000
-    with pytest.raises(UserError, match="'big' is no number of parameters"):
+    with pytest.raises(UserError, match="'big' is not a number of parameters"):
         parameter_count("big")
 
 
 def test_memory_fits_the_weights() -> None:
     small, large = REGISTRY["sbert"], REGISTRY["e5-mistral"]
     assert small.kind == large.kind == "embedder"
-    assert not asks_for_gpu(small)
-    assert asks_for_gpu(large)
+    assert not uses_gpu(small)
+    assert uses_gpu(large)
     # 7.1 billion weights of two bytes, plus working memory.
     assert 15_000 <= gpu_memory_mb(large) <= 24_000
     assert gpu_memory_mb(large, training=True) > 7_000 * 16
@@ -110,18 +110,18 @@ def test_a_served_model_gets_gpus_by_its_size() -> None:
     qwen, scout = REGISTRY["qwen2.5-72b-weights"], REGISTRY["llama-4-scout-weights"]
     llama, small = REGISTRY["llama-2-7b-chat"], REGISTRY["smollm2-135m-instruct"]
     assert qwen.kind == scout.kind == llama.kind == small.kind == "llm"
-    assert [served_gpus(entry) for entry in (qwen, scout, llama, small)] == [4, 4, 1, 0]
+    assert [server_gpus(entry) for entry in (qwen, scout, llama, small)] == [4, 4, 1, 0]
     # 72 billion weights of two bytes, plus working memory; in a mixture, all experts count.
-    assert 160_000 <= served_gpu_memory_mb(qwen) <= 200_000
-    assert served_gpu_memory_mb(scout) > 109_000 * 2
-    assert served_gpu_memory_mb(small) == 0
-    assert served_host_memory_mb(qwen) > 144_000
-    assert served_host_memory_mb(small) == 8000
+    assert 160_000 <= server_gpu_memory_mb(qwen) <= 200_000
+    assert server_gpu_memory_mb(scout) > 109_000 * 2
+    assert server_gpu_memory_mb(small) == 0
+    assert server_host_memory_mb(qwen) > 144_000
+    assert server_host_memory_mb(small) == 8000
     quarter = llama.model_copy(
         update={"server": None, "quantisation": "Q4_K_M", "dtype": None, "gpu_layers": 33}
     )
-    assert served_gpus(quarter) == 1
-    assert served_gpu_memory_mb(quarter) < served_gpu_memory_mb(llama) / 2
+    assert server_gpus(quarter) == 1
+    assert server_gpu_memory_mb(quarter) < server_gpu_memory_mb(llama) / 2
 
 
 def test_a_model_of_unknown_size_is_planned_as_one_that_fills_a_gpu() -> None:
@@ -129,13 +129,13 @@ def test_a_model_of_unknown_size_is_planned_as_one_that_fills_a_gpu() -> None:
     assert entry.kind == "embedder"
     assert llama.kind == "llm"
     unknown = entry.model_copy(update={"parameters": None})
-    assert asks_for_gpu(unknown)
+    assert uses_gpu(unknown)
     assert 30_000 <= gpu_memory_mb(unknown) <= 40_000
     assert host_memory_mb(unknown) > 30_000
-    assert not asks_for_gpu(EmbedderEntry(**unknown.model_dump() | {"needs_gpu": False}))
+    assert not uses_gpu(EmbedderEntry(**unknown.model_dump() | {"needs_gpu": False}))
     served = llama.model_copy(update={"parameters": None})
-    assert served_gpus(served) == 1
-    assert served_gpu_memory_mb(served) > served_gpu_memory_mb(llama)
+    assert server_gpus(served) == 1
+    assert server_gpu_memory_mb(served) > server_gpu_memory_mb(llama)
 
 
 def test_every_embedder_has_a_size() -> None:

@@ -1,21 +1,23 @@
-"""One honest way to ask any language model: questions, recorded answers, limits, parsing.
+"""Ask language models: questions, recorded answers, limits and parsing.
 
-Nothing is imported here on purpose. Reading recordings and parsing answers must not load the
-provider libraries, which take seconds and hundreds of megabytes; only `pieline.llm.client.ask`
+This package imports nothing, because reading recordings and parsing answers must not load the
+provider libraries, which take seconds and hundreds of megabytes. Only `pieline.llm.client.ask`
 loads them, and only when an answer is missing.
 
-Where to look:
+Modules:
 
-- `settings`, `obstacles`: how models may be asked, and what keeps one from being asked
+- `settings`, `obstacles`: how models may be asked, and what prevents asking one
 - `prompts`, `questions`: from a template to a `Question` and its key
 - `client`: `ask(questions, spec, settings, recordings_path)`
-- `answers`, `recordings`, `archive`: what was answered, and the files that keep it
-- `wire`: whether a request's body is its question
-- `parsing`, `idioms`: from an answer's text to an object, or to the idioms that it names, with a
-  stated outcome and rule
-- `readings`: how all recorded answers were read
-- `costs`, `estimates`, `spending`: what it will cost, what it cost, and the spending cap
-- `keys`: API keys, and keeping them out of every output
-- `asking`, `transport`, `retries`, `stopping`: how `client` asks
+- `answers`, `recordings`, `archive`: answers and the files that store them
+- `wire`: comparison of a request body with its question
+- `parsing`, `idioms`: from the text of an answer to an object, or to the idioms that it names, with
+  an outcome and a rule
+- `task`, `text_task`: tasks that make questions and read answers
+- `readings`: counts of how recorded answers were read
+- `costs`, `estimates`, `spending`: expected cost, actual cost and the spending cap
+- `keys`: API keys, and removing them from every output
+- `asking`, `transport`, `retries`, `stopping`: the implementation of `client`
 - `server`, `llama_cpp`, `guard`: the server of a local model
+- `inspect_logs`: answers from logs of Inspect AI
 """

@@ -1,4 +1,4 @@
-"""Recorded answers of language models."""
+"""Define the records of answers from language models."""
 
 import hashlib
 from collections.abc import Iterable
@@ -10,13 +10,13 @@ from pydantic import AfterValidator, NonNegativeInt
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
 from pieline.core.records import Frozen
-from pieline.models.llm import LLMEntry, name_on_the_wire
+from pieline.models.llm import LLMEntry, api_model_name
 
 FILTERED = "content_filter"
 
 
 def _without_lone_surrogates(text: str) -> str:
-    # Some providers cut an escaped pair in two; half a pair cannot be written as UTF-8.
+    # Some providers split an escaped surrogate pair, and half a pair cannot be encoded as UTF-8.
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -26,17 +26,25 @@ Text = Annotated[str, AfterValidator(_without_lone_surrogates)]
 
 
 class ToolCall(Frozen):
-    """A function call that the model requested; the arguments are JSON as the model wrote it."""
+    """A function call that the model requested.
+
+    Attributes:
+        name: Name of the function.
+        arguments: Arguments as the JSON text that the model wrote.
+    """
 
     name: Text | None = None
     arguments: Text = ""
 
 
-class Sent(Frozen):
-    """The request that an answer belongs to (see `pieline.llm.wire`): path of the address and body.
+class SentRequest(Frozen):
+    """The request that an answer belongs to (see `pieline.llm.wire`).
 
-    In the body `{"question": 0}` stands for the text of the question's first turn,
-    `{"question": "messages"}` for all its turns and `{"question": name}` for a parameter.
+    Attributes:
+        path: Path of the URL.
+        body: Request body, with references to the question: `{"question": 0}` is the text of its
+            first turn, `{"question": "messages"}` all its turns, and `{"question": name}` a
+            parameter.
     """
 
     path: str
@@ -44,25 +52,25 @@ class Sent(Frozen):
 
 
 class Answer(Frozen):
-    """One answer: whatever a provider bills, also if it says nothing that can be read.
+    """One billed response of a provider, even if it cannot be parsed.
 
     Attributes:
-        key: digest of the question.
-        text: the answer's text; null where the model returned none.
-        reasoning: thoughts that the provider returned apart from the text.
-        refusal: what the provider returned in place of the text where the model declined.
-        finish_reason: why the model stopped, in litellm's names (`stop`, `length`,
+        key: Digest of the question.
+        text: Text of the answer; null if the model returned none.
+        reasoning: Thoughts that the provider returned separately from the text.
+        refusal: Message that the provider returned instead of the text when the model declined.
+        finish_reason: Reason why the model stopped, in litellm's terms (`stop`, `length`,
             `content_filter`, `tool_calls`, ...).
-        tool_calls: function calls that it requested; nothing executes them.
-        returned_model: the model that the response names; null where it names none.
-        fingerprint: the provider's name for the system that answered.
-        response_id: the provider's number for the request (null for local models).
-        input_tokens, output_tokens: as counted by the provider; output includes reasoning.
-        cached_tokens, cache_write_tokens: input tokens that were read from the provider's cache, or
+        tool_calls: Function calls that the model requested; they are never executed.
+        returned_model: Model that the response names; null if it names none.
+        fingerprint: Provider's identifier for the backend that answered.
+        response_id: Provider's identifier for the response; null for local models.
+        input_tokens, output_tokens: Token counts of the provider; output includes reasoning.
+        cached_tokens, cache_write_tokens: Input tokens that were read from the provider's cache, or
             written to it; null if it reports none.
-        reasoning_tokens: output tokens that were thoughts, if the provider counts them.
-        sent: what was sent; null in older recordings and in hand-written ones.
-        origin: `asked` of the model, or `hand-written` for a scripted sample recording.
+        reasoning_tokens: Output tokens that were thoughts, if the provider counts them.
+        sent: Request; null in older recordings and in hand-written ones.
+        origin: `asked` if a model answered, `hand-written` for a scripted sample recording.
     """
 
     key: str
@@ -79,16 +87,16 @@ class Answer(Frozen):
     cached_tokens: NonNegativeInt | None = None
     cache_write_tokens: NonNegativeInt | None = None
     reasoning_tokens: NonNegativeInt | None = None
-    sent: Sent | None = None
+    sent: SentRequest | None = None
     origin: Literal["asked", "hand-written"] = "asked"
 
     @property
     def digest(self) -> str:
-        """A digest of all that is recorded of it."""
+        """Digest of all recorded fields."""
         return hashlib.sha256(canonical_json(self.record()).encode()).hexdigest()[:16]
 
     def record(self) -> dict[str, Any]:
-        """Return the fields to store: all but the key that are not null, and always the text."""
+        """Return the fields to store: the text, and every other field but the key if not null."""
         fields = self.model_dump(exclude={"key"}, exclude_none=True)
         return {"text": None, **fields}
 
@@ -96,22 +104,28 @@ class Answer(Frozen):
 def is_foreign(answer: Answer, spec: LLMEntry) -> bool:
     """Return whether a response names another model, or none although a model answered.
 
-    A request that a filter rejects is answered by no model.
+    When a filter rejects a request, no model answers.
     """
     if (answer.returned_model, answer.text, answer.finish_reason) == (None, None, FILTERED):
         return False
-    return not spec.answers_with(answer.returned_model)
+    return not spec.accepts_model_name(answer.returned_model)
 
 
-def refuse_foreign(answers: Iterable[Answer], spec: LLMEntry, where: Path) -> None:
-    """Raise a `UserError` for the first answer of another model, in the file `where`."""
+def check_answering_model(answers: Iterable[Answer], spec: LLMEntry, where: Path) -> None:
+    """Raise a `UserError` for the first answer that came from another model.
+
+    Args:
+        answers: Answers to check.
+        spec: Model that was asked.
+        where: File of the answers, for the error message.
+    """
     for answer in answers:
         if is_foreign(answer, spec):
             raise UserError(
-                f"asked {name_on_the_wire(spec.checkpoint)}, answered by"
+                f"requested {api_model_name(spec.checkpoint)}, answered by"
                 f" {answer.returned_model or 'an unnamed model'}",
                 where=where,
-                hint="if it is the same model, add the name ('*': any or none) to answers_as of its"
-                " entry in models.yaml; else leave the model out, or remove these answers to ask"
-                " again",
+                hint="if it is the same model, add the name ('*': any or none) to answers_as in its"
+                " entry in models.yaml; otherwise leave the model out, or remove these answers to"
+                " ask again",
             )

@@ -17,11 +17,11 @@ class Summary:
     """Counts over one file of recordings.
 
     Attributes:
-        path: the file.
-        models: checkpoints that were asked.
-        answers: how many.
-        hand_written: those that no model gave (sample recordings).
-        input_tokens, output_tokens: sums over the answers whose tokens were counted.
+        path: Path of the file.
+        models: Checkpoints that were asked.
+        answers: Number of answers.
+        hand_written: Number of hand-written answers (sample recordings).
+        input_tokens, output_tokens: Sums over the answers that have token counts.
     """
 
     path: Path
@@ -33,8 +33,13 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Merged:
-    """Result of a merge: number of new answers, and keys that already had another answer."""
+class MergeResult:
+    """Result of a merge.
+
+    Attributes:
+        added: Number of new answers.
+        conflicts: Keys that already had a different answer.
+    """
 
     added: int
     conflicts: tuple[str, ...]
@@ -48,7 +53,10 @@ def is_recording(name: str) -> bool:
 
 
 def recording_files(folder: str | Path) -> list[Path]:
-    """Return the files of recordings in a folder and below, sorted, or the given file."""
+    """Return the recordings files in a folder and its subfolders, sorted.
+
+    If `folder` is a file, return only that file.
+    """
     folder = Path(folder)
     if folder.is_file():
         return [folder]
@@ -61,11 +69,11 @@ def recording_files(folder: str | Path) -> list[Path]:
     )
 
 
-def summarise(path: str | Path) -> Summary:
-    """Count the answers, models and tokens of a file of recordings.
+def summarize(path: str | Path) -> Summary:
+    """Count the answers, models and tokens in a recordings file.
 
     Raises:
-        UserError: a faulty line; names file and line.
+        UserError: If a line is invalid; the message names file and line.
     """
     path = Path(path)
     keys: set[str] = set()
@@ -86,17 +94,17 @@ def summarise(path: str | Path) -> Summary:
 
 
 def verify(path: str | Path) -> list[str]:
-    """Return the problems of a file, each as `file:line: what`; none if it is valid.
+    """Return the problems in a recordings file, each as `file:line: problem`.
 
-    Problems are lines that are no recordings, keys that are not the digest of their question,
-    answers with unknown fields, bodies that were sent and are not their question's, and two answers
-    under one key.
+    Problems are lines that are not recordings, keys that are not the digest of their question,
+    answers with unknown fields, request bodies that differ from their question, and two different
+    answers with the same key.
     """
     return [f"{line.path}:{line.number}: {what}" for line, what in _faults(Path(path))]
 
 
 def _faults(path: Path) -> Iterator[tuple[Line, str]]:
-    """Yield each faulty line and what is wrong with it."""
+    """Yield each invalid line with a description of the problem."""
     answers: dict[str, int] = {}
     for line in all_lines(path):
         try:
@@ -105,46 +113,46 @@ def _faults(path: Path) -> Iterator[tuple[Line, str]]:
             yield line, error.what
             continue
         if answers.setdefault(line.key, answer) != answer:
-            yield line, "another answer stands under the same key"
+            yield line, "an earlier line has a different answer with the same key"
 
 
 def _check(path: Path, hint: str, shown: str = "") -> None:
-    """Raise a `UserError` for the first faulty line of a file, `shown` as its name if given."""
+    """Raise a `UserError` for the first invalid line; `shown` replaces the path in the message."""
     for line, what in _faults(path):
         raise UserError(what, where=f"{shown or path}:{line.number}", hint=hint)
 
 
-def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, Merged]:
-    """Add the answers of `sources` that `target` lacks; where both have one, `target`'s stays.
+def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, MergeResult]:
+    """Add the answers that `target` lacks from `sources`; existing answers are kept.
 
     Returns:
-        What was added, by source.
+        The result of each merge, by source.
 
     Raises:
-        UserError: a source that is given twice or that `verify` finds fault with, or a damaged
-            line in `target`; nothing is changed then.
+        UserError: If a source is listed twice or invalid (see `verify`), or a line in `target` is
+            damaged. Nothing is changed in that case.
     """
     done: dict[str, Path] = {}
     for source in map(Path, sources):
         if not source.is_file():
             raise UserError("no such file", where=source, hint="check the path")
         if str(source) in done:
-            raise UserError("given twice", where=source, hint="name each file once")
-        _check(source, "correct the line, or fetch the file again")
+            raise UserError("listed twice", where=source, hint="list each file once")
+        _check(source, "fix the line, or download the file again")
         done[str(source)] = source
     raw_lines(target)  # raises before anything is changed
     return {name: _merge(Path(target), source) for name, source in done.items()}
 
 
-def _merge(target: Path, source: Path) -> Merged:
-    """Merge a file that was checked."""
+def _merge(target: Path, source: Path) -> MergeResult:
+    """Merge a valid file into `target`."""
     with recording(target):
         ours, theirs = raw_lines(target), raw_lines(source)
         shared = sorted(ours.keys() & theirs.keys())
         conflicts = (key for key in shared if _answer(ours[key]) != _answer(theirs[key]))
         if len(theirs) > len(shared):
             write_lines(target, theirs | ours)
-        return Merged(len(theirs) - len(shared), tuple(conflicts))
+        return MergeResult(len(theirs) - len(shared), tuple(conflicts))
 
 
 def _answer(raw: bytes) -> object:
@@ -152,17 +160,17 @@ def _answer(raw: bytes) -> object:
 
 
 def export_folder(folder: str | Path, archive: str | Path) -> int:
-    """Write all recordings of a folder to one `.tar.zst` file and return their number.
+    """Write all recordings in a folder to one `.tar.zst` file and return their number.
 
-    Equal recordings give equal bytes: each file is in order, without owner and time.
+    Equal recordings give equal bytes: files are sorted, and owner and time are omitted.
 
     Raises:
-        UserError: no recordings, or a file that `verify` finds fault with.
+        UserError: If there are no recordings or a file is invalid (see `verify`).
     """
     folder = Path(folder)
     files, answers = recording_files(folder), 0
     if not files:
-        raise UserError("holds no recordings", where=folder, hint="name the folder that does")
+        raise UserError("contains no recordings", where=folder, hint="check the path")
 
     def members() -> Iterator[tuple[str, bytes]]:
         nonlocal answers
@@ -179,19 +187,19 @@ def export_folder(folder: str | Path, archive: str | Path) -> int:
 
 def import_archive(
     archive: str | Path, folder: str | Path, *, most_bytes: int = MOST_UNPACKED
-) -> dict[str, Merged]:
-    """Merge an exported file into a folder and return the results by relative path.
+) -> dict[str, MergeResult]:
+    """Merge an exported archive into a folder and return the results by relative path.
 
-    It is unpacked in the folder for temporary files.
+    The archive is first unpacked into a temporary folder.
 
     Args:
-        archive: what `export_folder` wrote.
-        folder: the folder of recordings.
-        most_bytes: that it may unpack to.
+        archive: File written by `export_folder`.
+        folder: Recordings folder.
+        most_bytes: Maximum unpacked size in bytes.
 
     Raises:
-        UserError: not such a file, one that unpacks to more, or one with a faulty line; nothing is
-            changed then.
+        UserError: If the file is not such an archive, is larger than `most_bytes`, or has an
+            invalid line. Nothing is changed in that case.
     """
     archive, folder = Path(archive), Path(folder)
     with tempfile.TemporaryDirectory() as place:
@@ -200,10 +208,10 @@ def import_archive(
             place,
             allowed=is_recording,
             most_bytes=most_bytes,
-            if_larger="allow more with --max-size if you trust where it comes from",
+            if_larger="raise the limit with --max-size if you trust its source",
         )
         if not names:
-            raise UserError("holds no recordings", where=archive, hint=REFUSED)
+            raise UserError("contains no recordings", where=archive, hint=REFUSED)
         for name in names:
             _check(Path(place, name), REFUSED, shown=f"{archive}: {name}")
             raw_lines(folder / name)  # raises before anything is changed

@@ -1,4 +1,4 @@
-"""Asking many questions at once, within limits, so that no answer that was paid for is lost."""
+"""Ask many questions concurrently, within the limits, without losing an answer already paid for."""
 
 import asyncio
 import signal
@@ -12,8 +12,8 @@ from typing import Protocol
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from pieline.core.errors import UserError
-from pieline.llm.answers import Answer, is_foreign, refuse_foreign
-from pieline.llm.costs import input_tokens_about, output_tokens_at_most, usd_at_most, usd_of
+from pieline.llm.answers import Answer, check_answering_model, is_foreign
+from pieline.llm.costs import answer_usd, estimate_input_tokens, max_answer_tokens, max_attempt_usd
 from pieline.llm.keys import redact
 from pieline.llm.questions import Question
 from pieline.llm.recordings import Recorder, foreign_file, record
@@ -31,20 +31,20 @@ from pieline.llm.stopping import Stop, StoppedError
 from pieline.models.llm import LLMEntry
 
 FAILURES_IN_A_ROW = 3
-"""Times the concurrency: so many failed questions in a row mean that the provider is down."""
+"""The run stops after this many consecutive failed questions, multiplied by the concurrency."""
 
 CONNECTION_ATTEMPTS = 3
-"""Attempts to connect to an address that has not answered yet: it may be wrong."""
+"""Maximum attempts to connect to an address that has never answered and may be wrong."""
 
 Settle = Callable[[], None]
-"""Enter the cost of an answer in the ledger."""
+"""Callback that enters the cost of an answer in the ledger."""
 
 
 class UnansweredError(Exception):
-    """A question got no answer in all its attempts.
+    """All attempts at a question failed.
 
     Attributes:
-        rejected: whether the provider refused it for good.
+        rejected: Whether the provider rejected the question permanently.
     """
 
     def __init__(self, reason: str, *, rejected: bool = False) -> None:
@@ -53,23 +53,25 @@ class UnansweredError(Exception):
 
 
 class Sender(Protocol):
-    """Sends one question to the model and returns its answer."""
+    """Interface of a client that sends questions to one model."""
 
     async def send(self, question: Question) -> Answer:
-        """Send a question once."""
+        """Send a question once and return the answer."""
 
     async def close(self) -> None:
         """Close the connections."""
 
 
 class QuestionRun:
-    """One run that asks one model a list of questions; made within a running event loop.
+    """One run that asks one model a list of questions.
+
+    Create it inside a running event loop.
 
     Args:
-        spec, settings: the model and how it may be asked.
-        recorder: where answers are kept.
-        questions: what to ask, in this order.
-        on_answer: called after each question is done; with null if it got no answer.
+        spec, settings: Model and settings.
+        recorder: Recorder that stores the answers.
+        questions: Questions, in the order in which they are asked.
+        on_answer: Callback after each question, with the answer, or None if there is none.
     """
 
     def __init__(
@@ -98,13 +100,14 @@ class QuestionRun:
     async def run(self, sender: Sender) -> dict[str, Answer]:
         """Ask all questions and return the answers by key.
 
-        A question that fails in all its attempts does not keep the others from being asked.
+        If all attempts at a question fail, the other questions are still asked.
 
         Raises:
-            UserError: the spending cap is reached, the key or model is refused, another model
-                answers, the provider fails again and again, the disk is full, or some questions got
-                no answer. All answers had until then are kept.
-            KeyboardInterrupt, SystemExit: the process received SIGINT or SIGTERM; likewise.
+            UserError: If the spending cap is reached, the key or model is rejected, another model
+                answers, the provider fails repeatedly, an answer cannot be written, or some
+                questions got no answer. All answers received so far are kept.
+            KeyboardInterrupt, SystemExit: If the process received SIGINT or SIGTERM. All answers
+                received so far are kept.
         """
         count = min(self._concurrency, len(self._questions))
         workers = asyncio.gather(*(self._work(sender) for _ in range(count)))
@@ -113,15 +116,15 @@ class QuestionRun:
                 await asyncio.wait({workers})
         finally:
             await sender.close()
-        with suppress(asyncio.CancelledError):  # of requests that were given up
+        with suppress(asyncio.CancelledError):  # abandoned requests
             workers.result()
-        self._raise_reason()
+        self._raise_failure()
         return self.answers
 
     async def _work(self, sender: Sender) -> None:
-        """Take question after question until none is left or the run stops."""
+        """Ask one question after another until none is left or the run stops."""
         for question in self._to_ask:
-            if self._stop.wanted:
+            if self._stop.requested:
                 return
             try:
                 answer, settle = await self._ask(question, sender)
@@ -129,11 +132,11 @@ class QuestionRun:
                     if is_foreign(answer, self._spec):
                         record(self._foreign, [(question, answer)])
                     else:
-                        # If the wait is cancelled, the thread still writes; the loop waits for it.
+                        # If the wait is canceled, the thread still writes; the loop waits for it.
                         await asyncio.to_thread(self._recorder.append, [(question, answer)])
                 finally:
                     settle()
-                refuse_foreign([answer], self._spec, self._foreign)
+                check_answering_model([answer], self._spec, self._foreign)
             except StoppedError:
                 return
             except UnansweredError as error:
@@ -151,13 +154,13 @@ class QuestionRun:
             self._on_answer(answer)
 
     async def _ask(self, question: Question, sender: Sender) -> tuple[Answer, Settle]:
-        """Ask one question, with all its attempts.
+        """Ask one question, with retries, and return the answer and its settlement.
 
-        The answer is paid for, which the caller settles as soon as it is recorded: whenever the
-        process is killed, the ledger does not say of an answer that is lost that it was settled.
+        The caller settles the cost after recording the answer. If the process is killed in between,
+        the ledger does not count a lost answer as settled.
 
         Raises:
-            UnansweredError: they all failed.
+            UnansweredError: If all attempts failed.
         """
         retrying = AsyncRetrying(
             stop=self._is_last,
@@ -179,14 +182,14 @@ class QuestionRun:
                 ) from None
             if is_fatal(error):
                 raise UserError(
-                    f"the provider refuses: {self._describe(error)}",
+                    f"the provider rejected the request: {self._describe(error)}",
                     where=self._spec.label,
                     hint=f"check {self._spec.api_key_env or 'the model'} and the account",
                 ) from None
             raise UnansweredError(self._describe(error), rejected=was_rejected(error)) from None
 
     def _is_last(self, state: RetryCallState) -> bool:
-        """Return whether an attempt is the last one at its question."""
+        """Return whether this was the last attempt at the question."""
         error = state.outcome.exception() if state.outcome else None
         never_connected = isinstance(error, NotConnectedError) and not self.answers
         most = CONNECTION_ATTEMPTS if never_connected else self._settings.max_attempts
@@ -194,8 +197,10 @@ class QuestionRun:
 
     async def _attempt(self, question: Question, sender: Sender) -> tuple[Answer, Settle]:
         if self._rates.limited:
-            most = output_tokens_at_most(question, self._spec) or 0
-            await self._stop.unless_stopped(self._rates.wait(input_tokens_about(question) + most))
+            most = max_answer_tokens(question, self._spec) or 0
+            await self._stop.unless_stopped(
+                self._rates.wait(estimate_input_tokens(question) + most)
+            )
         reserved = await self.budget.reserve(question)
         try:
             async with asyncio.timeout(self._settings.timeout(self._spec)):
@@ -204,8 +209,8 @@ class QuestionRun:
             free = was_rejected(error) or isinstance(error, NotConnectedError)
             self.budget.settle(reserved, 0.0 if free else None)
             raise
-        counted = usd_of(answer, self._spec)
-        usd = usd_at_most(question, self._spec) if counted is None else counted
+        counted = answer_usd(answer, self._spec)
+        usd = max_attempt_usd(question, self._spec) if counted is None else counted
         # A provider may have echoed the API key.
         answer = Answer.model_validate_json(redact(answer.model_dump_json(), self._spec))
         return answer, partial(self.budget.settle, reserved, usd)
@@ -213,13 +218,13 @@ class QuestionRun:
     def _unanswered(self) -> list[Question]:
         return [question for question in self._questions if question.key not in self.answers]
 
-    def _raise_reason(self) -> None:
+    def _raise_failure(self) -> None:
         """Raise the error that stopped the run, if any."""
         failure = self._stop.failure
         if self._stop.signal is not None and self._unanswered():
             print(
-                f"{self._spec.label}: stopped, {len(self.answers)} of {len(self._questions)}"
-                " answers are kept; run again to go on",
+                f"{self._spec.label}: stopped with {len(self.answers)} of"
+                f" {len(self._questions)} answers recorded; run again to continue",
                 file=sys.stderr,
             )
             if self._stop.signal == signal.SIGINT:
@@ -228,14 +233,14 @@ class QuestionRun:
         if isinstance(failure, CapReachedError):
             raise self.budget.explain(failure, self._unanswered(), len(self._questions)) from None
         if isinstance(failure, UnansweredError):
-            hint = "run again when the provider answers, nothing is asked twice"
+            hint = "run again when the provider is available; nothing is asked twice"
             if all(error.rejected for error in self._failures[-self._most_failures :]):
                 hint = (
-                    "ask otherwise: see accepts, defaults and system_role of its entry in"
+                    "change how it is asked: see accepts, defaults and system_role in its entry in"
                     " models.yaml"
                 )
             raise UserError(
-                f"{self._most_failures} questions in a row failed, the last with: {failure};"
+                f"{self._most_failures} consecutive questions failed, the last with: {failure};"
                 f" {len(self.answers)} of {len(self._questions)} are answered"
                 f"{self.budget.possibly_billed}",
                 where=self._spec.label,
@@ -243,9 +248,9 @@ class QuestionRun:
             ) from None
         if isinstance(failure, OSError):
             raise UserError(
-                f"an answer cannot be kept: {failure.strerror}",
+                f"cannot write an answer: {failure.strerror}",
                 where=self._settings.recordings_folder,
-                hint="make room or check permissions",
+                hint="free disk space or check permissions",
             ) from None
         if failure is not None:
             raise failure
@@ -256,12 +261,12 @@ class QuestionRun:
                 f"{len(self._failures)} of {len(self._questions)} questions got no answer"
                 f" ({reasons[0][1]} × {reasons[0][0]}{others}){self.budget.possibly_billed}",
                 where=self._spec.label,
-                hint="the other answers are kept: the same command asks only what is missing",
+                hint="the other answers are recorded; run again to ask only the missing ones",
             )
 
     def _describe(self, error: Exception) -> str:
-        # litellm puts whole tracebacks into some of its messages.
+        # litellm includes full tracebacks in some of its messages.
         message = str(error).partition("Traceback (most recent call last)")[0]
         text = " ".join(message.split()) or "no answer in time"
-        # The key is taken out before the text is cut, which could leave half of it.
+        # Redact before truncating, which could leave half of the key.
         return redact(f"{type(error).__name__}: {text}", self._spec)[:300]

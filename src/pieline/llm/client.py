@@ -1,4 +1,4 @@
-"""Asking a language model: from recordings where they have the answer, else from the model."""
+"""Get answers to questions from the recordings, or from the model if they are not recorded."""
 
 import asyncio
 import sys
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pieline.core.errors import UserError, pluralize
-from pieline.llm.answers import Answer, refuse_foreign
-from pieline.llm.costs import estimate, usd_of
+from pieline.llm.answers import Answer, check_answering_model
+from pieline.llm.costs import answer_usd, estimate
 from pieline.llm.keys import api_base, api_key
 from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Question
@@ -23,7 +23,7 @@ from pieline.llm.recordings import (
 )
 from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
-from pieline.llm.spending import left_usd
+from pieline.llm.spending import remaining_usd
 from pieline.models.llm import LLMEntry
 from pieline.models.weights import require_digest
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pieline.core.progress import Progress
 
 FRESH_SUFFIX = ".fresh"
-"""Ending of the file beside the recordings in which mode `fresh` collects its answers."""
+"""Suffix of the file next to the recordings in which mode `fresh` collects its answers."""
 
 
 def ask(
@@ -43,38 +43,41 @@ def ask(
     *,
     server: Server | None = None,
 ) -> dict[str, Answer]:
-    """Return answers to questions of one model by key, in the order of the questions.
+    """Return one model's answers to questions, by key, in the order of the questions.
 
-    - Mode `record` reads `recordings_path` and asks what it lacks. Each answer is synced to the
-      disk before it is returned; whatever ends the run, only requests under way are lost.
+    - Mode `record` reads `recordings_path` and asks the missing questions. Each answer is synced to
+      the disk before it is returned. An interrupted run loses only the requests in flight.
     - Mode `replay` never asks.
-    - Mode `fresh` asks everything anew. Its answers are collected in a file beside the recordings
-      (`.fresh`), which replaces the recordings of these questions when all are there; an
-      interrupted fresh run goes on where it stopped.
+    - Mode `fresh` asks all questions again. It collects the answers in a file next to the
+      recordings (`.fresh`) and, once it is complete, replaces the recorded answers to these
+      questions. An interrupted fresh run resumes where it stopped.
 
-    A question that fails in all its attempts keeps no other from being asked; then the run fails,
-    and the next one asks only what is missing. Equal questions are asked once.
+    If all attempts at a question fail, the other questions are still asked and then the run fails.
+    The next run asks only the missing questions. Equal questions are asked once.
 
-    Processes that ask one provider take turns (a lock in the recordings folder), so that its limits
-    hold for all of them together; a local model is asked by a server of its own, with as many
-    questions at once as its entry has slots.
-    A response that names another model ends the run. It is kept beside the recordings (`.foreign`),
-    and no run asks again before that file is removed or the entry lists the name (`answers_as`).
-    The spending cap holds for all runs with one recordings folder (see `spending`).
+    Processes that ask the same provider take turns, using a lock in the recordings folder, so that
+    the limits apply to all of them together. A local model has its own server, which is asked as
+    many questions at once as its entry has slots.
+
+    A response that names another model ends the run. It is kept next to the recordings
+    (`.foreign`), and no run asks again until that file is removed or the entry lists the name
+    (`answers_as`). The spending cap applies to all runs with the same recordings folder (see
+    `spending`).
 
     Args:
-        questions: of this model (`make_question(spec, ...)`).
-        spec: the model.
-        settings: how it may be asked.
-        recordings_path: the file of recordings, within `settings.recordings_folder`.
-        progress: whether to print on stderr what is asked, what it may cost and what it did cost.
-        server: of a local model, where calls share one start of it.
+        questions: Questions to this model (`make_question(spec, ...)`).
+        spec: Entry of the model.
+        settings: Settings for asking.
+        recordings_path: Recordings file in `settings.recordings_folder`.
+        progress: Whether to print the number of questions, the progress and the cost on stderr.
+        server: Server of a local model, if several calls share it.
 
     Raises:
-        UserError: in replay, answers are missing; no prices or no API key; a local model without
-            its weights or their digest; a request that would not be its question; the provider
-            refuses, or gives no answer to some questions; another model answered; the spending cap
-            is reached; another process writes the file; a damaged recordings file.
+        UserError: If answers are missing in mode `replay`; prices or API key are missing; the
+            weights of a local model or their digest are missing; a request would differ from its
+            question; the provider refuses, or does not answer some questions; another model
+            answered; the spending cap is reached; another process is writing the file; or the
+            recordings file is damaged.
     """
     path = Path(recordings_path)
     unique = {question.key: question for question in questions}
@@ -100,44 +103,44 @@ def _ask_missing(
     *,
     progress: bool,
 ) -> dict[str, Answer]:
-    """Ask the questions without an answer in `target`, and sort it by key however that ends."""
+    """Ask the questions that have no answer in `target`, and sort that file by key at the end."""
     for obstacle in obstacles(spec, settings):
         raise obstacle
     key = api_key(spec)
-    say: Callable[[str], None] = _say if progress else lambda text: None
+    report: Callable[[str], None] = _print_line if progress else lambda text: None
     with ExitStack() as stack:
-        # Runs that share a file of recordings take turns.
+        # Runs that share a recordings file take turns.
         stack.enter_context(
             lock(
                 target.parent,
                 f"{target.name}.turn",
-                lambda: say(f"waiting for another run that is asking {spec.label}"),
+                lambda: report(f"waiting for another run that is asking {spec.label}"),
             )
         )
         foreign = foreign_file(target)
-        # A run does not pay for more of them; if the entry now has their name, they are recordings.
-        refuse_foreign(read_answers(foreign).values(), spec, foreign)
+        # Do not pay for more foreign answers. Once the entry lists their name, they are recordings.
+        check_answering_model(read_answers(foreign).values(), spec, foreign)
         _move_answers(target, foreign)
         recorder = stack.enter_context(recording(target))
         if not spec.is_local:
-            # One process at a time asks a provider, so that its limits hold for all together.
+            # One process at a time asks a provider, so that its limits apply to all of them.
             name = "".join(letter if letter.isalnum() else "-" for letter in spec.provider)
             stack.enter_context(
                 lock(
                     settings.recordings_folder,
                     f"provider-{name}",
-                    lambda: say(f"waiting for another run that is asking {spec.provider}"),
+                    lambda: report(f"waiting for another run that is asking {spec.provider}"),
                 )
             )
-        # Another run may have had its turn in the meantime.
+        # Another run may have recorded answers in the meantime.
         answers = _recorded(target, unique, spec)
         missing = [question for name, question in unique.items() if name not in answers]
         if not missing:
             return answers
-        say(_announcement(unique, spec, answers, settings))
+        report(_announcement(unique, spec, answers, settings))
         if spec.is_local:
             server = server or stack.enter_context(Server(spec))
-            address: str | None = server.address(settings.start_timeout_s, say)
+            address: str | None = server.address(settings.start_timeout_s, report)
         else:
             address = api_base(spec, settings)
 
@@ -163,31 +166,31 @@ def _ask_missing(
                 raise end from None
             raise
         bar.close()
-        say(_summary(asked, spec) + possibly_billed)
+        report(_summary(asked, spec) + possibly_billed)
     return answers | asked
 
 
 def _recorded(path: Path, unique: dict[str, Question], spec: LLMEntry) -> dict[str, Answer]:
-    """Return the recorded answers to these questions; an older one may not state its model."""
+    """Return the recorded answers to these questions; old recordings may not name their model."""
     answers = read_answers(path, unique.keys())
     stated = (answer for answer in answers.values() if answer.returned_model is not None)
-    refuse_foreign(stated, spec, path)
+    check_answering_model(stated, spec, path)
     return answers
 
 
 def _progress_callback(bar: "Progress", spec: LLMEntry) -> Callable[[Answer | None], None]:
-    """Return a callback that shows the answered and failed questions and their cost on the bar."""
+    """Return a callback that updates the bar with the number of failed questions and the cost."""
     failed, usd = 0, 0.0
 
-    def tell(answer: Answer | None) -> None:
+    def update(answer: Answer | None) -> None:
         nonlocal failed, usd
         failed += answer is None
-        usd += (answer and usd_of(answer, spec)) or 0.0
+        usd += (answer and answer_usd(answer, spec)) or 0.0
         cost = f", ${usd:.4f}" if spec.paid else ""
         bar.set_postfix_str(f"{failed} failed{cost}", refresh=False)
         bar.update()
 
-    return tell
+    return update
 
 
 def _check(
@@ -195,13 +198,13 @@ def _check(
 ) -> None:
     for question in questions:
         if question.model != spec.checkpoint:
-            raise ValueError(f"a question for {question.model}, not for {spec.checkpoint}")
+            raise ValueError(f"the question is for {question.model}, not for {spec.checkpoint}")
     require_digest(spec)
     if settings.recordings_folder.resolve() not in path.resolve().parents:
         raise UserError(
             "the file is not in the recordings folder",
             where=path,
-            hint=f"choose a path in {settings.recordings_folder} or set llm.recordings_folder",
+            hint=f"choose a path in {settings.recordings_folder}, or set llm.recordings_folder",
         )
 
 
@@ -217,7 +220,7 @@ def _not_recorded(missing: list[Question], spec: LLMEntry, path: Path) -> UserEr
 
 
 def _move_answers(path: Path, fresh: Path) -> None:
-    """Move the answers of one file into the recordings; safe to repeat after a crash."""
+    """Move the answers in `fresh` to `path`; safe to repeat after a crash."""
     if not fresh.exists():
         return
     with recording(path), recording(fresh):
@@ -236,11 +239,11 @@ def _announcement(
     if spec.paid:
         most = "unbounded" if expected.usd is None else f"at most about ${expected.usd:.4f}"
         cost = f", {most}"
-        left = left_usd(settings)
+        left = remaining_usd(settings)
         if expected.usd and left < expected.usd:
             cost += f" (llm.max_cost_usd leaves ${left:.4f})"
     dropped = sorted({name for question in unique.values() for name in question.dropped})
-    not_sent = f"; not accepted, so not sent: {', '.join(dropped)}" if dropped else ""
+    not_sent = f"; unsupported parameters, not sent: {', '.join(dropped)}" if dropped else ""
     return (
         f"{spec.label}: {pluralize(expected.questions, 'question')}, {expected.recorded} recorded,"
         f" {expected.to_ask} to ask{cost}{not_sent}"
@@ -254,9 +257,9 @@ def _summary(asked: dict[str, Answer], spec: LLMEntry) -> str:
         f" {sum(answer.input_tokens or 0 for answer in answers)} tokens in,"
         f" {sum(answer.output_tokens or 0 for answer in answers)} out"
     )
-    usd = sum(usd_of(answer, spec) or 0.0 for answer in answers)
+    usd = sum(answer_usd(answer, spec) or 0.0 for answer in answers)
     return f"{text}, ${usd:.4f}" if spec.paid else text
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

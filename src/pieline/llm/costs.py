@@ -1,4 +1,4 @@
-"""Estimated and maximum cost of questions, and the cost of recorded answers."""
+"""Compute the estimated and maximum cost of questions, and the cost of recorded answers."""
 
 import json
 import math
@@ -11,13 +11,13 @@ from pieline.llm.questions import Question
 from pieline.models.llm import LLMEntry, Prices
 
 BYTES_PER_TOKEN = 3.6
-"""UTF-8 bytes for each token, about: English prose has 4 to 4.5, German 3 to 3.5."""
+"""Approximate UTF-8 bytes per token: English prose has 4 to 4.5, German 3 to 3.5."""
 
 TOKENS_PER_MESSAGE = 8
-"""Role marks and separators around each turn, more than any provider's template counts."""
+"""Upper bound on the tokens for role markers and separators per turn, for any provider."""
 
 TOKENS_OF_TEMPLATE = 64
-"""Tokens that a chat template may add, such as a default system prompt."""
+"""Tokens that a chat template may add, for example as a default system prompt."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class Estimate:
     """The estimated cost of a set of questions.
 
     Attributes:
-        spec: the model.
-        questions: different questions.
-        recorded: those of them whose answers are recorded; the rest is counted below.
-        input_tokens: about, by `BYTES_PER_TOKEN`.
-        output_tokens: at most; null if nothing bounds them.
-        likely_output_tokens: about.
+        spec: Entry of the model.
+        questions: Number of distinct questions.
+        recorded: Number of questions with recorded answers. The tokens below exclude them.
+        input_tokens: Approximate input tokens, from `BYTES_PER_TOKEN`.
+        output_tokens: Upper bound on the output tokens; null if they are unbounded.
+        likely_output_tokens: Expected output tokens.
     """
 
     spec: LLMEntry
@@ -42,20 +42,20 @@ class Estimate:
 
     @property
     def to_ask(self) -> int:
-        """Questions without a recorded answer."""
+        """Number of questions without a recorded answer."""
         return self.questions - self.recorded
 
     @property
     def usd(self) -> float | None:
-        """Dollars: about, for the input, and at most, for the output.
+        """Approximate input cost plus maximum output cost, in US dollars.
 
-        Null where nothing bounds them or the model's prices are not known.
+        Null if the output is unbounded or the prices are unknown.
         """
-        return self._usd(self.output_tokens, self.spec.paid and self.spec.paid.dearest)
+        return self._usd(self.output_tokens, self.spec.paid and self.spec.paid.highest)
 
     @property
     def likely_usd(self) -> float | None:
-        """Dollars, about; null where the model's prices are not known."""
+        """Expected cost in US dollars; null if the prices are unknown."""
         return self._usd(self.likely_output_tokens, self.spec.paid)
 
     def _usd(self, output_tokens: int | None, prices: Prices | None) -> float | None:
@@ -66,7 +66,7 @@ class Estimate:
         return price(prices, self.input_tokens, output_tokens)
 
     def __add__(self, other: "Estimate") -> "Estimate":
-        """Add two estimates of one model without a question in common."""
+        """Add two estimates of the same model that have no question in common."""
         bounds = (self.output_tokens, other.output_tokens)
         return Estimate(
             self.spec,
@@ -84,19 +84,19 @@ def estimate(
     recorded: Collection[str] = (),
     likely: int = 0,
 ) -> Estimate:
-    """Estimate what is left to ask.
+    """Estimate the cost of the questions that are still to be asked.
 
     Args:
-        questions: of this model.
-        spec: the model.
-        recorded: the keys that have answers.
-        likely: output tokens of one answer, about; counted up to its bound.
+        questions: Questions to this model.
+        spec: Entry of the model.
+        recorded: Keys of the recorded answers.
+        likely: Expected output tokens per answer, capped at the bound of each answer.
     """
     unique = dict.fromkeys(questions)
-    # A key is a digest, which takes longer than all the rest: no key where nothing is recorded.
+    # Computing a key takes longer than everything else, so skip it if nothing is recorded.
     left = [question for question in unique if not recorded or question.key not in recorded]
-    input_tokens = sum(map(input_tokens_about, left))
-    bounds = [output_tokens_at_most(question, spec) for question in left]
+    input_tokens = sum(map(estimate_input_tokens, left))
+    bounds = [max_answer_tokens(question, spec) for question in left]
     return Estimate(
         spec,
         questions=len(unique),
@@ -107,14 +107,17 @@ def estimate(
     )
 
 
-def input_tokens_about(question: Question) -> int:
-    """Estimate the tokens of a question from its UTF-8 bytes."""
+def estimate_input_tokens(question: Question) -> int:
+    """Estimate the number of tokens of a question from its length in UTF-8 bytes."""
     size = sum(len(turn.content.encode("utf-8")) for turn in question.messages)
     return math.ceil(size / BYTES_PER_TOKEN) + TOKENS_PER_MESSAGE * len(question.messages)
 
 
-def input_tokens_at_most(question: Question) -> int:
-    """Bound the tokens of a question: no tokeniser makes more tokens than a text has bytes."""
+def max_input_tokens(question: Question) -> int:
+    """Return an upper bound on the tokens of a question.
+
+    No tokenizer produces more tokens than the text has bytes.
+    """
     size = sum(len(turn.content.encode("utf-8")) for turn in question.messages)
     schema = len(str(question.parameters.get("response_format", "")).encode("utf-8"))
     body = len(json.dumps(question.body).encode("utf-8")) if question.body else 0
@@ -122,28 +125,28 @@ def input_tokens_at_most(question: Question) -> int:
     return size + schema + body + turns + TOKENS_OF_TEMPLATE
 
 
-def output_tokens_at_most(question: Question, spec: LLMEntry) -> int | None:
-    """Bound the tokens of an answer: `max_tokens` if sent, else the most the model can write."""
+def max_answer_tokens(question: Question, spec: LLMEntry) -> int | None:
+    """Return the maximum tokens of an answer: `max_tokens` if sent, else the limit of the model."""
     sent = question.parameters.get("max_tokens")
     return int(sent) if sent is not None else spec.max_output_tokens
 
 
-def usd_at_most(question: Question, spec: LLMEntry) -> float:
-    """Return the most that one attempt at a question can cost.
+def max_attempt_usd(question: Question, spec: LLMEntry) -> float:
+    """Return the maximum cost of one attempt at a question, in US dollars.
 
     Raises:
-        UserError: the model has prices and nothing bounds the length of its answer.
+        UserError: If the model has prices but the length of its answers is unbounded.
     """
     if not spec.paid:
         return 0.0
-    bound = output_tokens_at_most(question, spec)
+    bound = max_answer_tokens(question, spec)
     if bound is None:
         raise UserError(
-            "nothing bounds the length, so also the cost, of an answer",
+            "the length of an answer is unbounded, and so is its cost",
             where=spec.label,
-            hint="send max_tokens, or give max_output_tokens in models.yaml",
+            hint="send max_tokens, or set max_output_tokens in models.yaml",
         )
-    return price(spec.paid.dearest, input_tokens_at_most(question), bound)
+    return price(spec.paid.highest, max_input_tokens(question), bound)
 
 
 def price(
@@ -158,18 +161,18 @@ def price(
     """Return the price of these tokens in US dollars; 0 without prices.
 
     Args:
-        prices: of the model.
-        input_tokens: all of them.
-        output_tokens: all of them.
-        cached: input tokens that were read from the cache.
-        written: input tokens that were written to the cache.
-        reasoning: output tokens that were thoughts.
+        prices: Prices of the model.
+        input_tokens: All input tokens.
+        output_tokens: All output tokens.
+        cached: Input tokens that were read from the cache.
+        written: Input tokens that were written to the cache.
+        reasoning: Output tokens that were thoughts.
     """
     if not prices:
         return 0.0
     usd = 0.0
     for rate, tokens in ((prices.cached_input, cached), (prices.cache_write, written)):
-        if rate is not None and tokens:  # else they cost as much as all input
+        if rate is not None and tokens:  # else they cost the same as other input
             usd += tokens * rate
             input_tokens -= tokens
     if prices.reasoning is not None and reasoning:
@@ -179,8 +182,8 @@ def price(
     return usd / 1e6
 
 
-def usd_of(answer: Answer, spec: LLMEntry) -> float | None:
-    """Return the cost of an answer by its tokens; null if the provider did not count them."""
+def answer_usd(answer: Answer, spec: LLMEntry) -> float | None:
+    """Return the cost of an answer in US dollars; null if the provider did not count its tokens."""
     if answer.origin == "hand-written" or not spec.paid:
         return 0.0
     if answer.input_tokens is None or answer.output_tokens is None:

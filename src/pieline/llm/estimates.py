@@ -1,6 +1,6 @@
-"""Estimates of cost, and checks whether models can be asked, before anything is asked.
+"""Estimate costs and check whether models can be asked, before anything is asked.
 
-Works on the very tasks that are asked (`pieline.llm.task`), so what is estimated is what is asked.
+The estimates use the same task objects as the run (`pieline.llm.task`).
 """
 
 import sys
@@ -17,31 +17,31 @@ from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Question
 from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
-from pieline.llm.spending import left_usd
+from pieline.llm.spending import remaining_usd
 from pieline.llm.task import Task, by_kind_and_model
 from pieline.models.llm import LLMEntry
 from pieline.models.weights import weights_path
 
 ENOUGH_ANSWERS = 20
-"""Recorded answers whose mean length is taken for that of those to come."""
+"""Number of recorded answers from which their mean length predicts the length of new answers."""
 
 THOUGHT_TOKENS = 1000
-"""Thoughts before one answer of a model that thinks, where none of its kind is recorded."""
+"""Expected thinking tokens per answer if no comparable answer is recorded."""
 
 ENDS_SOON_DAYS = 90
-"""Days before the end of a model from which its missing answers are listed."""
+"""Missing answers of a model are listed from this many days before it shuts down."""
 
 
 class TaskEstimate(NamedTuple):
-    """The cost of one model in one kind of task, for all settings and seeds together.
+    """The estimated cost of one model in one kind of task, over all settings and seeds.
 
     Attributes:
-        kind: of the task.
-        model: name in models.yaml.
-        entry: the model.
-        estimate: calls, tokens and dollars of the questions that are known.
-        unknown: inputs that are missing or stale, so that their questions are not known.
-        bases: the bases of the likely length of answers, for people.
+        kind: Kind of task.
+        model: Name in models.yaml.
+        entry: Entry of the model.
+        estimate: Calls, tokens and cost of the known questions.
+        unknown: Inputs that are missing or outdated, so that their questions are unknown.
+        bases: Descriptions of what the expected length of answers is based on.
     """
 
     kind: str
@@ -53,18 +53,18 @@ class TaskEstimate(NamedTuple):
 
 
 AnswerKind = tuple[str, int, bool]
-"""Answers of one length: kind of task, the length that it expects, whether the model thinks."""
+"""Group of answers of similar length: task kind, its expected length, whether the model thinks."""
 
 
-def estimates(
+def estimate_tasks(
     tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] = ()
 ) -> list[TaskEstimate]:
-    """Estimate calls, tokens and dollars by kind of task and model, in the order of the tasks.
+    """Estimate calls, tokens and cost by kind of task and model, in the order of the tasks.
 
     Args:
-        tasks: what is asked.
-        settings: how.
-        remade: files that the run makes anew, so that their content says nothing of its questions.
+        tasks: Tasks that the run asks.
+        settings: Settings for asking.
+        remade: Files that the run will recreate, so that their questions are unknown.
     """
     groups = by_kind_and_model(tasks)
     entries = {name: members[0].entry() for name, members in groups.items()}
@@ -90,14 +90,14 @@ def _estimate(
     *,
     remade: Collection[str],
 ) -> TaskEstimate:
-    """Estimate one model's tasks of one kind; `name` contains both."""
+    """Estimate one model's tasks of one kind; `name` is (kind, model)."""
     total = Estimate(entry)
     unknown: set[str] = set()
     bases: dict[str, None] = {}
-    # Equal questions are asked once, and once more for each file that keeps their answers.
+    # Equal questions are asked once per recordings file.
     counted: dict[str, set[Question]] = {}
     for task in tasks:
-        if missing := not_made(task, remade):
+        if missing := missing_inputs(task, remade):
             unknown.update(missing)
             continue
         before = counted.setdefault(task.recordings, set())
@@ -116,7 +116,7 @@ def _lengths(
     entries: Mapping[tuple[str, str], LLMEntry],
     answers: Mapping[str, Mapping[str, Answer]],
 ) -> dict[AnswerKind, dict[str, list[int]]]:
-    """Return the output tokens of recorded answers by kind of answer and model."""
+    """Return the output tokens of each recorded answer, by kind of answer and model."""
     lengths: dict[AnswerKind, dict[str, list[int]]] = {}
     for (kind, model), tasks in groups.items():
         thinks = entries[kind, model].bills_thoughts
@@ -133,7 +133,7 @@ def _lengths(
 def _likely(
     task: Task, entry: LLMEntry, lengths: Mapping[AnswerKind, Mapping[str, Sequence[int]]]
 ) -> tuple[int, str]:
-    """Estimate the output tokens of one answer; also return the basis."""
+    """Return the expected output tokens of one answer and what they are based on."""
     expected = task.likely_output_tokens()
     by_model = lengths[type(task).__name__, expected, entry.bills_thoughts]
     everyone = [count for counts in by_model.values() for count in counts]
@@ -146,18 +146,19 @@ def _likely(
 
 
 def record_now(
-    questions: Iterable[TaskEstimate], entries: Mapping[str, LLMEntry], today: date | None = None
+    estimates: Iterable[TaskEstimate], entries: Mapping[str, LLMEntry], today: date | None = None
 ) -> list[str]:
-    """List missing answers of models that end soon or have ended: a line each, by the date.
+    """List missing answers of models that shut down soon or already have, one line each, by date.
 
     Args:
-        questions: estimates of any models.
-        entries: these models by name, as in models.yaml.
-        today: the default is the current date, so no result may depend on these lines.
+        estimates: Estimates of any models.
+        entries: Entries of models.yaml by name.
+        today: Date to compare with. The default is the current date, so no result may depend on
+            these lines.
     """
     today = today or date.today()
     lines = []
-    for item in questions:
+    for item in estimates:
         cost, entry = item.estimate, entries[item.model]
         if entry.ends is None or entry.retired or not (cost.to_ask or item.unknown):
             continue
@@ -165,40 +166,39 @@ def record_now(
         if days > ENDS_SOON_DAYS:
             continue
         soon = f"record now: {item.model} ends on {entry.ends}, in {pluralize(days, 'day')}"
-        ended = f"{item.model} ended on {entry.ends}, so another model may answer"
+        ended = f"{item.model} ended on {entry.ends}, so a different model may answer"
         known = (
             f"{pluralize(cost.to_ask, 'question')} missing, likely"
-            f" {dollars(entry, cost.likely_usd)}, at most {dollars(entry, cost.usd)}"
+            f" {format_usd(entry, cost.likely_usd)}, at most {format_usd(entry, cost.usd)}"
         )
-        more = ["more when all its data is made" if cost.to_ask else "data is not made yet"]
+        more = ["more once all data exists" if cost.to_ask else "its data does not exist yet"]
         missing = ", and ".join([known] * bool(cost.to_ask) + more * bool(item.unknown))
         lines.append((entry.ends, f"{soon if days > 0 else ended}; {item.kind}: {missing}"))
     return [line for _, line in sorted(lines)]
 
 
-def dollars(entry: LLMEntry, usd: float | None) -> str:
-    """Format a sum, or return why there is none."""
+def format_usd(entry: LLMEntry, usd: float | None) -> str:
+    """Format a cost: as dollars, `free`, `unknown` or `unbounded`."""
     if usd is not None:
         return f"${usd:.2f}" if entry.paid else "free"
     return "unknown" if entry.cost_is_unknown else "unbounded"
 
 
-def not_made(task: Task, remade: Collection[str]) -> list[str]:
-    """Return the inputs of a task that are missing or made anew: its questions are unknown."""
+def missing_inputs(task: Task, remade: Collection[str]) -> list[str]:
+    """Return the inputs of a task that are missing or will be recreated."""
     inputs = task.inputs.values()
     return [path for path in inputs if path in remade or not Path(path).exists()]
 
 
-def cap_warning(found: Iterable[TaskEstimate], settings: LLMSettings) -> str:
-    """Return that the spending cap may end a run early; empty if it cannot, or nothing is asked."""
-    paid = [item.estimate for item in found if item.entry.paid and item.estimate.to_ask]
+def cap_warning(estimates: Iterable[TaskEstimate], settings: LLMSettings) -> str:
+    """Return a warning if the spending cap may end the run early, else an empty string."""
+    paid = [item.estimate for item in estimates if item.entry.paid and item.estimate.to_ask]
     likely, most = (sum(getattr(cost, of) or 0.0 for cost in paid) for of in ("likely_usd", "usd"))
-    if not settings.max_cost_usd or (left := left_usd(settings)) >= most:
+    if not settings.max_cost_usd or (left := remaining_usd(settings)) >= most:
         return ""
     return (
-        f"llm.max_cost_usd leaves ${left:.2f}, less than the questions may cost (likely"
-        f" ${likely:.2f}, at most ${most:.2f}): a run stops when that is spent, and keeps all"
-        " answers"
+        f"llm.max_cost_usd leaves ${left:.2f}, but the questions may cost more (likely"
+        f" ${likely:.2f}, at most ${most:.2f}): a run stops at the cap and keeps all answers"
     )
 
 
@@ -208,25 +208,26 @@ def notices(
     settings: LLMSettings,
     remade: Collection[str] = (),
 ) -> list[str]:
-    """Return what to know before anything is asked: `record_now`, and a cap that is too low."""
-    # Making questions takes seconds, so only where it matters.
+    """Return the lines of `record_now` and `cap_warning`."""
+    # Making questions takes seconds, so skip models that need no notice.
     shown = [
         task
         for task in tasks
         if entries[task.model].ends or (settings.max_cost_usd and entries[task.model].paid)
     ]
-    found = estimates(shown, settings, remade)
-    return [line for line in (*record_now(found, entries), cap_warning(found, settings)) if line]
+    estimates = estimate_tasks(shown, settings, remade)
+    lines = [*record_now(estimates, entries), cap_warning(estimates, settings)]
+    return [line for line in lines if line]
 
 
 def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] = ()) -> None:
-    """Stop before anything is asked if some answers can neither be read nor asked for.
+    """Check that all answers are recorded or can be asked for.
 
-    What each model lacks is printed on stderr, a line each. Of tasks whose inputs are missing or
-    made anew (`remade`), only those without any recording count.
+    Print one line on stderr per model that lacks something. A task whose inputs are missing or will
+    be recreated (`remade`) counts only if its recordings file does not exist.
 
     Raises:
-        UserError: some models cannot be asked for answers that are not recorded.
+        UserError: If some models cannot be asked for answers that are not recorded.
     """
     by_model: dict[str, list[Task]] = {}
     for task in tasks:
@@ -234,8 +235,8 @@ def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] 
     problems = []
     for model, members in by_model.items():
         entry = members[0].entry()
-        # Only for models that lack something: making questions takes seconds.
-        lacking = lacks(entry, settings)
+        # Making questions takes seconds, so do it only for models that lack something.
+        lacking = blocking_reasons(entry, settings)
         if lacking and (missing := _not_recorded(members, entry, settings, remade)):
             problems.append(f"{model} ({missing}): {', '.join(lacking)}")
     for problem in problems:
@@ -248,8 +249,8 @@ def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] 
         )
 
 
-def lacks(entry: LLMEntry, settings: LLMSettings) -> list[str]:
-    """Return everything that prevents a model from being asked with these settings."""
+def blocking_reasons(entry: LLMEntry, settings: LLMSettings) -> list[str]:
+    """Return all reasons why a model cannot be asked with these settings."""
     lacking = [obstacle.what for obstacle in obstacles(entry, settings)]
     if entry.is_local and not lacking:
         try:
@@ -263,11 +264,11 @@ def _not_recorded(
     tasks: Sequence[Task], entry: LLMEntry, settings: LLMSettings, remade: Collection[str]
 ) -> str:
     """Describe the missing answers of one model's tasks; empty if none is missing."""
-    made = [task for task in tasks if not not_made(task, remade)]
+    made = [task for task in tasks if not missing_inputs(task, remade)]
     if settings.mode == "fresh" or not any(Path(task.recordings).exists() for task in tasks):
-        # One question shows it, all of them take long.
+        # One question is enough, and making all of them is slow.
         asks = len(made) < len(tasks) or any(task.questions(entry) for task in made)
-        nothing = "all are asked anew" if settings.mode == "fresh" else "nothing is recorded"
+        nothing = "all are asked again" if settings.mode == "fresh" else "nothing is recorded"
         return nothing if asks else ""
     keys: dict[str, set[str]] = {}
     for task in made:
@@ -278,5 +279,5 @@ def _not_recorded(
     runs = [task for task in tasks if task not in made and not Path(task.recordings).exists()]
     missing = [f"{pluralize(count, 'answer')} not recorded"] if count else []
     if runs:
-        missing.append(f"nothing recorded of {pluralize(len(runs), 'run')}")
+        missing.append(f"nothing recorded for {pluralize(len(runs), 'run')}")
     return ", ".join(missing)

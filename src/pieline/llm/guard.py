@@ -1,9 +1,9 @@
 """Run a server that cannot outlive the process that needs it: `guard.py PIPE COMMAND...`.
 
-PIPE is the reading end of a pipe whose only writing end that process holds. At its end of file,
-however the process ended, or when the server itself ends, everything in the server's process group
-gets SIGTERM, and soon after SIGKILL. A file of its own without imports of ours, so that it starts
-at once whatever the server's environment is.
+PIPE is the read end of a pipe whose only write end is held by that process. When the pipe is
+closed, however the process ended, or when the server itself exits, the server's process group gets
+SIGTERM and, after a grace period, SIGKILL. This file imports nothing from pieline, so that it
+starts quickly in any environment.
 """
 
 import ctypes
@@ -15,18 +15,18 @@ import sys
 import time
 
 GRACE_S = 10.0
-"""Seconds between SIGTERM and SIGKILL: some servers never end while a request is running."""
+"""Seconds between SIGTERM and SIGKILL: some servers never exit while a request is running."""
 
 _POLL_S = 0.1
 _PR_SET_PDEATHSIG = 1
 
 
 def main() -> int:
-    """Run the server; its exit status."""
+    """Run the server and return its exit status."""
     pipe, command = int(sys.argv[1]), sys.argv[2:]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # A cluster tells all processes of a job to end: the one that asks may finish its answers.
-        # A handler and not SIG_IGN, which the server would inherit.
+        # A cluster signals all processes of a job, but the parent may still be receiving answers.
+        # Use a handler instead of SIG_IGN, which the server would inherit.
         signal.signal(number, lambda *_: None)
     try:
         server = subprocess.Popen(
@@ -47,17 +47,17 @@ def main() -> int:
 
 
 def _die_with_parent() -> None:
-    """Should the guard itself be killed, the kernel kills the server (Linux)."""
+    """Have the kernel kill the server when the guard itself is killed (Linux only)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _end(server: "subprocess.Popen[bytes]") -> None:
-    """End what is left of the server's group, which bears its process id."""
+    """Terminate the remaining processes of the server's group, whose id is the server's pid."""
     end = time.monotonic() + GRACE_S
     number: int = signal.SIGTERM
     while _signal_group(server.pid, number) and time.monotonic() < end:
-        server.poll()  # else it would stay in the group as a zombie
+        server.poll()  # reap the server, which would otherwise stay in the group as a zombie
         number = 0
         time.sleep(_POLL_S)
     _signal_group(server.pid, signal.SIGKILL)
@@ -65,7 +65,7 @@ def _end(server: "subprocess.Popen[bytes]") -> None:
 
 
 def _signal_group(group: int, number: int) -> bool:
-    """Send a signal to a process group; whether anything is left in it."""
+    """Send a signal to a process group and return whether it still has processes."""
     try:
         os.killpg(group, number)
     except OSError:

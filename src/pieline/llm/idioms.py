@@ -1,6 +1,6 @@
-"""Read the idioms that an answer names, in all forms in which models "only answer in JSON".
+"""Parse the idioms that an answer names, in every format that models use for "only answer in JSON".
 
-What the answer rejects is never read as an idiom, and what is ambiguous is `unparseable`.
+A rejected phrase is never read as an idiom, and an ambiguous answer is `unparseable`.
 """
 
 import json
@@ -28,13 +28,13 @@ from pieline.languages.denial import (
 )
 from pieline.languages.spelling import normalise
 from pieline.llm.answers import Answer
-from pieline.llm.parsing import TWICE, Json, Outcome, Parsed, answer_text, json_at, json_values
+from pieline.llm.parsing import DUPLICATE, Json, Outcome, Parsed, answer_text, json_at, json_values
 
 _NAMES_OF_ITEMS = frozenset({"text", "name", "term", "value", "span", "surface", "form"})
-"""Keys of the name in an object that is an item of a list of idioms."""
+"""Keys that hold the name in an object in a list of idioms."""
 
 _ENFORCED_FIELDS = {"sentence", "potential_idioms", "explanation", "idioms"}
-"""Of the form that the released code of ID10M-JAM has enforced where examples are shown."""
+"""Fields of the format that ID10M-JAM's released code enforces in few-shot settings."""
 
 _BULLET = r"(?:[-*•>]|\d+[.)])[ \t]+"
 _LABEL = re.compile(
@@ -46,19 +46,23 @@ _SPACE = re.compile(r"\s*(?:```\w*\s*)?")
 _BULLETS = re.compile(rf"[ \t]*\n\s*?((?:^[ \t]*{_BULLET}.*\n?)+)", re.MULTILINE)
 _BARE_LIST = re.compile(r"\[([^\[\]]*)\]")
 _EXPLANATION = re.compile(r"[:.] | [-–—] |\s*\(")
-"""What separates an idiom from its explanation."""
+"""Separator between an idiom and its explanation."""
 
 
 _RANKS: tuple[Kind | Literal["items"], ...] = ("answer", "idioms", "expressions", "items")
 _NO_CANDIDATES = "no candidates"
 _LONGEST_LABEL = 3
-"""Words before a colon; after more of them a text is prose."""
+"""Maximum words of a label before a colon; a longer text is prose."""
 
 
 class Reading(NamedTuple):
-    """Idioms, the form in which they were written, and how well.
+    """Idioms read from a text.
 
-    `overrules`: without idioms, whether it is clear enough to replace an earlier answer.
+    Attributes:
+        idioms: Idioms that the text names.
+        rule: Format in which they are written.
+        outcome: `ok` or `repaired`.
+        overrules: For a reading without idioms, whether it may override an earlier answer.
     """
 
     idioms: list[str]
@@ -68,18 +72,23 @@ class Reading(NamedTuple):
 
 
 class AmbiguousError(Exception):
-    """The text is ambiguous, or of no known form."""
+    """The text is ambiguous or has an unknown format."""
 
 
 class CandidatesError(AmbiguousError):
-    """The text names candidates, or literal expressions, and makes no choice."""
+    """The text names candidates or literal expressions without choosing one."""
 
 
 Result = Reading | AmbiguousError
 
 
 class Piece(NamedTuple):
-    """A part of a text that may be its answer: its position, and a reading or why there is none."""
+    """A part of a text that may be the answer.
+
+    Attributes:
+        start, end: Position in the text.
+        result: Reading, or the error that explains why there is none.
+    """
 
     start: int
     end: int
@@ -87,27 +96,27 @@ class Piece(NamedTuple):
 
 
 def parse_idioms(answer: Answer) -> Parsed[list[str]]:
-    """Return the idioms that an answer names; an empty list if it states that there is none.
+    """Return the idioms that an answer names; an empty list if it states that there are none.
 
-    Read is the last complete JSON value of the answer, or a labeled list as in
-    `idioms: [piss off, lose face]`, the form of the examples in ID10M-JAM's Figure 4, whichever
-    comes later; without either, prose that says that there is no idiom. Keys and words may be of
-    any language with `ANSWERS`.
+    The parser reads the last complete JSON value of the answer or the last labeled list, such as
+    `idioms: [piss off, lose face]` (the format of the examples in ID10M-JAM's Figure 4), whichever
+    comes later. If there is neither, it reads prose that denies idioms. Keys and words may be in
+    any language that has `ANSWERS`.
 
-    - A list has texts or objects; an object has a key like `idiom`, `detected_idioms` or
-      `Redewendungen`, with a text, a list or null.
-    - A choice ("answer", "selected idiom") counts before "idiom", "idiom" before "expression";
-      candidates name nothing.
-    - An object that says itself that the thing is no idiom (`"is_idiom": false`,
-      `"usage": "literal"`) names nothing.
-    - "None", "N/A", "-" or "" in the place of an idiom names nothing.
+    - A list contains strings or objects. An object has a key like `idiom`, `detected_idioms` or
+      `Redewendungen`, whose value is a string, a list or null.
+    - A choice ("answer", "selected idiom") takes precedence over "idiom", which takes precedence
+      over "expression". Candidates do not count as idioms.
+    - An object that denies that its phrase is an idiom (`"is_idiom": false`,
+      `"usage": "literal"`) names none.
+    - "None", "N/A", "-" or "" in place of an idiom names none.
 
-    `unparseable` are two answers side by side that differ, a last value that breaks off or is of no
-    known form, and an answer that the text after it takes back.
+    The outcome is `unparseable` if two adjacent answers differ, if the last value is truncated or
+    has an unknown format, or if the text after the answer retracts it.
     """
-    text, unread = answer_text(answer)
-    if unread:
-        return unread
+    text, unreadable = answer_text(answer)
+    if unreadable:
+        return unreadable
     try:
         reading = _read(text)
     except AmbiguousError as problem:
@@ -116,10 +125,10 @@ def parse_idioms(answer: Answer) -> Parsed[list[str]]:
 
 
 def _read(text: str) -> Reading:
-    """Read a text without thoughts.
+    """Read a text that contains no thoughts.
 
     Raises:
-        AmbiguousError: nothing, or not clearly.
+        AmbiguousError: If the text has no clear answer.
     """
     plain = re.sub(r"```\w*", "", text).strip()
     is_text = not plain.startswith(("[", "{", '"'))
@@ -129,21 +138,21 @@ def _read(text: str) -> Reading:
     if isinstance(value, str):
         return Reading(_read_choice(value), "text")
     if isinstance(value, dict) and value.keys() == _ENFORCED_FIELDS:
-        # What the explanation says of each candidate decides nothing.
+        # Ignore the explanation, which discusses every candidate.
         return Reading(read_value(value["idioms"])[0], "enforced form")
     if (bare := _BARE_LIST.fullmatch(plain)) and re.match(r"\s*[^\W\d]", bare[1]):
         return Reading(_split_bare_list(bare[1]), "list without quotes", Outcome.REPAIRED)
     pieces = list(_pieces(text))
     if not pieces:
         raise AmbiguousError("no JSON, no list, and not the words that there is no idiom")
-    # Candidates say nothing beside a choice, wherever it stands.
+    # Ignore candidates if there is a choice anywhere in the text.
     every = pieces
     pieces = [piece for piece in pieces if not _is_of_candidates(piece.result)] or pieces
     last = pieces[-1]
     for one, other in pairwise(reversed(pieces)):
         if not joins(re.sub(r"```\w*", "", text[other.end : one.start])):
             break
-        # With no word between them the later of two answers revises nothing.
+        # Without a word between two answers, the later one is not a revision of the earlier.
         if _forms_of(other.result) not in (None, _forms_of(last.result)):
             raise AmbiguousError("two answers side by side")
     if isinstance(last.result, AmbiguousError):
@@ -153,7 +162,7 @@ def _read(text: str) -> Reading:
     ):
         raise AmbiguousError("idioms, and then an empty list of something else")
     rest, end = "", last.end
-    for other in every[every.index(last) + 1 :]:  # of candidates, with what leads to it
+    for other in every[every.index(last) + 1 :]:  # skip candidates and the text that announces them
         rest += text[end : max(end, text.rfind("\n", 0, other.start))]
         end = other.end
     if takes_back(rest + text[end:], named=bool(last.result.idioms)):
@@ -182,7 +191,7 @@ def _pieces(text: str) -> Iterator[Piece]:
 
 
 def _read_label(text: str, label: re.Match[str]) -> tuple[int, Result | None]:
-    """Read the value after a label: where it ends, and the result (null if it is no answer)."""
+    """Read the value after a label; return its end, and its result or None if it is no answer."""
     kind, start = kind_of(label["label"]), label.end()
     if kind is None:
         return start, None
@@ -199,7 +208,7 @@ def _read_label(text: str, label: re.Match[str]) -> tuple[int, Result | None]:
 
 
 def _read_label_text(text: str, start: int, kind: Kind, label: str) -> tuple[int, Result | None]:
-    """Read the value after a label without a bracket: a line, or a list of lines below it."""
+    """Read an unbracketed value after a label: the rest of the line, or the bullets below it."""
     is_name = kind == "idioms" and len(label.split()) <= _LONGEST_LABEL
     if bullets := _BULLETS.match(text, start):
         lines = [re.sub(_BULLET, "", line.strip(), count=1) for line in bullets[1].splitlines()]
@@ -224,7 +233,7 @@ def _list_reading(idioms: list[str], kind: Kind, outcome: Outcome = Outcome.REPA
 
 
 def _read_json(value: Json, lead: str, kind: Kind | None = None) -> Result:
-    """Read a JSON value, given the words before it."""
+    """Read a JSON value; `lead` is the text before it."""
     if value.outcome is Outcome.TRUNCATED:
         return AmbiguousError("the last value breaks off")
     if value.outcome is Outcome.UNPARSEABLE:
@@ -264,14 +273,14 @@ def _forms_of(result: Result) -> set[str] | None:
 
 
 def read_value(value: Any, *, is_item: bool = False) -> tuple[list[str], str]:
-    """Return the idioms that a JSON value names, and the form of the value.
+    """Return the idioms that a JSON value names, and the format of the value.
 
     Args:
-        value: anything but a text.
-        is_item: it is where an idiom is expected: in a list of idioms or under their key.
+        value: Any JSON value except a string.
+        is_item: Whether an idiom is expected here: in a list of idioms or under their key.
 
     Raises:
-        AmbiguousError: the form is not known, or not clear.
+        AmbiguousError: If the format is unknown or ambiguous.
     """
     if value is None:
         return [], "null"
@@ -290,19 +299,19 @@ def read_value(value: Any, *, is_item: bool = False) -> tuple[list[str], str]:
 def _parts(
     value: dict[str, Any], *, is_item: bool
 ) -> tuple[dict[str, dict[str, Any]], set[View], bool, set[str]]:
-    """Sort the fields of an object by what their keys announce.
+    """Group the fields of an object by the kind of their keys.
 
     Returns:
-        The values by key, by what the key announces; the views that all other values express;
-        whether one affirms in so many words that there is an idiom; and the normalized texts under
-        keys of literal expressions.
+        The fields by kind of key; the views that all other fields express; whether a field
+        explicitly affirms that there is an idiom; and the normalized strings under keys for literal
+        expressions.
     """
     groups: dict[str, dict[str, Any]] = {}
     expressed: set[View] = set()
     affirmed = False
     rejected: set[str] = set()
     for key, item in value.items():
-        if item is TWICE:
+        if item is DUPLICATE:
             raise AmbiguousError("a key twice, with different values")
         kind = kind_of(key) or ("items" if is_item and key.lower() in _NAMES_OF_ITEMS else None)
         truth = _truth(item)
@@ -318,7 +327,7 @@ def _parts(
 
 
 def _read_object(value: dict[str, Any], *, is_item: bool) -> tuple[list[str], str]:
-    """Return the idioms that an object names, and its form."""
+    """Return the idioms that an object names, and its format."""
     if not value:
         return [], "empty object"
     groups, expressed, affirmed, rejected = _parts(value, is_item=is_item)
@@ -340,7 +349,7 @@ def _read_object(value: dict[str, Any], *, is_item: bool) -> tuple[list[str], st
 
 
 def _rule_without_name(candidates: dict[str, Any], expressed: set[View]) -> str:
-    """Return how an object without a key for idioms states that there is none."""
+    """Return the rule by which an object without a key for idioms denies that there are any."""
     if expressed == {"denies"}:
         return "object that says no"
     if candidates and not expressed and not _forms(_texts_in(list(candidates.values()))):
@@ -351,7 +360,7 @@ def _rule_without_name(candidates: dict[str, Any], expressed: set[View]) -> str:
 
 
 def _agreed_idioms(group: dict[str, Any], kind: str) -> list[str]:
-    """Return the idioms under keys of one kind."""
+    """Return the idioms under keys of one kind; keys that differ in more than digits must agree."""
     read = [_read_field(item, kind) for item in group.values()]
     if len({re.sub(r"\d", "", key) for key in group}) == 1:
         return [name for names in read for name in names]
@@ -369,7 +378,7 @@ def _read_field(item: Any, kind: str) -> list[str]:
 
 
 def _views_in(key: str, item: Any) -> set[View]:
-    """Return the views that all texts and truth values under a key express."""
+    """Return the views that all strings and truth values under a key express."""
     if isinstance(item, dict):
         return set().union(*(_views_in(inner, value) for inner, value in item.items()))
     if isinstance(item, list):
@@ -384,7 +393,7 @@ def _views_in(key: str, item: Any) -> set[View]:
 
 
 def _truth(item: Any) -> bool | None:
-    """Convert a truth value, a number or a text to yes or no; null if it is neither."""
+    """Convert a boolean, a number or a string to a boolean; None if it is not a truth value."""
     if isinstance(item, str):
         return truth_of(item)
     return bool(item) if isinstance(item, int | float) and item in (0, 1) else None
@@ -399,7 +408,7 @@ def _texts_in(item: Any) -> list[str]:
 
 
 def _names(texts: Iterable[str | None]) -> list[str]:
-    """Return the texts that name something; null or blank ones are padding."""
+    """Return the strings that name an idiom; null and blank values are ignored."""
     present = [text for text in texts if text and normalise(text)]
     named = [text for text in present if not names_nothing(text)]
     if named and len(named) < len(present):
@@ -411,7 +420,7 @@ def _names(texts: Iterable[str | None]) -> list[str]:
 
 
 def _read_choice(text: str) -> list[str]:
-    """Return the idiom that a text names where any answer might be."""
+    """Return the idiom in a string that may hold any kind of answer."""
     names = _names([text])
     if names and re.search(r"[.!?:][\"'”’]?$", text.strip()):
         raise AmbiguousError("a sentence")
@@ -419,13 +428,13 @@ def _read_choice(text: str) -> list[str]:
 
 
 def _split_bare_list(inside: str) -> list[str]:
-    """Split a list at its commas, but not within quotes."""
+    """Split the content of a list at commas that are not within quotes."""
     pieces = re.findall(r"""\s*("[^"]*"|'(?:[^']|'(?=\w))*'|[^,]+)\s*(?:,|$)""", inside)
     return _names(_unquoted(piece) for piece in pieces)
 
 
 def _read_bullets(lines: Iterable[str]) -> list[str]:
-    """Return the idioms of lines, each with an optional explanation after a separator."""
+    """Return the idioms in lines, each with an optional explanation after a separator."""
     items = []
     for line in lines:
         name, *explanation = _EXPLANATION.split(line, maxsplit=1)
@@ -434,7 +443,7 @@ def _read_bullets(lines: Iterable[str]) -> list[str]:
 
 
 def _read_line(text: str) -> list[str]:
-    """Return the idioms of a line of text after their label."""
+    """Return the idioms in a line of text after a label."""
     name, *explanation = _EXPLANATION.split(text, maxsplit=1)
     if names_nothing(name) and name and "affirms" not in views("".join(explanation)):
         return []
@@ -450,7 +459,7 @@ def _unquoted(text: str) -> str:
 
 
 def _json(text: str) -> Any:
-    """Parse a text that is entirely JSON; null if it is not."""
+    """Parse a text that is entirely JSON; return None if it is not."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Answers from a log of Inspect AI (`.eval`): a zip archive with one JSON file per sample."""
+"""Read answers from Inspect AI logs (`.eval`): zip archives with one JSON file per sample."""
 
 import json
 import struct
@@ -15,19 +15,20 @@ from pieline.core.files import parse_json, sha256_of
 from pieline.llm.answers import FILTERED, Answer
 
 _ZSTANDARD = 93
-"""Method of compression that zipfile does not know before Python 3.14."""
+"""Compression method that zipfile does not support before Python 3.14."""
 _LOCAL_HEADER = 30
 _FINISH = {"max_tokens": "length", "model_length": "length", "content_filter": FILTERED}
-"""Names of litellm for why a model stopped, where those of Inspect differ."""
+"""litellm's finish reasons for Inspect's stop reasons that differ."""
 _ATTACHED = "attachment://"
 _RUN_AGAIN = "run the task again, without --limit and --epochs"
 
 
 def read_inspect_log(path: str | Path, ids: Sequence[str]) -> dict[str, Answer]:
-    """The answer to each sample by its id, in the order of `ids`.
+    """Return the answers by sample id, in the order of `ids`.
 
     Raises:
-        UserError: the file is no such log, a sample is missing, unknown, failed or there twice.
+        UserError: If the file is not such a log, or a sample is missing, unknown, failed or
+            duplicated.
     """
     samples: dict[str, dict[str, Any]] = {}
     failed = []
@@ -36,13 +37,13 @@ def read_inspect_log(path: str | Path, ids: Sequence[str]) -> dict[str, Answer]:
             sample = parse_json(text)
             name = str(sample["id"])
             if name in samples:
-                raise UserError(f"sample {name!r} is there twice", where=path, hint=_RUN_AGAIN)
+                raise UserError(f"sample {name!r} occurs twice", where=path, hint=_RUN_AGAIN)
             samples[name] = sample
             if sample.get("error"):
                 failed.append(name)
         check_ids(dict.fromkeys(samples, 1), ids, "sentences", where=path)
         if failed:
-            problem = f"{pluralize(len(failed), 'sample')} failed, such as {failed[0]!r}"
+            problem = f"{pluralize(len(failed), 'sample')} failed, for example {failed[0]!r}"
             raise UserError(problem, where=path, hint="run inspect eval-retry on the log")
         return {name: inspect_answer(samples[name]) for name in ids}
     except (
@@ -50,12 +51,12 @@ def read_inspect_log(path: str | Path, ids: Sequence[str]) -> dict[str, Answer]:
         *(struct.error, zipfile.BadZipFile, zstandard.ZstdError, NotImplementedError),
     ) as error:
         raise UserError(
-            f"is no log of Inspect AI: {error}", where=path, hint="name a file .eval"
+            f"not an Inspect AI log: {error}", where=path, hint="use an .eval file"
         ) from None
 
 
 def inspect_answer(sample: dict[str, Any]) -> Answer:
-    """The answer of a sample, from its field `output`; its key is a digest of what is said."""
+    """Return the answer of a sample from its field `output`; its key is a digest of its content."""
     output = sample["output"]
     if not (choices := output.get("choices")):
         raise ValueError(f"sample {sample['id']!r} has no output")
@@ -71,9 +72,9 @@ def inspect_answer(sample: dict[str, Any]) -> Answer:
 
     finish = choices[0].get("stop_reason")
     text, reasoning = joined("text", "text"), joined("reasoning", "reasoning")
-    said = json.dumps([sample["id"], text, finish])
+    identity = json.dumps([sample["id"], text, finish])
     return Answer(
-        key=sha256_of(said.encode()),
+        key=sha256_of(identity.encode()),
         text=text,
         reasoning=reasoning,
         finish_reason="tool_calls" if message.get("tool_calls") else _FINISH.get(finish, finish),
@@ -81,7 +82,7 @@ def inspect_answer(sample: dict[str, Any]) -> Answer:
 
 
 def _members(path: Path) -> Iterator[str]:
-    """The samples as JSON."""
+    """Yield the JSON text of each sample."""
     with zipfile.ZipFile(path) as archive, path.open("rb") as file:
         for member in archive.infolist():
             if not member.filename.startswith("samples/"):

@@ -1,6 +1,6 @@
-"""API keys and addresses: read from the environment variables that an entry names.
+"""Read API keys and addresses from the environment variables that an entry names.
 
-Keys are shown nowhere.
+Keys are never printed or stored.
 """
 
 import json
@@ -13,16 +13,16 @@ from pieline.llm.settings import LLMSettings
 from pieline.models.llm import LLMEntry
 
 NO_KEY = "unused"
-"""Sent where no key is needed, so that litellm does not look for one in the environment."""
+"""Placeholder for models without a key, so that litellm does not search the environment for one."""
 
 _SHORTEST_SECRET = 8
 
 
 def api_key(spec: LLMEntry) -> str:
-    """Return the key for a model; `NO_KEY` if it needs none.
+    """Return the API key of a model; `NO_KEY` if it needs none.
 
     Raises:
-        UserError: the environment variable that the entry names is not set.
+        UserError: If the environment variable that the entry names is not set.
     """
     if spec.api_key_env is None:
         return NO_KEY
@@ -30,12 +30,12 @@ def api_key(spec: LLMEntry) -> str:
 
 
 def api_base(spec: LLMEntry, settings: LLMSettings) -> str | None:
-    """Return a model's own address; null for the provider's.
+    """Return the custom address of a model, from its entry or from `llm.api_bases`.
 
-    That of its entry, else that of `llm.api_bases`.
+    None means the provider's default address.
 
     Raises:
-        UserError: the environment variable that the entry names is not set.
+        UserError: If the environment variable that the entry names is not set.
     """
     if spec.api_base_env:
         return _from_environment(spec.api_base_env, spec)
@@ -54,10 +54,10 @@ def _from_environment(name: str, spec: LLMEntry) -> str:
 
 
 def redact(text: str, spec: LLMEntry) -> str:
-    """Replace the model's key by the name of its environment variable.
+    """Replace the API key in a text with the name of its environment variable.
 
-    It is found as it is, escaped and encoded (hexadecimal, base64). A value of fewer than 8
-    characters is no key (but a placeholder) and would take words apart.
+    The key is replaced in plain, escaped, hexadecimal and base64 form. Values of fewer than 8
+    characters are placeholders and are kept, because replacing them would damage other words.
     """
     secret = os.environ.get(spec.api_key_env or "", "").strip()
     if len(secret) >= _SHORTEST_SECRET:

@@ -1,10 +1,10 @@
-"""Serve a GGUF file with llama.cpp: `llama_cpp.py PARAMETERS`, the parameters as JSON.
+"""Serve a GGUF file with llama.cpp: `llama_cpp.py PARAMETERS`, with the parameters as JSON.
 
-On a CPU the same question gives the same bytes, whatever was asked before it, in whatever order
-and how many at once. What that needs is no prompt cache: with it, 5 to 7 of 10 answers changed
-with the order, because a prompt that is half cached is computed in other batches. A fixed
-number of threads and a fixed seed for questions that send none leave nothing else to chance;
-four slots changed no answer where it was measured.
+On a CPU, the same question gives the same bytes, regardless of the order of questions and of how
+many are asked at once. This requires disabling the prompt cache: with it, 5 to 7 of 10 answers
+changed with the order, because a partially cached prompt is computed in different batches. The
+number of threads is fixed, and so is the seed for questions that send none. Four slots changed no
+answer in our measurements.
 """
 
 import json
@@ -13,11 +13,11 @@ import socket
 import sys
 
 SEED = 0
-"""Seed of sampling for a question that sends none."""
+"""Sampling seed for questions that send none."""
 
 
 def main() -> None:
-    """Serve until the process is ended."""
+    """Serve until the process is terminated."""
     import xllamacpp
 
     options = json.loads(sys.argv[1])
@@ -25,10 +25,10 @@ def main() -> None:
         "GPU" in str(device["type"]) for device in xllamacpp.get_device_info()
     ):
         sys.exit(
-            "gpu_layers are set, but llama.cpp finds no GPU here and would compute without;"
+            "gpu_layers is set, but llama.cpp finds no GPU and would use the CPU;"
             " install xllamacpp for your GPU, or set gpu_layers: 0"
         )
-    # llama.cpp does not say why it cannot use a port.
+    # llama.cpp does not report why it cannot use a port.
     socket.create_server(("127.0.0.1", options["port"])).close()
     parameters = xllamacpp.CommonParams()
     parameters.model.path = options["weights"]

@@ -1,4 +1,4 @@
-"""Reasons why a language model cannot be asked on this machine."""
+"""Determine why a language model cannot be asked on this machine."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -10,20 +10,20 @@ from pieline.models.llm import LLMEntry
 from pieline.models.weights import find_weights
 
 SCHEMA_SETTING = "zero_shot_schema"
-"""The setting in which the provider enforces the form of the answer."""
+"""Setting in which the provider enforces the format of the answer."""
 
 
-def cannot_be_asked(entry: LLMEntry, setting: str) -> str:
-    """Return why a model can never be asked in a setting; empty if it can."""
+def unsupported_reason(entry: LLMEntry, setting: str) -> str:
+    """Return why a setting does not support a model; an empty string if it does."""
     if setting == SCHEMA_SETTING and "response_format" not in entry.accepts:
         return "the provider enforces no form of the answer"
     return ""
 
 
 def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[UserError]:
-    """Yield all reasons why a model cannot be asked; `what` of each is half a sentence.
+    """Yield all reasons why a model cannot be asked.
 
-    Looks at nothing that takes time: neither provider nor digest of weights.
+    Skips slow checks: it neither contacts the provider nor computes digests of weights.
     """
 
     def obstacle(what: str, hint: str) -> UserError:
@@ -34,9 +34,9 @@ def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[UserError]:
         return
     if settings.is_retired(entry):
         yield obstacle("the checkpoint is retired", "import its recordings, or leave the model out")
-    for wanted in (partial(api_key, entry), partial(api_base, entry, settings)):
+    for read_variable in (partial(api_key, entry), partial(api_base, entry, settings)):
         try:
-            wanted()
+            read_variable()
         except UserError as error:
             yield error
     if entry.is_local:
@@ -48,7 +48,7 @@ def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[UserError]:
     if entry.cost_is_unknown:
         yield obstacle(
             "it has no prices, so its cost is unknown",
-            "give prices in its entry, or `prices: free` if it costs nothing",
+            "add prices to its entry, or `prices: free` if it costs nothing",
         )
     if entry.paid and settings.max_cost_usd == 0:
         yield obstacle(

@@ -1,7 +1,7 @@
-"""From an answer to an object, always with a stated outcome and the rule that read it.
+"""Parse answers into objects, with an outcome and the rule that was applied.
 
-An answer that cannot be read is never turned into one that says nothing: callers get `unparseable`,
-`refused`, `truncated`, ... and decide what that means for their measure.
+An unreadable answer never becomes an empty one: callers get `unparseable`, `refused`, `truncated`,
+... and decide what that means for their metric.
 """
 
 import ast
@@ -18,12 +18,18 @@ from pieline.llm.answers import FILTERED, Answer
 
 
 class Outcome(StrEnum):
-    """Outcome of an answer; a provider bills each of them.
+    """Outcome of parsing an answer.
 
-    `ok` was written as asked and `repaired` nearly so. All others have no value: `unparseable` has
-    a text of another form, `empty` has none (or only thoughts), `refused` is the model's and
-    `filtered` the provider's refusal, `truncated` reached the longest length, and `tool_call` has
-    calls of tools in place of a text.
+    - `ok`: valid, in the requested format
+    - `repaired`: close to the requested format
+    - `unparseable`: a text in another format
+    - `empty`: no text, or only thoughts
+    - `refused`: the model declined
+    - `filtered`: the provider's filter rejected the request or the answer
+    - `truncated`: the answer reached the maximum length
+    - `tool_call`: tool calls instead of a text
+
+    Only `ok` and `repaired` have a value. Providers bill all of them.
     """
 
     OK = "ok"
@@ -47,13 +53,13 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Parsed(Generic[T]):
-    """An outcome and, if it is `ok` or `repaired`, the value.
+    """A parsed answer.
 
     Attributes:
-        outcome: what became of the answer.
-        value: null unless the outcome is readable.
-        reason: why there is no value, for people.
-        rule: the form that was read, for people; empty if there is no value.
+        outcome: Outcome of parsing.
+        value: Parsed value; null unless the outcome is `ok` or `repaired`.
+        reason: Description of why there is no value.
+        rule: Description of the format that was read; empty if there is no value.
     """
 
     outcome: Outcome
@@ -63,13 +69,13 @@ class Parsed(Generic[T]):
 
 
 class Json(NamedTuple):
-    """A value in JSON, or nearly JSON, within a text.
+    """A JSON value, or a value close to JSON, in a text.
 
     Attributes:
-        start, end: where it stands.
-        value: null also where it could not be read.
-        outcome: `ok` if it is strict JSON, `repaired`, `unparseable`, or `truncated` if the text
-            ends within it.
+        start, end: Position in the text.
+        value: Parsed value; null if it could not be read.
+        outcome: `ok` for strict JSON, `repaired`, `unparseable`, or `truncated` if the text ends
+            inside the value.
     """
 
     start: int
@@ -78,21 +84,21 @@ class Json(NamedTuple):
     outcome: Outcome
 
 
-TWICE = object()
-"""The value of a key that an object has twice, with different values."""
+DUPLICATE = object()
+"""Sentinel value of a key that an object has twice, with different values."""
 
 
 def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
     """Parse the last JSON object of an answer that has the required fields of `record`.
 
-    Strictly written JSON gives `ok`; JSON that had to be repaired (quotes, commas, a missing
-    closing brace; a Python dict) gives `repaired`. The object is then validated by pydantic in
-    strict mode: a wrong type or value gives `unparseable`. So does a last object that breaks off:
-    it may have taken back what the one before it says.
+    Strict JSON gives `ok`; JSON that had to be repaired (quotes, commas, a missing closing brace, a
+    Python dict) gives `repaired`. The object is then validated by pydantic in strict mode: a wrong
+    type or value gives `unparseable`. A truncated last object also gives `unparseable`, because it
+    may have retracted the one before it.
     """
-    text, unread = answer_text(answer)
-    if unread:
-        return unread
+    text, unreadable = answer_text(answer)
+    if unreadable:
+        return unreadable
     required = sorted(
         field.alias or name for name, field in record.model_fields.items() if field.is_required()
     )
@@ -100,16 +106,16 @@ def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
     reason = f"no object with {', '.join(required)}"
     for piece in json_values(text, opening="{"):
         if piece.outcome is Outcome.TRUNCATED:
-            value = _without_last_braces(text[piece.start :])
-            having = next(_having(value, required), None)
+            value = _complete_and_parse(text[piece.start :])
+            having = next(_objects_with_keys(value, required), None)
             fields, outcome = having, Outcome.REPAIRED
             reason = "the last object breaks off"
-        elif (having := next(_having(piece.value, required), None)) is not None:
+        elif (having := next(_objects_with_keys(piece.value, required), None)) is not None:
             fields, outcome = having, piece.outcome
     if fields is None:
         return Parsed(Outcome.UNPARSEABLE, reason=reason)
     try:
-        # Through JSON: strict mode then accepts what JSON can say (a list for a tuple, a date).
+        # From JSON, strict mode accepts types that JSON lacks (a list for a tuple, a date).
         value = record.model_validate_json(json.dumps(fields), strict=True)
     except TypeError:
         return Parsed(Outcome.UNPARSEABLE, reason="a key twice, with different values")
@@ -119,7 +125,7 @@ def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
 
 
 def answer_text(answer: Answer) -> tuple[str, Parsed[Any] | None]:
-    """Return an answer's text without thoughts, and its outcome if that cannot be read."""
+    """Return the text of an answer without thoughts, and a `Parsed` if it cannot be read."""
     text = without_thoughts(answer.text or "")
     finish = answer.finish_reason
     is_blank = not text.strip()
@@ -140,9 +146,9 @@ def answer_text(answer: Answer) -> tuple[str, Parsed[Any] | None]:
 def without_thoughts(text: str) -> str:
     """Remove `<think>...</think>` from a text.
 
-    A closing tag without an opening one ends thoughts that began with the text (some chat
-    templates write the opening tag themselves); an opening one without a closing one begins
-    thoughts that never ended.
+    If there is a closing tag without an opening one, everything before it is thoughts (some chat
+    templates write the opening tag into the prompt). If there is an opening tag without a closing
+    one, everything after it is.
     """
     before, closing, after = text.partition("</think>")
     if closing and "<think>" not in before:
@@ -151,19 +157,19 @@ def without_thoughts(text: str) -> str:
 
 
 def json_values(text: str, position: int = 0, opening: str = "{[") -> Iterator[Json]:
-    """Yield the outermost JSON objects and lists of a text that is no JSON itself, in order.
+    """Yield the outermost JSON objects and lists in a text, in order.
 
-    An object begins with a brace and a key, a list with a bracket and a value, so that neither
-    "see [1]" nor "{2}" is one; a list of numbers only is a reference. What is not strict JSON is
-    repaired if it is closed. The last value may be one that is not (`truncated`); nothing within it
-    is looked for, because what its end would say of it is not known.
+    An object begins with a brace and a key, a list with a bracket and a value, so that "{2}" is not
+    an object. A list of only numbers, such as "[1]", is skipped as a reference. A value that is not
+    strict JSON is repaired if it is closed. An unclosed last value is `truncated`; values inside
+    it are not searched, because its missing end could change their meaning.
 
     Args:
-        text: of an answer.
-        position: where to begin.
-        opening: the signs that a value may begin with.
+        text: Text of an answer.
+        position: Start of the search.
+        opening: Characters that a value may begin with.
     """
-    starts = re.compile("|".join(_BEGINS[sign] for sign in opening), re.IGNORECASE)
+    starts = re.compile("|".join(_VALUE_STARTS[sign] for sign in opening), re.IGNORECASE)
     while begin := starts.search(text, position):
         piece = json_at(text, begin.start())
         if not (isinstance(piece.value, list) and _is_reference(piece.value)):
@@ -172,7 +178,7 @@ def json_values(text: str, position: int = 0, opening: str = "{[") -> Iterator[J
 
 
 def json_at(text: str, start: int) -> Json:
-    """Return the object or list that begins at a position of a text (see `json_values`)."""
+    """Return the object or list that begins at a position in a text (see `json_values`)."""
     try:
         value, end = _STRICT.raw_decode(text, start)
     except (ValueError, RecursionError):
@@ -188,7 +194,10 @@ def json_at(text: str, start: int) -> Json:
 
 
 def _closing(text: str, start: int, *, quotes: bool) -> int:
-    """Return where the bracket at a position is closed, 0 if nowhere; `quotes` hide brackets."""
+    """Return the end of the bracket at `start`, 0 if it is never closed.
+
+    With `quotes`, brackets inside double quotes are ignored.
+    """
     depth, quoted = 0, False
     for mark in _MARKS.finditer(text, start):
         sign = mark[0]
@@ -202,7 +211,7 @@ def _closing(text: str, start: int, *, quotes: bool) -> int:
 
 
 def _repaired(piece: str) -> Any:
-    """Parse a closed value that is nearly JSON, or Python; null if it is neither."""
+    """Parse a closed value that is close to JSON, or a Python literal; None if it is neither."""
     try:
         return ast.literal_eval(piece)
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
@@ -215,18 +224,18 @@ def _repaired(piece: str) -> Any:
         return None
 
 
-def _without_last_braces(piece: str) -> Any:
-    """Parse a value that lacks only closing brackets; null if it lacks more.
+def _complete_and_parse(piece: str) -> Any:
+    """Parse a value that lacks only closing brackets; None if it lacks more.
 
-    Text that breaks off within a string or a word was not written to its end.
+    A text that ends inside a string or a word was truncated there and is not repaired.
     """
     piece = piece.rstrip().removesuffix("```").rstrip()
     ended = re.search(r"(?:[\]}\"'”’\d]|true|false|null|none)$", piece, re.IGNORECASE)
     return _repaired(piece) if ended and piece.count('"') % 2 == 0 else None
 
 
-def _having(value: Any, required: Collection[str]) -> Iterator[dict[str, Any]]:
-    """Yield the outermost objects within `value` that have the keys, the last first."""
+def _objects_with_keys(value: Any, required: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Yield the outermost objects in `value` that have all required keys, last first."""
     if isinstance(value, dict):
         if all(key in value for key in required):
             yield value
@@ -234,7 +243,7 @@ def _having(value: Any, required: Collection[str]) -> Iterator[dict[str, Any]]:
         value = list(value.values())
     if isinstance(value, list | tuple):
         for item in reversed(value):
-            yield from _having(item, required)
+            yield from _objects_with_keys(item, required)
 
 
 def _is_reference(value: list[Any]) -> bool:
@@ -252,16 +261,16 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _mark_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for key, value in pairs:
-        fields[key] = value if fields.get(key, value) == value else TWICE
+        fields[key] = value if fields.get(key, value) == value else DUPLICATE
     return fields
 
 
-_STRICT = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_once)
+_STRICT = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_mark_duplicates)
 _MARKS = re.compile(r'\\.|["{}\[\]]', re.DOTALL)
-_BEGINS = {
+_VALUE_STARTS = {
     "{": r"""\{(?=\s*(?:\}|["'“”‘’]?[^\W\d][\w -]*["'“”‘’]?\s*:|["“][^"“”{}]*\Z|\Z))""",
     "[": r"""\[(?=\s*(?:[\]\[{"'“”‘’]|-?\d|(?:null|none|true|false)\b|\Z))""",
 }

@@ -1,8 +1,8 @@
-r"""Prompt templates: files with one Jinja template for each turn of the conversation.
+r"""Load prompt templates: files with one Jinja template per turn of the conversation.
 
-A file may begin with YAML front matter between two lines `---` (where the prompt comes from, what
-it is for). Its key `answer` lists fields of the answer with their JSON schemas, which the provider
-then enforces. After it each turn begins with a line that names its role:
+A file may begin with YAML front matter between two `---` lines, which describes the prompt. Its key
+`answer` maps the fields of the answer to their JSON schemas, which the provider then enforces. Each
+turn begins with a line that names its role:
 
     ---
     source: "IdioTS, Figure 2"
@@ -12,12 +12,12 @@ then enforces. After it each turn begins with a line that names its role:
     === user ===
     Sentence: {{ sentence }}
 
-The file is cut into turns before anything is filled in, so a value can never become a turn. Blank
-lines around a turn are not sent; `{{ "\n" }}` at its end is.
+The file is split into turns before values are filled in, so a value cannot create a turn. Blank
+lines around a turn are not sent, but `{{ "\n" }}` at its end is.
 
-A template shows values, with conditions, up to two nested loops, filters and included files. It
-runs no code, and what it does ends soon: there are no assignments, macros, multiplications or calls
-other than of a few methods of texts.
+Templates may use conditions, up to two nested loops, some filters and included files. So that they
+cannot run code or take long, assignments, macros, multiplication and all calls except a few string
+and mapping methods are forbidden.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ from pieline.llm.questions import Message
 _TURN = re.compile(r"^=== (\w+) ===[ \t]*$", re.MULTILINE)
 _ROLES = ("system", "user", "assistant")
 _LONGEST = 1_000_000
-"""Characters of a turn."""
+"""Maximum characters per turn."""
 _FORBIDDEN: dict[type[nodes.Node], str] = {
     nodes.Assign: "{% set %}",
     nodes.AssignBlock: "{% set %}",
@@ -65,20 +65,19 @@ _PROBES = (
     "Ann drank the ice at work.",
     "Ann broke the ice at home.",
 )
-"""Sentences of one length that differ at the beginning, in the middle or at the end."""
+"""Sentences of equal length that differ at the beginning, in the middle or at the end."""
 _LONG = 40 * f"{_PROBES[0]} "
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """One prompt file, ready to be filled in.
+    """A loaded prompt file.
 
     Attributes:
-        path: the file.
-        about: its front matter.
-        turns: role, first line and template of each turn.
-        digest: SHA-256 of what is sent whatever is filled in: roles and templates without comments,
-            and the fields of the answer.
+        path: Path of the file.
+        about: Front matter.
+        turns: Role, line number and template of each turn.
+        digest: SHA-256 of the roles, the templates without comments, and the fields of the answer.
     """
 
     path: Path
@@ -88,7 +87,7 @@ class Prompt:
 
     @property
     def response_format(self) -> dict[str, Any] | None:
-        """The parameter that has the provider enforce the fields of the answer, in their order."""
+        """Request parameter that makes the provider enforce the fields of the answer, in order."""
         if not (fields := self.about.get("answer")):
             return None
         schema = {
@@ -106,40 +105,40 @@ class Prompt:
         """Fill in the templates.
 
         Raises:
-            UserError: a template uses a value that was not given, or fails; names file and line.
+            UserError: If a template uses an undefined value or fails; names file and line.
         """
         messages = []
         for role, line, template in self.turns:
             try:
                 text = _limited(template.generate(**values))
                 messages.append(Message(role, text.lstrip("\n").removesuffix("\n")))
-            except Exception as error:  # a template is a program of the user's
+            except Exception as error:  # a user's template can fail in any way
                 raise UserError(
-                    f"cannot be filled in: {error}",
+                    f"cannot fill in the template: {error}",
                     where=f"{self.path}:{_line_of(error, line)}",
-                    hint="give the value or correct the template",
+                    hint="provide the value or fix the template",
                 ) from None
         return tuple(messages)
 
     def check_shows(self, field: str, **others: Any) -> None:
-        """Raise a `UserError` unless different values of a field make different questions.
+        """Raise a `UserError` unless different values of a field give different questions.
 
         Args:
-            field: the name that the template has for it.
-            others: the other values that the template may use.
+            field: Name of the field in the template.
+            others: Other values that the template may use.
         """
         probes = [text for one in _PROBES for text in (one, _LONG + one, f"{one} {_LONG}")]
         asked = {self.messages(**others, **{field: text}) for text in probes}
         if len(asked) < len(probes):
             raise UserError(
-                f"does not show the whole {field}",
+                f"does not show the full {field}",
                 where=self.path,
                 hint=f"write {{{{ {field} }}}} where it belongs",
             )
 
 
 class _Environment(SandboxedEnvironment):
-    """Jinja without what a prompt does not need and what need not end."""
+    """A Jinja environment restricted to features that prompts need and that always terminate."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(
@@ -154,37 +153,37 @@ class _Environment(SandboxedEnvironment):
         self.filters = {name: self.filters[name] for name in _FILTERS} | {"join": _join}
 
     def compile(self, source: Any, *args: Any, **options: Any) -> Any:
-        """Compile a template, or one that it includes, if it has only what is allowed."""
+        """Check that a template, or an included one, uses only allowed features, and compile it."""
         tree = self.parse(source) if isinstance(source, str) else source
         _check_nodes(tree)
         return super().compile(tree, *args, **options)
 
 
 def _check_nodes(tree: nodes.Node, loops: int = 0) -> None:
-    """Raise a `TemplateSyntaxError` for what no template may have."""
+    """Raise a `TemplateSyntaxError` if a template uses a forbidden feature."""
     for node in tree.iter_child_nodes():
         problem = _FORBIDDEN.get(type(node), "")
         if isinstance(node, nodes.Call):
             method = isinstance(node.node, nodes.Getattr) and node.node.attr
-            problem = "" if method in _METHODS else "such calls"
+            problem = "" if method in _METHODS else "this call"
         elif isinstance(node, nodes.For) and loops == _DEEPEST_LOOP:
             problem = f"more than {_DEEPEST_LOOP} nested loops"
         elif isinstance(node, nodes.Include) and loops:
             problem = "{% include %} in a loop"
         if problem:
-            raise jinja2.TemplateSyntaxError(f"a prompt may have no {problem}", node.lineno)
+            raise jinja2.TemplateSyntaxError(f"a prompt must not use {problem}", node.lineno)
         _check_nodes(node, loops + isinstance(node, nodes.For))
 
 
 def _printable(value: Any) -> Any:
     if callable(value) and not isinstance(value, jinja2.Undefined):
-        raise TypeError("a function cannot be shown, its result can")
+        raise TypeError("cannot print a function; call it")
     return value
 
 
 def _join(values: Any, separator: str = "") -> str:
     if isinstance(values, str) or len(values) * len(separator) > _LONGEST:
-        raise ValueError("join needs a list that is not too long")
+        raise ValueError("join needs a list, and a result that is not too long")
     return separator.join(map(str, values))
 
 
@@ -199,15 +198,16 @@ def _limited(pieces: Iterable[str]) -> str:
 
 
 def load_prompt(path: str | Path) -> Prompt:
-    """Read a prompt file; `{% include %}` finds files of the same folder.
+    """Read a prompt file; `{% include %}` finds files in the same folder.
 
     Raises:
-        UserError: no such file, no turns, an unknown role, wrong YAML or Jinja.
+        UserError: If the file is missing, or has no turns, an unknown role, or invalid YAML or
+            Jinja.
     """
     path = Path(path)
     about, body, skipped = _split_front_matter(path, read_text(path))
     if not isinstance(answer := about.get("answer", {}), dict):
-        hint = "give each field of the answer its JSON schema"
+        hint = "map each field of the answer to its JSON schema"
         raise UserError("`answer` is not a mapping", where=f"{path}:1", hint=hint)
     before, *pieces = _TURN.split(body)
     if before.strip() or not pieces:
@@ -226,9 +226,9 @@ def load_prompt(path: str | Path) -> Prompt:
         try:
             turns.append((role, line + 1, environment.from_string(text)))
             tokens = list(environment.lex(text.lstrip("\n")))
-        except Exception as error:  # constant expressions are computed here
+        except Exception as error:  # Jinja evaluates constant expressions here
             at = error.lineno if isinstance(error, jinja2.TemplateSyntaxError) else 1
-            raise UserError(f"not a template: {error}", where=f"{path}:{line + at}") from None
+            raise UserError(f"invalid template: {error}", where=f"{path}:{line + at}") from None
         kept = (token for _, kind, token in tokens if not kind.startswith("comment"))
         sent.append([role, "".join(kept)])
         line += piece.count("\n")
@@ -242,7 +242,7 @@ def load_prompt(path: str | Path) -> Prompt:
 
 
 def _split_front_matter(path: Path, text: str) -> tuple[dict[str, Any], str, int]:
-    """Front matter, body, and the number of lines before the body."""
+    """Return the front matter, the body, and the number of lines before the body."""
     match = re.match(r"---\n(.*?)^---[ \t]*\n", text, re.DOTALL | re.MULTILINE)
     if not match:
         return {}, text, 0
@@ -253,7 +253,7 @@ def _split_front_matter(path: Path, text: str) -> tuple[dict[str, Any], str, int
 
 
 def _line_of(error: Exception, first: int) -> int:
-    """Return the line of the file in which a turn that begins at line `first` failed."""
+    """Return the line of the file in which a turn failed; `first` is the turn's first line."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno or 1 for frame in frames if frame.filename == "<template>"]
     return first + lines[-1] - 1 if lines else first

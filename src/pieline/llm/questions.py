@@ -1,4 +1,4 @@
-"""Questions to models, and the digests under which answers are recorded."""
+"""Define questions to models and the keys under which their answers are recorded."""
 
 import hashlib
 import json
@@ -12,11 +12,16 @@ from pieline.core.files import canonical_json
 from pieline.models.llm import LLMEntry
 
 EMBEDDED = "embedded"
-"""Role of a text that is not answered but embedded: the only turn of its question."""
+"""Role of a text to embed, which is the only turn of its question."""
 
 
 class Message(NamedTuple):
-    """One turn of the conversation: role (`system`, `user`, `assistant`, `EMBEDDED`) and text."""
+    """One turn of a conversation.
+
+    Attributes:
+        role: `system`, `user`, `assistant` or `EMBEDDED`.
+        content: Text of the turn.
+    """
 
     role: str
     content: str
@@ -24,17 +29,17 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """One request for one answer.
+    """A request for one answer.
 
     Attributes:
-        model: the checkpoint that is asked (`LLMEntry.checkpoint`).
-        messages: sent verbatim, in this order.
-        parameters: exactly the parameters that are sent, by name.
-        sample: number of the sample, from 0, where the same question is asked several times.
-        name: what the question is about (a sentence id), for messages; not part of the key.
-        dropped: parameters that were wanted but that the provider does not accept; not part of
-            the key, because they are not sent.
-        body: raw fields that are merged into the request as written (`LLMEntry.body`).
+        model: Checkpoint that is asked (`LLMEntry.checkpoint`).
+        messages: Turns that are sent verbatim, in this order.
+        parameters: Parameters that are sent, by name.
+        sample: Index of the sample, from 0, if the same question is asked several times.
+        name: Subject of the question (a sentence id), for messages; not part of the key.
+        dropped: Requested parameters that the provider does not accept; not part of the key,
+            because they are not sent.
+        body: Raw fields that are merged into the request as written (`LLMEntry.body`).
     """
 
     model: str
@@ -52,7 +57,7 @@ class Question:
 
     @property
     def is_embedded(self) -> bool:
-        """Whether it asks for the vector of its text."""
+        """Whether this asks for the embedding of a text."""
         return self.messages[0].role == EMBEDDED
 
     def content(self) -> dict[str, Any]:
@@ -62,7 +67,7 @@ class Question:
             "messages": [{"role": role, "content": text} for role, text in self.messages],
             "parameters": dict(self.parameters),
             "sample": self.sample,
-            # As text, since the order of fields can matter (the properties of a schema).
+            # As text, because the order of fields can matter (the properties of a schema).
             **({"body": json.dumps(self.body, ensure_ascii=False)} if self.body else {}),
         }
 
@@ -73,7 +78,7 @@ class Question:
             text = canonical_json(self.content()).encode("utf-8")
         except ValueError as error:  # a lone surrogate, a NaN
             raise UserError(
-                f"a question that cannot be written as JSON: {error}", where=self.name
+                f"the question cannot be written as JSON: {error}", where=self.name
             ) from None
         return hashlib.sha256(text).hexdigest()
 
@@ -86,14 +91,14 @@ def make_question(
     sample: int = 0,
     name: str = "",
 ) -> Question:
-    """Make a question for `spec`'s model as its provider gets it.
+    """Return a question in the form in which the model's provider receives it.
 
-    Parameters that are not accepted are left out of the question and its key, and listed in
-    `Question.dropped`. A parameter given as None is not asked for. What is sent in any case
-    (`LLMEntry.defaults`, `LLMEntry.body`) and the role that system turns get
-    (`LLMEntry.system_role`) are part of the question.
+    Parameters that the provider does not accept are omitted from the question and its key, and
+    listed in `Question.dropped`. Parameters whose value is None are ignored. The question includes
+    the fields that are always sent (`LLMEntry.defaults`, `LLMEntry.body`), and its system turns
+    have the role `LLMEntry.system_role`.
     """
-    sent, dropped = spec.accepted(parameters)
+    sent, dropped = spec.split_parameters(parameters)
     roles = {"system": spec.system_role or "system"}
     turns = tuple(Message(roles.get(role, role), content) for role, content in messages)
     return Question(
@@ -102,7 +107,7 @@ def make_question(
 
 
 def _plain(value: Any) -> Any:
-    """Write equal numbers alike, so that `temperature: 1` and `temperature: 1.0` share a key."""
+    """Normalize numbers, so that `temperature: 1` and `temperature: 1.0` give the same key."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Counts of how the recorded answers of each model were read, to detect unknown forms."""
+"""Count how the recorded answers of each model were parsed, to detect unknown formats."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,19 +10,19 @@ from pieline.llm.task import Task, by_kind_and_model
 
 EXAMPLES = 2
 SHOWN = 80
-"""Characters of an example."""
+"""Maximum characters of an example."""
 
 
 class FormCount(NamedTuple):
-    """Answers of one form.
+    """The number of answers with the same format.
 
     Attributes:
-        kind: of the task.
-        model: name in models.yaml.
-        outcome: what became of the answers.
-        rule: that read them, or why none did.
-        answers: how many.
-        examples: how some of them begin.
+        kind: Kind of task.
+        model: Name in models.yaml.
+        outcome: Outcome of parsing.
+        rule: Rule that parsed the answers, or the reason why none did.
+        answers: Number of answers.
+        examples: Beginnings of some of the answers.
     """
 
     kind: str
@@ -33,14 +33,14 @@ class FormCount(NamedTuple):
     examples: tuple[str, ...]
 
 
-def readings(tasks: Iterable[Task]) -> list[FormCount]:
-    """Count forms by kind of task and model in the order of the tasks, unreadable and common first.
+def count_forms(tasks: Iterable[Task]) -> list[FormCount]:
+    """Count the formats of answers by kind of task and model, in the order of the tasks.
 
-    Counted are all answers in the tasks' files of recordings, each file once for a kind of task,
-    whether or not the tasks' data is made.
+    Unreadable formats come first, then the most frequent. All answers in the recordings files of
+    the tasks count, each file once per kind of task, even if the data of the tasks is missing.
 
     Raises:
-        UserError: a damaged recording; names file and line.
+        UserError: If a recording is damaged; names file and line.
     """
     return [
         form
@@ -66,7 +66,7 @@ def _forms(kind: str, model: str, files: dict[str, Task]) -> list[FormCount]:
 
 
 def _examples(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the first different texts, shortened."""
+    """Return the first distinct texts, shortened."""
     shown = dict.fromkeys(
         text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…" for text in texts if text
     )

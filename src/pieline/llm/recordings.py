@@ -1,12 +1,12 @@
-"""Files of recorded answers: one JSON line per answer, which survives a kill at any byte.
+"""Read and write recordings files, which have one JSON line per answer.
 
     {"answer": {...}, "key": "<sha256>", "question": {...}}
 
-The key is the digest of the question (`Question.key`), so every line can be checked by itself.
-Lines are only ever appended, each with one write, and synced to the disk before the answer is
-used. Of two lines with one key the first counts. A torn last line was never used by anyone: readers
-skip it and the next writer drops it. When a writer closes its file the lines are put in the order
-of their keys, so that git shows small differences and copies can be merged line by line.
+The key is the digest of the question (`Question.key`), so each line can be verified on its own. A
+file survives a kill at any byte: lines are appended with one write each, and synced to the disk
+before the answer is used. An incomplete last line was therefore never used: readers skip it and the
+next writer drops it. Of two lines with the same key, the first counts. When a writer closes the
+file, it sorts the lines by key, so that git diffs are small and copies can be merged line by line.
 """
 
 import hashlib
@@ -28,19 +28,20 @@ from pieline.core.files import atomic_path, canonical_json, sha256
 from pieline.core.records import explain, load_record
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Message, Question
-from pieline.llm.wire import misfit
+from pieline.llm.wire import describe_mismatch
 
 _LONGEST_LINE = 1 << 24
-"""Bytes: some hundred times the longest prompt. What is longer is read as several lines."""
+"""Maximum bytes per line, about a hundred times the longest prompt. Longer lines are split."""
 
 
 class Line(NamedTuple):
-    """One line of a file.
+    """One line of a recordings file.
 
     Attributes:
-        path, number: of the file, and of the line from 1.
-        raw: its bytes, with the newline.
-        value: its JSON; empty for a line that is not one of recordings.
+        path: Path of the file.
+        number: Line number, from 1.
+        raw: Bytes of the line, including the newline.
+        value: Parsed JSON; empty if the line is not a recording.
     """
 
     path: Path
@@ -50,17 +51,17 @@ class Line(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Return the key that the line states."""
+        """Key that is written in the line."""
         return str(self.value.get("key", ""))
 
     def answer(self) -> Answer:
-        """The answer.
+        """Return the answer.
 
         Raises:
-            UserError: the line is not one of recordings, or its key not the digest of its question.
+            UserError: If the line is not a recording, or its key is not the digest of its question.
         """
         if not self.value:
-            raise self.fault("not a line of recordings")
+            raise self.fault("not a recording")
         if hashlib.sha256(canonical_json(self.value["question"]).encode()).hexdigest() != self.key:
             raise self.fault("the key is not the digest of the question")
         try:
@@ -68,13 +69,13 @@ class Line(NamedTuple):
         except ValidationError as error:
             raise self.fault(f"not an answer ({explain(error)})") from None
         except TypeError:
-            raise self.fault("not an answer, or one with a key of its own") from None
+            raise self.fault("not an answer, or its fields include a key") from None
 
     def question(self) -> Question:
-        """The question.
+        """Return the question.
 
         Raises:
-            UserError: the line does not contain one.
+            UserError: If the line does not contain a valid question.
         """
         try:
             content = self.value["question"]
@@ -84,32 +85,33 @@ class Line(NamedTuple):
                 body=json.loads(content.get("body", "{}")),
             )
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise self.fault("not a question and its answer") from None
+            raise self.fault("the question is invalid") from None
 
     def check(self) -> Answer:
-        """The answer, if also the body that was sent is the question's.
+        """Validate the whole line, including the request body, and return the answer.
 
         Raises:
-            UserError: see `answer`; or the body or the question is another one.
+            UserError: As in `answer`, or if the question is invalid or differs from the request
+                body.
         """
         answer, question = self.answer(), self.question()
         if question.key != self.key:
             raise self.fault("the key is not the digest of the question")
-        if answer.sent and (problem := misfit(question, answer.sent)):
+        if answer.sent and (problem := describe_mismatch(question, answer.sent)):
             raise self.fault(problem)
         return answer
 
     def fault(self, what: str) -> UserError:
-        """Return an error for the line."""
+        """Return an error that names the line."""
         return UserError(
             what,
             where=f"{self.path}:{self.number}",
-            hint="restore the file, resolve the merge or delete the line",
+            hint="restore the file, resolve the merge conflict or delete the line",
         )
 
 
 def all_lines(path: str | Path) -> Iterator[Line]:
-    """Yield all lines of a file, also damaged and torn ones; none if the file is missing."""
+    """Yield all lines of a file, including damaged ones; none if the file is missing."""
     path = Path(path)
     with suppress(FileNotFoundError), path.open("rb") as stream:
         for number, raw in enumerate(iter(partial(stream.readline, _LONGEST_LINE), b""), 1):
@@ -117,23 +119,23 @@ def all_lines(path: str | Path) -> Iterator[Line]:
 
 
 def read_lines(path: str | Path) -> Iterator[Line]:
-    """Yield the lines of a file; a torn last line is skipped, a missing file is empty.
+    """Yield the lines of a file, except an incomplete last line; none if the file is missing.
 
     Raises:
-        UserError: a line that is not the torn end of the file is not one of recordings.
+        UserError: If any other line is not a recording.
     """
     for line in all_lines(path):
         if line.value:
             yield line
         elif line.raw.endswith(b"\n"):
-            raise line.fault("not a line of recordings")
+            raise line.fault("not a recording")
 
 
 def answers_token(evidence: str | Path, recordings: str | Path) -> str:
-    """A param of the job that reads recorded answers: another one once an answer was edited.
+    """Return a parameter of the job that reads answers; it changes when an answer was edited.
 
-    As long as the recorded answers are those that its outputs were read from (or are gone), it is
-    what it was in that job, which the outputs' evidence states.
+    It is empty without evidence. While each answer that the outputs used is unchanged or deleted,
+    it is the token stored in the evidence of the outputs.
     """
     if not Path(evidence).exists():
         return ""
@@ -147,15 +149,15 @@ def answers_token(evidence: str | Path, recordings: str | Path) -> str:
 
 
 def read_answers(path: str | Path, wanted: Collection[str] | None = None) -> dict[str, Answer]:
-    """Return recorded answers by key, after a check that each key is the digest of its question.
+    """Return recorded answers by key, after checking that each key is the digest of its question.
 
     Args:
-        path: the file; one that is missing is empty.
-        wanted: keys of the answers to read (default: all).
+        path: Recordings file; a missing file has no answers.
+        wanted: Keys of the answers to read (default: all).
 
     Raises:
-        UserError: a damaged line, or one whose key is not the digest of its question; names file
-            and line.
+        UserError: If a line is damaged or its key is not the digest of its question; names file and
+            line.
     """
     answers: dict[str, Answer] = {}
     for line in read_lines(path):
@@ -165,7 +167,7 @@ def read_answers(path: str | Path, wanted: Collection[str] | None = None) -> dic
 
 
 def raw_lines(path: str | Path) -> dict[str, bytes]:
-    """Return the bytes of each line by key; of two lines with one key the first."""
+    """Return the bytes of each line by key; the first line wins if two have the same key."""
     lines: dict[str, bytes] = {}
     for line in read_lines(path):
         lines.setdefault(line.key, line.raw.strip() + b"\n")
@@ -173,9 +175,9 @@ def raw_lines(path: str | Path) -> dict[str, bytes]:
 
 
 def write_lines(path: Path, lines: Mapping[str, bytes]) -> None:
-    """Replace a file by these lines in the order of their keys.
+    """Atomically replace the content of a file with these lines, sorted by key.
 
-    Atomic, and on the disk before the name points to it. The caller must be the only writer.
+    The caller must be the only writer.
     """
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         stream.writelines(lines[key] for key in sorted(lines))
@@ -184,17 +186,17 @@ def write_lines(path: Path, lines: Mapping[str, bytes]) -> None:
 
 
 class Recorder:
-    """Appends answers to the file that `recording` opened.
+    """A writer that appends answers to a file that `recording` opened.
 
     Attributes:
-        path: of the file.
+        path: Path of the file.
     """
 
     def __init__(self, path: Path, handle: int) -> None:
         self.path, self._handle = path, handle
 
     def append(self, recorded: Iterable[tuple[Question, Answer]]) -> None:
-        """Write these answers and return when they are on the disk."""
+        """Write these answers and sync them to the disk."""
         data = b"".join(to_line(question, answer) for question, answer in recorded)
         while data:
             data = data[os.write(self._handle, data) :]
@@ -204,30 +206,30 @@ class Recorder:
 def to_line(question: Question, answer: Answer) -> bytes:
     """Return the line that records an answer."""
     if answer.key != question.key:
-        raise ValueError("only an answer to this very question can be recorded")
+        raise ValueError("the answer belongs to a different question")
     line = {"answer": answer.record(), "key": question.key, "question": question.content()}
     return (canonical_json(line) + "\n").encode("utf-8")
 
 
 @contextmanager
 def recording(path: str | Path) -> Iterator[Recorder]:
-    """Open a file of recordings for appending, as its only writer; put it in order at the end.
+    """Open a recordings file for appending, as its only writer, and sort it when done.
 
-    A missing file is created; a torn last line is dropped first.
+    Create a missing file, and drop an incomplete last line.
 
     Raises:
-        UserError: another process writes this file; or it holds a damaged line.
+        UserError: If another process is writing the file, or a line is damaged.
     """
     path = Path(path)
 
     def refuse() -> NoReturn:
         raise UserError(
-            "another run is writing this file", where=path, hint="wait until it has ended"
+            "another run is writing this file", where=path, hint="wait until it has finished"
         )
 
     with lock(path.parent, path.name, refuse):
         for leftover in path.parent.glob(f".{path.name}.*.part"):
-            leftover.unlink()  # of a run that was killed while it replaced the file
+            leftover.unlink()  # a run was killed while it replaced the file
         _put_in_order(path)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         try:
@@ -238,39 +240,39 @@ def recording(path: str | Path) -> Iterator[Recorder]:
 
 
 def lock(folder: Path, name: str, on_taken: Callable[[], None]) -> AbstractContextManager[object]:
-    """Take a lock between processes, which vanishes with the process that holds it.
+    """Acquire a lock between processes, which is released when the process ends.
 
-    It is the file `.locks/<name>.lock` of the folder, which git ignores.
+    The lock is the file `.locks/<name>.lock` in the folder, which git ignores.
 
     Args:
-        folder: where the files lie that the lock protects.
-        name: of the lock.
-        on_taken: called once if another process has the lock, before waiting for it; may raise.
+        folder: Folder of the files that the lock protects.
+        name: Name of the lock.
+        on_taken: Callback, called once before waiting if another process has the lock; may raise.
 
     Returns:
-        What frees the lock when its block ends.
+        A context manager that releases the lock.
     """
-    # Without the fallback for file systems that know no locks: its files outlive a kill.
+    # No fallback for file systems without locks: its files would survive a killed process.
     held = FileLock(folder / ".locks" / f"{name}.lock", fallback_to_soft=False)
     with suppress(Timeout):
         return held.acquire(blocking=False)
     on_taken()
-    return held.acquire(poll_interval=0.5)  # for hours, maybe on a network file system
+    return held.acquire(poll_interval=0.5)  # may poll for hours on a network file system
 
 
 def record(path: str | Path, answered: Iterable[tuple[Question, Answer]]) -> None:
-    """Add answers to a file."""
+    """Append answers to a recordings file."""
     with recording(path) as recorder:
         recorder.append(answered)
 
 
 def foreign_file(path: Path) -> Path:
-    """Return the file beside these recordings that keeps billed answers of other models."""
+    """Return the file next to these recordings that keeps billed answers of other models."""
     return path.with_name(f"{path.name}.foreign")
 
 
 def _put_in_order(path: Path) -> None:
-    """Sort a file by key, without torn and repeated lines; one that is in order stays as it is."""
+    """Sort a file by key and drop incomplete and duplicate lines, if necessary."""
     lines = raw_lines(path)
     size = sum(map(len, lines.values()))
     if path.exists() and (list(lines) != sorted(lines) or size != path.stat().st_size):
@@ -278,7 +280,7 @@ def _put_in_order(path: Path) -> None:
 
 
 def _parse(raw: bytes) -> dict[str, Any]:
-    """Parse a line of recordings; empty for any other bytes."""
+    """Parse a line; return an empty dict if it is not a recording."""
     try:
         value = from_json(raw, allow_inf_nan=False)
     except ValueError:

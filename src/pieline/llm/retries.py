@@ -1,4 +1,4 @@
-"""Classification of failures, waits between attempts, and provider rates."""
+"""Classify failures, compute waits between attempts, and enforce rate limits."""
 
 import asyncio
 import email.utils
@@ -16,22 +16,22 @@ TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 """HTTP statuses below 500 after which the same request may succeed."""
 
 FATAL_STATUS = frozenset({401, 402, 403, 404})
-"""HTTP statuses that every other question of this model would meet as well."""
+"""HTTP statuses that every other question to this model would also receive."""
 
 _TOKEN_BURST = 0.1
 _RETRY_INFO = re.compile(r"retryDelay\W+(\d+(?:\.\d+)?)s")
 
 
 class MalformedResponseError(Exception):
-    """The provider answered with something that is no chat completion."""
+    """The response of the provider has an unknown format."""
 
 
 class NotSentError(UserError):
-    """The request would have been another than the question, so it was not sent."""
+    """The request would have differed from the question, so it was not sent."""
 
 
 class NotConnectedError(Exception):
-    """Nothing listens at the address, or no such host is known."""
+    """The connection was refused, or the host is unknown."""
 
 
 class TooLongWaitError(Exception):
@@ -39,7 +39,7 @@ class TooLongWaitError(Exception):
 
 
 def status_of(error: BaseException) -> int | None:
-    """Return the HTTP status of a failure; null if it has none."""
+    """Return the HTTP status of a failure; None if it has none."""
     status = getattr(error, "status_code", None)
     return status if isinstance(status, int) else None
 
@@ -52,9 +52,9 @@ def headers_of(error: BaseException) -> Mapping[str, str]:
 
 
 def is_fatal(error: BaseException) -> bool:
-    """Return whether every other question would fail in the same way (key, account, model)."""
+    """Return whether every other question would fail for the same reason (key, account, model)."""
     message = str(error)
-    # Gemini reports a limit per minute in OpenAI's words for an account without money.
+    # Gemini reports a limit per minute with the message that OpenAI uses for exhausted credit.
     exhausted = "insufficient_quota" in message or (
         "exceeded your current quota" in message and not _RETRY_INFO.search(message)
     )
@@ -72,19 +72,20 @@ def is_transient(error: BaseException) -> bool:
 
 
 def was_rejected(error: BaseException) -> bool:
-    """Return whether the provider finally refused the request, or never got it: neither is billed.
+    """Return whether the request was permanently rejected or never sent, so that it is not billed.
 
-    litellm gives a status to broken answers and connections too, but only a response has headers.
+    litellm also assigns a status to broken answers and connections, but only a response has
+    headers.
     """
     refused = 400 <= (status_of(error) or 0) < 500 and not is_transient(error)
     return isinstance(error, NotSentError) or (refused and bool(headers_of(error)))
 
 
 def retry_after(error: BaseException) -> float:
-    """Return the seconds that the provider asks to wait.
+    """Return the number of seconds to wait that the provider requests.
 
-    The headers `retry-after-ms` and `retry-after` (seconds, or a date) count; Gemini sends neither,
-    but states the wait in the body.
+    It is read from the headers `retry-after-ms` and `retry-after` (seconds or a date), or from the
+    body, because Gemini sends neither header.
     """
     headers = {name.lower(): value for name, value in headers_of(error).items()}
     try:
@@ -103,10 +104,10 @@ def retry_after(error: BaseException) -> float:
 
 
 def backoff(scale_s: float, longest_s: float) -> Callable[[RetryCallState], float]:
-    """Return tenacity's wait: what the provider asks for, plus a random exponential part.
+    """Return a wait function for tenacity: the requested wait plus a random exponential part.
 
-    The random part keeps requests that were rejected together from returning together. The wait
-    raises `TooLongWaitError` if the provider asks for more than `longest_s`.
+    The random part prevents requests that were rejected together from being retried together. The
+    function raises `TooLongWaitError` if the provider requests more than `longest_s`.
     """
     random = wait_random_exponential(multiplier=scale_s, max=longest_s)
 
@@ -123,10 +124,10 @@ def backoff(scale_s: float, longest_s: float) -> Callable[[RetryCallState], floa
 
 
 class Rates:
-    """Requests and tokens per minute of one provider, for one process.
+    """Limits on the requests and tokens per minute that one process sends to a provider.
 
-    Requests are spaced evenly, so no minute ever holds more than allowed; tokens may come in bursts
-    of a tenth of what a minute allows, which is taken off the steady flow.
+    Requests are spaced evenly, so no minute exceeds the limit. Tokens may be sent in bursts of a
+    tenth of the limit per minute, by which the steady rate is reduced.
     """
 
     def __init__(self, limits: ProviderLimits) -> None:
@@ -145,12 +146,11 @@ class Rates:
         return bool(self._requests or self._tokens)
 
     async def wait(self, tokens: int) -> None:
-        """Wait until one more request with so many tokens may be sent."""
-        # One after the other: requests that collected their tokens side by side would all be
-        # complete, and sent, at the same moment.
+        """Wait until a request with this many tokens may be sent."""
+        # Requests that acquired tokens concurrently would all be ready at the same moment.
         async with self._turn:
             left = float(tokens) if self._tokens else 0.0
-            while self._tokens and left > 0:  # a limiter takes no more than its burst at once
+            while self._tokens and left > 0:  # a limiter accepts at most its burst at once
                 piece = min(left, self._tokens.max_rate)
                 await self._tokens.acquire(piece)
                 left -= piece

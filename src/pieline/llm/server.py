@@ -1,4 +1,4 @@
-"""The OpenAI-compatible server of a local model: a process that ends with this one."""
+"""Start the OpenAI-compatible server of a local model as a process that ends with this one."""
 
 import http.client
 import json
@@ -18,18 +18,18 @@ from pieline.core.errors import UserError
 from pieline.core.files import read_json, write_json, write_text
 from pieline.core.progress import EVERY_S, FIRST_S
 from pieline.llm import guard, llama_cpp
-from pieline.models.llm import LLMEntry, name_on_the_wire
-from pieline.models.servers import SERVERS, own_command
+from pieline.models.llm import LLMEntry, api_model_name
+from pieline.models.servers import SERVERS, custom_command
 from pieline.models.weights import weights_path
 
 LOOPBACK = "127.0.0.1"
 VLLM = "PIELINE_VLLM"
-"""Environment variable: what starts vLLM, up to the weights. It needs an environment of its own."""
+"""Environment variable with the command that starts vLLM, which needs its own environment."""
 
 BATCH_INVARIANT = "VLLM_BATCH_INVARIANT"
 
 PORTS_TRIED = 3
-"""Another process may take a free port before the server does, which some do after minutes."""
+"""Number of ports to try, because another process may take one before a slow server does."""
 
 _TAIL_LINES = 3
 _TAIL_CHARACTERS = 400
@@ -38,15 +38,16 @@ _ENDS_WITHIN_S = 3.0
 
 
 class Server:
-    """The server of a local model: starts when it is first needed, ends with the block.
+    """Context manager for the server of a local model.
 
-    Several tasks can share one start, and none is started where every answer is recorded. Neither
-    the server nor anything that it starts outlives this process, however this process ends.
+    The server starts on first use, so that it is not started if every answer is recorded, and stops
+    at the end of the block. Several tasks can share it. Neither the server nor its child processes
+    outlive this process, however it ends.
 
     Args:
-        spec: the model.
-        log: file to which everything is appended that the server prints (default: a temporary file,
-            which is kept if the server does not start).
+        spec: Entry of the model.
+        log: File to which the output of the server is appended (default: a temporary file, which
+            is kept if the server does not start).
     """
 
     def __init__(self, spec: LLMEntry, log: Path | None = None) -> None:
@@ -61,34 +62,34 @@ class Server:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def address(self, patience_s: float, say: Callable[[str], None]) -> str:
-        """Return its address for litellm's `openai/...`.
+    def address(self, timeout_s: float, report: Callable[[str], None]) -> str:
+        """Start the server if necessary, and return its address for litellm's `openai/...`.
 
         Args:
-            patience_s: seconds that it may take to start.
-            say: called every 30 seconds with a line of progress while it starts.
+            timeout_s: Maximum seconds to wait for the server to start.
+            report: Callback for a line of progress, called every 30 seconds during the start.
 
         Raises:
-            UserError: it does not start (with the end of what it printed), or the weights are not
-                those of the entry.
+            UserError: If the server does not start (with the end of its output), or the weights do
+                not match the entry.
         """
         _without_proxy()
         if self._process is None:
-            self._process = self._start(patience_s, say)
+            self._process = self._start(timeout_s, report)
         return f"http://{LOOPBACK}:{self._port}/v1"
 
     def end(self) -> UserError | None:
-        """Return how the server ended by itself, which explains why it gives no answers."""
+        """Return an error if the server has terminated, which explains missing answers."""
         if self._process is None:
             return None
         try:
-            # What it had started may take a moment longer to end.
+            # Its child processes may take a moment longer to exit.
             status = self._process.wait(timeout=_ENDS_WITHIN_S)
         except subprocess.TimeoutExpired:
             return None
-        return self._error(f"ended with status {status}", "; the same command asks what is missing")
+        return self._error(f"exited with status {status}", "; run again to ask what is missing")
 
-    def _start(self, patience_s: float, say: Callable[[str], None]) -> "subprocess.Popen[bytes]":
+    def _start(self, timeout_s: float, report: Callable[[str], None]) -> "subprocess.Popen[bytes]":
         weights = weights_path(self._spec).resolve()
         if self._log is None:
             handle, name = tempfile.mkstemp(prefix="pieline-", suffix=".log")
@@ -96,7 +97,7 @@ class Server:
             self._log = Path(name)
         self._log.parent.mkdir(parents=True, exist_ok=True)
         folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="pieline-")))
-        # Other commands may name files beside the job.
+        # Custom commands may contain paths relative to the working directory.
         place = folder if self._spec.serves_with == "transformers" else None
         is_child = self._spec.serves_with in SERVERS
         for _ in range(PORTS_TRIED):
@@ -105,38 +106,42 @@ class Server:
             self._printed_before = self._log.stat().st_size if self._log.exists() else 0
             with ExitStack() as stack:
                 process = stack.enter_context(
-                    guarded(command, place, environment_of(self._spec), self._log)
+                    run_guarded(command, place, server_environment(self._spec), self._log)
                 )
-                if self._becomes_healthy(process, patience_s, say) and _is_ours(
+                if self._wait_until_healthy(process, timeout_s, report) and _is_ours(
                     process, self._port, is_child=is_child
                 ):
                     if not self._keeps_log:
                         self._stack.callback(self._log.unlink)
                     self._stack.enter_context(stack.pop_all())
                     return process
-        raise UserError(f"{PORTS_TRIED} free ports were taken by others", where=self._spec.label)
+        raise UserError(
+            f"other processes took {PORTS_TRIED} free ports before its server did",
+            where=self._spec.label,
+            hint="run again",
+        )
 
-    def _becomes_healthy(
-        self, process: "subprocess.Popen[bytes]", patience_s: float, say: Callable[[str], None]
+    def _wait_until_healthy(
+        self, process: "subprocess.Popen[bytes]", timeout_s: float, report: Callable[[str], None]
     ) -> bool:
-        """Wait until the server answers; false if another process has its port.
+        """Wait until the server answers; return False if another process has its port.
 
         Raises:
-            UserError: it ended for another reason, or is silent for too long.
+            UserError: If the server terminated for another reason or did not answer in time.
         """
         begin, shown = time.monotonic(), FIRST_S
         while True:
-            # First whether it lives: at its port another process may answer.
+            # Check first that it is running, because another process may answer at its port.
             status, waited = process.poll(), time.monotonic() - begin
             if status is None and _is_healthy(self._port):
                 return True
             if status is not None and "address already in use" in self._printed().lower():
                 return False
-            if status is not None or waited > patience_s:
-                what = "is silent" if status is None else f"ended with status {status}"
+            if status is not None or waited > timeout_s:
+                what = "does not answer" if status is None else f"exited with status {status}"
                 raise self._error(f"{what} after {waited:.0f} s")
             if waited > shown:
-                say(f"{self._spec.label}: its server is starting, {waited:.0f} s gone")
+                report(f"{self._spec.label}: its server has been starting for {waited:.0f} s")
                 shown += EVERY_S
             time.sleep(_POLL_S)
 
@@ -144,13 +149,13 @@ class Server:
         lines = [line.strip() for line in self._printed().splitlines() if line.strip()]
         tail = " | ".join(lines[-_TAIL_LINES:])[-_TAIL_CHARACTERS:] or "nothing"
         return UserError(
-            f"its server {what}, having said: {tail}",
+            f"its server {what}; its last output: {tail}",
             where=self._spec.label,
             hint=f"see {self._log}{hint}",
         )
 
     def _printed(self) -> str:
-        assert self._log  # it has started
+        assert self._log  # the server has started
         return self._log.read_bytes()[self._printed_before :].decode("utf-8", "replace")
 
 
@@ -158,12 +163,12 @@ def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list
     """Return the command line of a model's server.
 
     Args:
-        spec: the model.
-        weights: its GGUF file, or the folder of its weights.
-        port: to serve on, of the loopback.
-        folder: an empty one in which the server will run; files that it needs are put there.
+        spec: Entry of the model.
+        weights: GGUF file, or folder of the weights.
+        port: Port to serve on, on the loopback interface.
+        folder: Temporary folder for files that the server needs.
     """
-    name, place = name_on_the_wire(spec.checkpoint), ["--host", LOOPBACK, "--port", str(port)]
+    name, place = api_model_name(spec.checkpoint), ["--host", LOOPBACK, "--port", str(port)]
     if spec.serves_with == "llama.cpp":
         parameters = {
             "weights": str(weights),
@@ -177,7 +182,7 @@ def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list
         }
         return [sys.executable, str(Path(llama_cpp.__file__)), json.dumps(parameters)]
     if spec.serves_with == "transformers":
-        # It insists that requests name the model by the very path that it was started with.
+        # The server requires requests to name the model by the path that it was started with.
         _prepare(weights, folder / name, spec.chat_template)
         start = [sys.executable, "-m", "transformers.cli.transformers", "serve", name]
         return [
@@ -196,7 +201,7 @@ def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list
             str(weights),
             *place,
             *("--served-model-name", name),
-            # Not the sampling that the weights recommend: a request means what it says.
+            # Ignore the sampling defaults of the checkpoint, which no request states.
             *("--generation-config", "vllm"),
             *("--dtype", str(spec.dtype)),
             *("--max-model-len", str(spec.context_length)),
@@ -204,21 +209,21 @@ def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list
             *("--tensor-parallel-size", str(spec.gpus or 1)),
             *template,
         ]
-    return own_command(spec.serves_with, checkpoint=weights, port=port, gpus=spec.gpus or 0)
+    return custom_command(spec.serves_with, checkpoint=weights, port=port, gpus=spec.gpus or 0)
 
 
-def environment_of(spec: LLMEntry) -> dict[str, str]:
+def server_environment(spec: LLMEntry) -> dict[str, str]:
     """Return the environment of a model's server."""
-    # No network, no statistics, no more threads than granted.
+    # No network access, no telemetry, no more threads than granted.
     quiet = dict.fromkeys(("HF_HUB_OFFLINE", "VLLM_NO_USAGE_STATS", "DO_NOT_TRACK"), "1")
     environment = os.environ | quiet | {"OMP_NUM_THREADS": str(spec.threads)}
-    if spec.serves_with == "vllm":  # whatever the user's environment says
+    if spec.serves_with == "vllm":  # override the user's environment
         environment[BATCH_INVARIANT] = "1" if spec.batch_invariant else "0"
     return environment
 
 
 def _without_proxy() -> None:
-    """Exclude this machine from the proxies that the environment names."""
+    """Exclude this machine from the proxy settings in the environment."""
     for name in ("no_proxy", "NO_PROXY"):
         named = os.environ.get(name, "")
         if LOOPBACK not in named.split(","):
@@ -226,13 +231,13 @@ def _without_proxy() -> None:
 
 
 def _prepare(weights: Path, folder: Path, template: str | None) -> None:
-    """Make a folder of links to the weights, with sampling as the request states it.
+    """Create a folder of links to the weights, with neutral sampling defaults.
 
-    Without `do_sample` transformers is greedy whatever the temperature, and what a checkpoint
-    recommends else (top-k, penalties) would be in force though nobody asked for it.
+    Without `do_sample`, transformers decodes greedily whatever the temperature is, and the
+    checkpoint's other defaults (top-k, penalties) would apply although no request states them.
     """
     if folder.exists():
-        return  # of an earlier port
+        return  # created for an earlier port
     folder.mkdir(parents=True)
     own = folder / "generation_config.json"
     recommended = weights / own.name
@@ -256,10 +261,10 @@ def _free_port() -> int:
 
 
 @contextmanager
-def guarded(
+def run_guarded(
     command: Sequence[str], folder: Path | None, environment: Mapping[str, str], log: Path
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run a command under a guard (see `guard`), and end it with the block."""
+    """Run a command under a guard (see `guard`), and terminate it at the end of the block."""
     reading, writing = os.pipe()
     with os.fdopen(reading), os.fdopen(writing, "w") as ending:
         with log.open("ab") as stream:
@@ -281,11 +286,11 @@ def guarded(
 
 
 def _is_ours(process: "subprocess.Popen[bytes]", port: int, *, is_child: bool) -> bool:
-    """Return whether the process that listens at a port was started by ours.
+    """Return whether the process that listens on a port is ours.
 
-    Some servers take their port only after minutes, and another's answers would be recorded.
-    What a command of the user's own starts elsewhere (a container) need not be a child: there it is
-    enough that no other process is seen to listen.
+    Some servers open their port only after minutes, and the answers of another process on that port
+    would be recorded. A custom command may start its server in a container, so it need not be a
+    child: it is enough that no other process is visible on the port.
     """
     import psutil
 
@@ -298,7 +303,7 @@ def _is_ours(process: "subprocess.Popen[bytes]", port: int, *, is_child: bool) -
             if any(map(listens, one.net_connections(kind="tcp"))):
                 return True
         others = [] if is_child else psutil.net_connections(kind="tcp")
-    except psutil.AccessDenied:  # of processes not our own, on some systems
+    except psutil.AccessDenied:  # for other users' processes, on some systems
         return True
     except psutil.NoSuchProcess:
         return False
@@ -306,8 +311,8 @@ def _is_ours(process: "subprocess.Popen[bytes]", port: int, *, is_child: bool) -
 
 
 def _is_healthy(port: int) -> bool:
-    """Return whether a server is ready; without /health, whether it lists its models."""
-    # No urllib: it would go to a proxy that the environment names.
+    """Return whether a server is ready: by /health, or if there is none, by /v1/models."""
+    # urllib would use a proxy from the environment, so use http.client instead.
     return _status(port, "/health") == 200 or (
         _status(port, "/health") == 404 and _status(port, "/v1/models") == 200
     )

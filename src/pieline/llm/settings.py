@@ -1,4 +1,4 @@
-"""Settings for asking language models: the section `llm` of config.yaml."""
+"""Define the settings for asking language models: the section `llm` of config.yaml."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,11 +12,11 @@ from pieline.models.llm import LLMEntry
 
 TIMEOUT_S = 120.0
 THINKING_TIMEOUT_S = 900.0
-"""A model that thinks can take minutes, and is billed even if nobody waits for its answer."""
+"""Thinking can take minutes, and is billed even if the request is abandoned."""
 
 
 class ProviderLimits(Settings):
-    """Limits of one provider for one account; null is no limit, or `llm.timeout_s`."""
+    """Limits of one provider for one account; null: no limit, or `llm.timeout_s`."""
 
     concurrency: int = Field(default=8, ge=1, le=256)
     requests_per_minute: int | None = Field(default=None, ge=1)
@@ -29,21 +29,22 @@ class LLMSettings(Settings):
 
     Attributes:
         mode: `record` reads recordings and asks what is missing; `replay` never asks; `fresh` asks
-            everything anew and then replaces the recordings.
-        max_cost_usd: most that all runs with this recordings folder may spend together (see
-            `spending`). The default of 0 asks nothing that costs money.
-        timeout_s: seconds for one attempt, from sending to the last byte; null: 120, and 900 for a
-            model that thinks. That of the provider takes precedence.
-        start_timeout_s: seconds that the server of a local model may take to load it.
-        max_attempts: attempts for one question before it counts as failed.
-        backoff_s: scale of the random exponential wait between attempts.
-        max_wait_s: longest wait that a Retry-After header is followed for.
-        providers: limits by provider; the entry `default` serves those not listed.
-        api_bases: by provider, the address where its interface is reached (a gateway of one's
-            institution); an entry's own address comes first.
-        recordings_folder: holds all recordings, the spending ledger and the lock files.
-        retired: checkpoints that are not asked, with the reason; jobs also get those that
-            models.yaml calls retired.
+            all questions again and then replaces the recordings.
+        max_cost_usd: Maximum that all runs with this recordings folder may spend together (see
+            `spending`). With the default of 0, nothing that costs money is asked.
+        timeout_s: Seconds per attempt, from sending to the last byte; null: 120, or 900 for a model
+            that thinks. The timeout of the provider takes precedence.
+        start_timeout_s: Maximum seconds for the server of a local model to start.
+        max_attempts: Attempts per question before it counts as failed.
+        backoff_s: Scale of the random exponential wait between attempts, in seconds.
+        max_wait_s: Maximum seconds to wait when a provider sends a Retry-After header; a longer
+            one fails the question.
+        providers: Limits by provider; `default` applies to providers that are not listed.
+        api_bases: Address of a gateway, by provider; the address in a model's entry takes
+            precedence.
+        recordings_folder: Folder of all recordings, the spending ledger and the lock files.
+        retired: Checkpoints that are not asked, with the reason. Jobs also get the checkpoints that
+            models.yaml marks as retired and no gateway serves.
     """
 
     mode: Literal["record", "replay", "fresh"] = "record"
@@ -59,14 +60,14 @@ class LLMSettings(Settings):
     retired: dict[str, str] = Field(default_factory=dict)
 
     def for_jobs(self, root: Path, entries: Iterable[object]) -> Self:
-        """Return the settings as jobs need them.
+        """Return the settings for jobs, with resolved folder and retired checkpoints.
 
         Args:
-            root: folder of the project, as seen from the working directory.
-            entries: of models.yaml.
+            root: Project folder, relative to the working directory.
+            entries: Entries of models.yaml.
 
         Raises:
-            UserError: `api_bases` names a provider that no entry has.
+            UserError: If `api_bases` names a provider that no entry has.
         """
         models = [entry for entry in entries if isinstance(entry, LLMEntry)]
         providers = {entry.provider for entry in models if not entry.is_local}
@@ -89,21 +90,21 @@ class LLMSettings(Settings):
         )
 
     def gateway(self, entry: LLMEntry) -> str | None:
-        """Return the address of `api_bases` for a model; null if it has its own."""
+        """Return the address in `api_bases` for a model; None if its entry has its own address."""
         if entry.is_local or entry.api_base or entry.api_base_env:
             return None
         return self.api_bases.get(entry.provider)
 
     def is_retired(self, entry: LLMEntry) -> bool:
-        """Return whether a checkpoint is retired; a gateway may still serve it."""
+        """Return whether `retired` or, without a gateway, the entry marks it as retired."""
         ended = entry.retired and self.gateway(entry) is None
         return bool(ended) or entry.checkpoint in self.retired
 
     def timeout(self, entry: LLMEntry) -> float:
-        """Return the seconds for one attempt at a question of this model."""
+        """Return the timeout in seconds for one attempt at a question to this model."""
         default = THINKING_TIMEOUT_S if entry.bills_thoughts else TIMEOUT_S
         return self.limits(entry.provider).timeout_s or self.timeout_s or default
 
     def limits(self, provider: str) -> ProviderLimits:
-        """Return the limits of `provider`, else those of `default`."""
+        """Return the limits of `provider`, or those of `default` if it is not listed."""
         return self.providers.get(provider) or self.providers.get("default") or ProviderLimits()

@@ -1,24 +1,23 @@
-"""The spending ledger: what all runs with one recordings folder have spent, and the cap on it.
+"""Record the spending of all runs that share a recordings folder, and enforce the spending cap.
 
-Before a request is sent, the most that it can cost is reserved; when its answer is recorded, the
-reservation is settled at the actual cost (in full if the provider counted no tokens). A request
-without a whole answer (a timeout, 429, 5xx, a lost connection, a broken body) is settled at
-nothing: providers seldom bill one, and 49 answers worth $0.013 once exhausted a cap of $0.12.
-What it may have cost at most stands apart as "possibly billed" and counts towards neither sum nor
-cap. If a run was killed between recording and settling, the next run settles the answers that are
-recorded (`recover_reservations`): so what is settled is what the recorded answers cost, however
-often runs were killed. All other reservations of a killed run stay, in full, until `release`
-removes them.
+Before a request is sent, its maximum cost is reserved. When its answer is recorded, the reservation
+is settled at the actual cost, or in full if the provider counted no tokens. A request without a
+complete answer (timeout, 429, 5xx, lost connection, broken body) is settled at zero, because
+providers rarely bill one: settling at the maximum, 49 answers worth $0.013 once exhausted a cap of
+$0.12. Its maximum cost is listed separately as "possibly billed" and counts toward neither the
+total nor the cap. If a run was killed between recording and settling, the next run settles the
+recorded answers (`recover_reservations`), so that the settled amount is always the cost of the
+recorded answers. All other reservations of a killed run are kept in full until `release` removes
+them.
 
-What the cap so guarantees, whatever runs at the same time: the answers that were received and the
-requests under way cost no more than the cap. The bill can exceed it by what a provider takes for
-requests that it did not answer, which is at most what is "possibly billed".
+This guarantees that received answers and requests in flight together cost no more than the cap,
+even with concurrent runs. The bill can exceed the cap only by the amount "possibly billed", for
+requests that the provider did not answer.
 
-The ledger is `spending.sqlite` in the recordings folder. It keeps SQLite's rollback journal: a
-write-ahead log needs memory that all its users share, which machines on one network file system do
-not have. Nothing waits for the disk: what is committed survives a kill of the process, which is all
-that a reservation needs, and two syncs a request would slow every run. A power failure may lose the
-last requests or damage the file.
+The ledger is `spending.sqlite` in the recordings folder. It uses SQLite's rollback journal, because
+a write-ahead log needs shared memory, which machines on a network file system do not have. Commits
+are not synced to the disk, because two syncs per request would slow down every run: they survive a
+killed process, but a power failure may lose the last requests or damage the file.
 """
 
 import asyncio
@@ -32,7 +31,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pieline.core.errors import UserError
-from pieline.llm.costs import estimate, usd_at_most, usd_of
+from pieline.llm.costs import answer_usd, estimate, max_attempt_usd
 from pieline.llm.questions import Question
 from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
@@ -60,14 +59,14 @@ _SETTLE = (
 
 
 class Reserved(NamedTuple):
-    """An open reservation: the most that one request to a model can cost, in US dollars.
+    """An open reservation for one request.
 
     Attributes:
-        identity: its own.
-        model: the checkpoint.
-        usd: the sum.
-        file: of recordings, in which the answer will be; empty when it will not come any more.
-        key: of the question.
+        identity: Identifier of the reservation.
+        model: Checkpoint that is asked.
+        usd: Maximum cost of the request in US dollars.
+        file: Recordings file in which the answer will be stored; empty if the run was killed.
+        key: Key of the question.
     """
 
     identity: str
@@ -79,31 +78,31 @@ class Reserved(NamedTuple):
 
 @dataclass(frozen=True)
 class Spending:
-    """The content of a ledger, in US dollars.
+    """The content of a ledger; amounts are in US dollars.
 
     Attributes:
-        settled: known to be spent, by model.
-        requests: settled requests by model.
-        reserved: open reservations.
-        perhaps: by model with requests that ended without an answer, the most that they may have
-            cost; part of no sum.
-        unanswered: the number of these requests, by model.
+        settled: Amount spent, by model.
+        requests: Number of settled requests, by model.
+        reserved: Open reservations.
+        perhaps: Maximum cost of the requests that ended without an answer, by model; not part of
+            any total.
+        unanswered: Number of these requests, by model.
     """
 
     settled: dict[str, float]
     requests: dict[str, int]
     reserved: list[Reserved]
-    perhaps: dict[str, float]
+    possibly_billed: dict[str, float]
     unanswered: dict[str, int]
 
     @property
     def held(self) -> float:
-        """Return the most that unfinished requests have cost."""
+        """Maximum cost of the requests with open reservations."""
         return sum(reserved.usd for reserved in self.reserved)
 
     @property
     def usd(self) -> float:
-        """Return the sum that is spent or reserved."""
+        """Total amount that is spent or reserved."""
         return sum(self.settled.values()) + self.held
 
 
@@ -113,8 +112,8 @@ class Ledger:
     Every method raises `UserError` if the file cannot be read or written.
 
     Args:
-        folder: the recordings folder, which exists.
-        cap_usd: the most that all runs may spend together.
+        folder: Recordings folder, which must exist.
+        cap_usd: Maximum that all runs together may spend, in US dollars.
     """
 
     def __init__(self, folder: Path, cap_usd: float = 0.0) -> None:
@@ -128,7 +127,7 @@ class Ledger:
                 database.execute(statement)
 
     def spending(self) -> Spending:
-        """Return what all runs have spent or reserved up to now."""
+        """Return the amounts that all runs have spent or reserved so far."""
         with self._transaction() as database:
             settled = database.execute(
                 "SELECT model, usd, requests, perhaps_usd, unanswered FROM settled ORDER BY model"
@@ -143,13 +142,13 @@ class Ledger:
         )
 
     def reserve(self, model: str, usd: float, *, file: str = "", key: str = "") -> Reserved | None:
-        """Reserve at most `usd` for one request, or nothing if that could cross the cap.
+        """Reserve `usd` for one request; return None if that would exceed the cap.
 
         Args:
-            model: the checkpoint.
-            usd: the most that the request can cost.
-            file: of recordings, in which the answer will be.
-            key: of the question.
+            model: Checkpoint that is asked.
+            usd: Maximum cost of the request in US dollars.
+            file: Recordings file in which the answer will be stored.
+            key: Key of the question.
         """
         with self._transaction() as database:
             [(spent,)] = database.execute(
@@ -162,9 +161,12 @@ class Ledger:
         return reserved
 
     def settle(self, reserved: Reserved, usd: float | None) -> None:
-        """Replace a reservation by what the request cost.
+        """Replace a reservation with the actual cost of the request.
 
-        Null is for a request without an answer: it cost nothing, or perhaps all that was reserved.
+        Args:
+            reserved: Open reservation.
+            usd: Cost in US dollars; None for a request without an answer, which counts as free, and
+                whose reserved amount is added to the possibly billed amount.
         """
         without = usd is None
         row = (reserved.model, usd or 0.0, 1, int(without), reserved.usd if without else 0.0)
@@ -173,20 +175,20 @@ class Ledger:
             database.execute(_SETTLE, row)
 
     def left(self, file: str) -> list[Reserved]:
-        """Return the reservations that earlier writers of this file of recordings left open."""
+        """Return the reservations that earlier writers of this recordings file left open."""
         return [reserved for reserved in self.spending().reserved if reserved.file == file]
 
     def recover_reservations(
         self, left: Iterable[Reserved], recorded: Mapping[str, float | None]
     ) -> None:
-        """Settle the reservations whose answers are recorded; the others lose their file.
+        """Settle the reservations whose answers are recorded, and clear the file of the others.
 
-        The caller is the only writer of that file and has asked nothing yet. So an open reservation
-        that still has its file is of the very request whose answer is recorded, if one is.
+        The caller must be the only writer of the recordings file and must not have asked anything
+        yet. Then a recorded answer belongs to the request of the open reservation with its key.
 
         Args:
-            left: in one file of recordings.
-            recorded: what the answers in it cost, by key; null where nobody counted the tokens.
+            left: Open reservations of one recordings file.
+            recorded: Cost of each answer in the file, by key; None if its tokens were not counted.
         """
         for reserved in left:
             if reserved.key in recorded:
@@ -199,10 +201,10 @@ class Ledger:
                     )
 
     def release(self) -> float:
-        """Remove every open reservation, and return the dollars that they held.
+        """Remove all open reservations and return their total in US dollars.
 
-        For people who know from the provider's bill that killed runs cost nothing; no run may be
-        under way.
+        Use this only if the provider's bill shows that killed runs cost nothing, and while no run
+        is in progress.
         """
         with self._transaction() as database:
             [(held,)] = database.execute("SELECT total(usd) FROM reserved")
@@ -223,23 +225,23 @@ class Ledger:
         except sqlite3.Error as error:
             on_disk = isinstance(error, sqlite3.OperationalError)
             raise UserError(
-                f"the spending cannot be kept: {error}",
+                f"cannot record the spending: {error}",
                 where=self.path,
-                hint="make room, check permissions and run again"
+                hint="free disk space, check permissions and run again"
                 if on_disk
                 else "restore or delete the file",
             ) from None
 
 
-def left_usd(settings: LLMSettings) -> float:
-    """Return the dollars that the cap leaves; makes no ledger where there is none."""
+def remaining_usd(settings: LLMSettings) -> float:
+    """Return the US dollars left under the cap; do not create a missing ledger."""
     folder = settings.recordings_folder
     spent = Ledger(folder).spending().usd if (folder / LEDGER).exists() else 0.0
     return max(0.0, settings.max_cost_usd - spent)
 
 
 class CapReachedError(Exception):
-    """One more request could cross the spending cap."""
+    """One more request could exceed the spending cap."""
 
     def __init__(self, usd: float) -> None:
         super().__init__(usd)
@@ -247,12 +249,12 @@ class CapReachedError(Exception):
 
 
 class Budget:
-    """Reserves the most that a request can cost before it is sent.
+    """Reservations for the requests of one run.
 
     Args:
-        spec, settings: the model and the cap.
-        file: of recordings, in which the answers will be; nobody else writes it meanwhile.
-        stop: ends waiting.
+        spec, settings: Model, and settings with the cap.
+        file: Recordings file of the answers; the caller must be its only writer.
+        stop: Event that ends waiting.
     """
 
     def __init__(self, spec: LLMEntry, settings: LLMSettings, file: Path, stop: Stop) -> None:
@@ -261,23 +263,23 @@ class Budget:
         self._file = os.path.relpath(file.resolve(), settings.recordings_folder.resolve())
         if self._ledger is not None and (left := self._ledger.left(self._file)):
             answers = read_answers(file, [reserved.key for reserved in left])
-            costs = {key: usd_of(answer, spec) for key, answer in answers.items()}
+            costs = {key: answer_usd(answer, spec) for key, answer in answers.items()}
             self._ledger.recover_reservations(left, costs)
         self._under_way = 0
-        self._perhaps_usd = 0.0
+        self._possibly_billed_usd = 0.0
         self._settled = asyncio.Event()
 
     async def reserve(self, question: Question) -> Reserved | None:
-        """Reserve for one attempt; waits for requests under way if only they are in the way.
+        """Reserve the maximum cost of one attempt; wait if requests in flight may free the amount.
 
         Raises:
-            CapReachedError: no request is under way and this one could still cross the cap.
-            UserError: nothing bounds what the question can cost.
-            StoppedError: the run was stopped while this waited.
+            CapReachedError: If no request is in flight and this one could still exceed the cap.
+            UserError: If the cost of the question is unbounded.
+            StoppedError: If the run was stopped during the wait.
         """
         if self._ledger is None:
             return None
-        usd = usd_at_most(question, self._spec)
+        usd = max_attempt_usd(question, self._spec)
         while True:
             self._settled.clear()
             reserved = self._ledger.reserve(
@@ -291,29 +293,31 @@ class Budget:
             await self._stop.unless_stopped(self._settled.wait())
 
     def settle(self, reserved: Reserved | None, usd: float | None) -> None:
-        """Settle a reservation at what the request cost, null for one that has no answer."""
+        """Settle a reservation at the actual cost; None for a request without an answer."""
         if self._ledger is not None and reserved is not None:
             self._under_way -= 1
             self._ledger.settle(reserved, usd)
             if usd is None:
-                self._perhaps_usd += reserved.usd
+                self._possibly_billed_usd += reserved.usd
             self._settled.set()
 
     @property
     def possibly_billed(self) -> str:
-        """Return the possible cost of this run's unanswered requests, as text to follow a sum."""
-        usd = self._perhaps_usd
+        """Suffix for messages that states the possible cost of this run's unanswered requests."""
+        usd = self._possibly_billed_usd
         return f" (at most ${usd:.4f} more possibly billed without an answer)" if usd else ""
 
     def explain(self, reached: CapReachedError, left: Sequence[Question], asked: int) -> UserError:
-        """Return an error that states what is spent and left to ask, and how to raise the cap."""
-        assert self._ledger  # without one there is no cap to reach
+        """Return an error that states the spending, the remaining cost and a sufficient cap."""
+        assert self._ledger  # without a ledger there is no cap
         spending = self._ledger.spending()
         unfinished = (
             f", ${spending.held:.4f} of it held by unfinished requests" if spending.held else ""
         )
-        if perhaps := sum(spending.perhaps.values()):
-            unfinished += f" (besides at most ${perhaps:.4f} possibly billed without an answer)"
+        if possibly_billed := sum(spending.possibly_billed.values()):
+            unfinished += (
+                f" (plus at most ${possibly_billed:.4f} possibly billed without an answer)"
+            )
         about = max(estimate(left, self._spec).usd or 0.0, reached.usd)
         return UserError(
             f"the spending cap is reached: ${spending.usd:.4f} of ${self._cap:.4f} spent"
@@ -321,5 +325,5 @@ class Budget:
             f" ${about:.4f}",
             where=self._spec.label,
             hint=f"raise llm.max_cost_usd (about {spending.usd + about:.4f} is enough) and run"
-            " again, nothing is asked twice",
+            " again; nothing is asked twice",
         )

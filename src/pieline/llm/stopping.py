@@ -1,4 +1,4 @@
-"""Stopping a run by a signal or a failure, and waits that end when it stops."""
+"""Stop a run on a signal or a failure, and end its waits."""
 
 import asyncio
 import signal
@@ -9,17 +9,22 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 GRACE_S = 20.0
-"""Seconds from SIGTERM to giving up requests under way: SLURM kills after 30."""
+"""Seconds between SIGTERM and abandoning the requests in flight; SLURM kills after 30."""
 
 T = TypeVar("T")
 
 
 class StoppedError(Exception):
-    """The run was stopped while a question waited for its turn."""
+    """The run was stopped while a question was waiting."""
 
 
 class Stop:
-    """Whether a run must stop, and why."""
+    """The stop state of a run.
+
+    Attributes:
+        signal: Last signal received, if any.
+        failure: Error that stopped the run, if any.
+    """
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -27,20 +32,20 @@ class Stop:
         self.failure: Exception | None = None
 
     @property
-    def wanted(self) -> bool:
-        """Return whether the run must stop."""
+    def requested(self) -> bool:
+        """Whether the run must stop."""
         return self._event.is_set()
 
     def fail(self, error: Exception) -> None:
-        """Stop because of this error; the first one counts."""
+        """Stop because of an error; the first one is kept."""
         self.failure = self.failure or error
         self._event.set()
 
     async def unless_stopped(self, waiting: Awaitable[T]) -> T:
-        """Wait for something, unless the run is stopped first.
+        """Await something and return its result.
 
         Raises:
-            StoppedError: it was.
+            StoppedError: If the run is stopped first.
         """
         task = asyncio.ensure_future(waiting)
         stopping = asyncio.ensure_future(self._event.wait())
@@ -68,14 +73,13 @@ class Stop:
                 loop.call_later(GRACE_S, at_once)
             else:
                 print(
-                    "stopping when the requests under way have ended; interrupt again to give"
-                    " them up",
+                    "stopping after the requests in flight; interrupt again to abandon them",
                     file=sys.stderr,
                 )
             self.signal = number
             self._event.set()
 
-        # In other threads, the main thread handles signals.
+        # Only the main thread can handle signals.
         in_main = threading.current_thread() is threading.main_thread()
         numbers = (signal.SIGINT, signal.SIGTERM) if in_main else ()
         for number in numbers:

@@ -1,4 +1,4 @@
-"""Tasks for language models: making the questions and reading the answers."""
+"""Define tasks for language models, which make questions and read answers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,32 +12,33 @@ from pieline.llm.questions import Question
 from pieline.models.llm import LLMEntry
 
 LIKELY_OUTPUT_TOKENS = 80
-"""Of an answer whose task says no more: a small JSON object with a sentence in it."""
+"""Default length of an answer: a small JSON object that contains a sentence."""
 
 
 class Ask(Protocol):
-    """Gets answers: recorded ones, and where they lack the question, the model's."""
+    """Interface of a function that returns recorded answers and asks the model for missing ones."""
 
     def __call__(self, questions: Sequence[Question]) -> Mapping[str, Answer]:
         """Return the answers to all questions by key.
 
         Raises:
-            UserError: some of them cannot be had.
+            UserError: If some answers are unavailable.
         """
 
 
 class Task(Frozen, ABC):
-    """A task for one language model: makes the questions and reads the answers.
+    """A task for one language model, which makes the questions and reads the answers.
 
-    The rule that asks hands a task's canonical JSON to one script for all studies, and the estimate
-    of costs makes its questions from the very same object.
+    The workflow passes a task as canonical JSON to one script for all studies. Cost estimates use
+    the same object.
 
     Attributes:
-        model: name in models.yaml.
-        spec: execution spec of the model's entry.
-        inputs: files that the questions are made from, by name.
-        outputs: files that the answers are written to, by name.
-        recordings: file that keeps the answers; no rule's output, so that nothing deletes it.
+        model: Name in models.yaml.
+        spec: Execution spec of the model's entry.
+        inputs: Files that the questions are made from, by name.
+        outputs: Files that the answers are written to, by name.
+        recordings: File that stores the answers. It is not the output of a rule, so that Snakemake
+            never deletes it.
     """
 
     model: str
@@ -48,39 +49,40 @@ class Task(Frozen, ABC):
 
     @abstractmethod
     def questions(self, entry: LLMEntry) -> list[Question]:
-        """Return all questions that are known before anything is answered.
+        """Return all questions that can be made from the inputs and the recorded answers.
 
-        Those of a later round, which hold earlier answers, are among them as far as `recordings`
-        has the answers that they need.
+        Questions of a later round, which contain earlier answers, are included if `recordings` has
+        those answers.
         """
 
     def likely_output_tokens(self) -> int:
-        """Estimate the tokens of one answer without thoughts, if no such answer is recorded.
+        """Return the expected tokens of one answer, without thoughts.
 
-        Tasks of one class that say the same are taken to have answers of one length.
+        It is used if too few answers are recorded. Recorded answers to tasks of the same class with
+        the same value are averaged.
         """
         return LIKELY_OUTPUT_TOKENS
 
     @abstractmethod
     def run(self, entry: LLMEntry, ask: Ask) -> None:
-        """Ask, read the answers, and write the outputs."""
+        """Ask the questions, read the answers, and write the outputs."""
 
     @abstractmethod
     def reading(self, answer: Answer) -> Parsed[Any]:
-        """Parse one answer: its value, its outcome, and the rule that read it."""
+        """Parse one answer."""
 
     def entry(self) -> LLMEntry:
-        """The model."""
+        """Return the entry of the model."""
         return LLMEntry.from_spec(self.spec, label=self.model)
 
     @classmethod
     def path(cls) -> str:
-        """Return `module:class`, by which the script loads the task."""
+        """Return `module:class`, from which the script loads the task."""
         return f"{cls.__module__}:{cls.__qualname__}"
 
 
 def by_kind_and_model(tasks: Iterable[Task]) -> dict[tuple[str, str], list[Task]]:
-    """Group tasks by the name of their class and their model, in order."""
+    """Group tasks by class name and model, in order."""
     groups: dict[tuple[str, str], list[Task]] = {}
     for task in tasks:
         groups.setdefault((type(task).__name__, task.model), []).append(task)
@@ -88,6 +90,6 @@ def by_kind_and_model(tasks: Iterable[Task]) -> dict[tuple[str, str], list[Task]
 
 
 def load_task(path: str, text: str) -> Task:
-    """Load a task from the name of its class (`Task.path`) and its canonical JSON."""
+    """Load a task from its class path (`Task.path`) and its canonical JSON."""
     task: Task = import_object(path).model_validate_json(text)
     return task

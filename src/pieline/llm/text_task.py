@@ -1,4 +1,4 @@
-"""A task that needs no code of its own: one question per row of a file, answered with a text."""
+"""Define a generic task: one question per row of a file, answered with a text."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ from pieline.models.llm import LLMEntry
 
 
 class TextRow(Record):
-    """A row that a question is made from: any fields besides its id."""
+    """A row from which a question is made, with an id and any other fields."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -28,9 +28,9 @@ class TextPrediction(TextRow):
     """A row with a model's answer; a study derives a class with the fields of its rows.
 
     Attributes:
-        answer: the text; null if it could not be read.
-        outcome: what became of the answer.
-        answer_key: under which the answer is recorded.
+        answer: Text of the answer; null if it could not be read.
+        outcome: Outcome of parsing.
+        answer_key: Key of the recorded answer.
     """
 
     answer: str | None
@@ -39,13 +39,14 @@ class TextPrediction(TextRow):
 
 
 class TextTask(Task):
-    """Ask one question per row, and write the row with the answer's text as a `TextPrediction`.
+    """A task that asks one question per row and writes each row with its answer.
 
-    `inputs` are `rows` (JSONL) and `prompt`, whose template may use the fields of a row; the only
-    output is `predictions`. Derive a class with another `reading` for answers of another form.
+    `inputs` are `rows` (JSONL) and `prompt`, whose template may use the fields of a row. The only
+    output is `predictions`, a file of `TextPrediction`. For answers in another format, override
+    `reading` in a subclass.
 
     Attributes:
-        parameters: of the request, by name.
+        parameters: Request parameters by name.
     """
 
     parameters: Mapping[str, Any]
@@ -56,15 +57,15 @@ class TextTask(Task):
         rows = self._rows()
         asked = [prompt.messages(**row.model_dump()) for row in rows]
         if len(rows) > 1 and len(set(asked)) == 1:
-            hint = f"show a field of {self.inputs['rows']}, as in {{{{ id }}}}"
-            raise UserError("asks the same about each row", where=prompt.path, hint=hint)
+            hint = f"use a field of {self.inputs['rows']}, for example {{{{ id }}}}"
+            raise UserError("asks the same question for each row", where=prompt.path, hint=hint)
         return [
             make_question(entry, messages, self.parameters, name=row.id)
             for row, messages in zip(rows, asked, strict=True)
         ]
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
-        """Ask, and write one prediction per row."""
+        """Ask the questions and write one prediction per row."""
         questions = self.questions(entry)
         answers = ask(questions)
         predictions = []
@@ -81,9 +82,9 @@ class TextTask(Task):
         save_jsonl(self.outputs["predictions"], predictions)
 
     def reading(self, answer: Answer) -> Parsed[str]:
-        """Return the whole text, without thoughts."""
-        text, unread = answer_text(answer)
-        return unread or Parsed(Outcome.OK, text.strip(), rule="text")
+        """Return the full text of the answer, without thoughts."""
+        text, unreadable = answer_text(answer)
+        return unreadable or Parsed(Outcome.OK, text.strip(), rule="text")
 
     def _rows(self) -> list[TextRow]:
         return load_jsonl(self.inputs["rows"], TextRow)

@@ -1,9 +1,9 @@
 """Send a question to its provider and return the answer, with agno's LiteLLM model class.
 
-agno brings the provider-neutral interface over litellm; this module lets nothing but the question
-leave (see `wire`), and keeps what agno drops (finish reason, returned model, fingerprint).
-Importing it loads both, which takes seconds: only `pieline.llm.client` does so, when an answer is
-missing.
+agno provides a uniform interface to all providers on top of litellm. This module ensures that only
+the question is sent (see `wire`), and keeps the fields that agno drops (finish reason, returned
+model, fingerprint). Importing it loads both libraries, which takes seconds, so only
+`pieline.llm.client` imports it, when an answer is missing.
 """
 
 import errno
@@ -21,15 +21,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from pieline.core.errors import UserError
-from pieline.llm.answers import FILTERED, Answer, Sent, ToolCall
+from pieline.llm.answers import FILTERED, Answer, SentRequest, ToolCall
 from pieline.llm.keys import redact
 from pieline.llm.questions import Question
 from pieline.llm.retries import MalformedResponseError, NotConnectedError, NotSentError
-from pieline.llm.wire import difference, merged, responses_body, sent
+from pieline.llm.wire import difference, merge_fields, responses_body, shorten_request
 from pieline.models.llm import LLMEntry
 
-# Before the imports: no price list from the network, no telemetry, no `.env` file, no debug output,
-# which would show API keys.
+# These must be set before the imports: no price list from the network, no telemetry, no `.env`
+# file, and no debug output, which would contain API keys.
 os.environ.update(
     LITELLM_LOCAL_MODEL_COST_MAP="True",
     LITELLM_MODE="PRODUCTION",
@@ -56,26 +56,35 @@ for _name in ("openai", "httpx", "httpcore", "aiohttp", "anthropic"):
 
 @dataclass
 class _Exchange:
-    """One request under way: what was sent, why it was not, the response, and what is wrong."""
+    """The state of one request.
+
+    Attributes:
+        question: Question to send.
+        address: Scheme and host of the URL.
+        sent: Request that was sent.
+        mismatch: Reason why the request was not sent.
+        response: Response of the provider.
+        problem: Reason why the response was rejected.
+    """
 
     question: Question
     address: str = ""
-    sent: Sent | None = None
-    misfit: str | None = None
+    sent: SentRequest | None = None
+    mismatch: str | None = None
     response: httpx.Response | None = None
     problem: str | None = None
 
 
 _LARGEST_RESPONSE = 32 << 20
-"""Bytes of an unpacked response: a thousand times the longest answer."""
+"""Maximum bytes of a decompressed response, a thousand times the longest answer."""
 _EXCHANGE: ContextVar[_Exchange] = ContextVar("exchange")
 
 
 async def _check(request: httpx.Request) -> None:
-    """Add the raw fields; let a request pass if its body is the question, and only once.
+    """Add the raw fields to a request, and raise an error unless its body matches the question.
 
-    litellm itself sends a body again where a connection fails. Raw fields do not go through
-    litellm, which would map or drop some of them.
+    Raw fields are added here because litellm would map or drop some of them. A second request of
+    the same exchange also raises an error, because litellm resends after a failed connection.
     """
     exchange = _EXCHANGE.get()
     if exchange.sent is not None:
@@ -83,23 +92,23 @@ async def _check(request: httpx.Request) -> None:
     exchange.address = f"{request.url.scheme}://{request.url.netloc.decode()}"
     path, body = request.url.path, json.loads(await request.aread())
     try:
-        body = merged(body, exchange.question.body)
-        exchange.misfit = difference(exchange.question, path, body)
+        body = merge_fields(body, exchange.question.body)
+        exchange.mismatch = difference(exchange.question, path, body)
     except ValueError as error:
-        exchange.misfit = str(error)
+        exchange.mismatch = str(error)
     if request.url.query:
-        exchange.misfit = "has parameters in its address"
-    if exchange.misfit:
-        raise ValueError(exchange.misfit)
+        exchange.mismatch = "has query parameters in its address"
+    if exchange.mismatch:
+        raise ValueError(exchange.mismatch)
     if exchange.question.body:
         request._content = json.dumps(body, ensure_ascii=False).encode()
         request.stream = httpx.ByteStream(request._content)
         request.headers["Content-Length"] = str(len(request._content))
-    exchange.sent = sent(exchange.question, path, body)
+    exchange.sent = shorten_request(exchange.question, path, body)
 
 
 async def _keep(response: httpx.Response) -> None:
-    """Read a response, as httpx would later, but not more than an answer can have."""
+    """Read the body of a response, up to `_LARGEST_RESPONSE` bytes."""
     exchange = _EXCHANGE.get()
     exchange.response = response
     content = bytearray()
@@ -107,25 +116,25 @@ async def _keep(response: httpx.Response) -> None:
         content += piece
         if len(content) > _LARGEST_RESPONSE:
             await response.aclose()
-            exchange.problem = f"the response has over {_LARGEST_RESPONSE >> 20} MB, unpacked"
+            exchange.problem = f"the response exceeds {_LARGEST_RESPONSE >> 20} MB, decompressed"
             raise httpx.ReadError(exchange.problem, request=response.request)
-    response._content = _with_whole_counts(bytes(content))
+    response._content = _with_rounded_counts(bytes(content))
 
 
-def _with_whole_counts(content: bytes) -> bytes:
-    """Round token counts up that a provider gives as fractions, which litellm would refuse."""
+def _with_rounded_counts(content: bytes) -> bytes:
+    """Round up fractional token counts, which litellm would reject."""
 
-    def whole(value: Any) -> Any:
+    def rounded(value: Any) -> Any:
         if isinstance(value, dict):
-            return {name: whole(item) for name, item in value.items()}
+            return {name: rounded(item) for name, item in value.items()}
         return math.ceil(value) if isinstance(value, float) and math.isfinite(value) else value
 
     with suppress(ValueError):
         body = json.loads(content)
         for name in ("usage", "usageMetadata"):
             usage = body.get(name) if isinstance(body, dict) else None
-            if isinstance(usage, dict) and json.dumps(usage) != json.dumps(whole(usage)):
-                return json.dumps(body | {name: whole(usage)}).encode()
+            if isinstance(usage, dict) and json.dumps(usage) != json.dumps(rounded(usage)):
+                return json.dumps(body | {name: rounded(usage)}).encode()
     return content
 
 
@@ -133,18 +142,18 @@ CHECKED_PROVIDERS = frozenset(map(str, openai_compatible_providers)) | {
     "anthropic", "bedrock_mantle", "compactifai", "custom_openai", "databricks", "gemini", "heroku",
     "lemonade", "minimax", "mistral", "nadir", "openai", "openrouter", "ovhcloud",
 }  # fmt: skip
-"""Providers whose requests litellm sends by the client that it is given."""
+"""Providers whose requests litellm sends with the client that the caller passes."""
 
-_UNCHECKED = "litellm has no such provider, or one whose requests cannot be checked"
-_RESPONSES = "litellm asks this model by OpenAI's /responses, which cannot be checked"
+_UNCHECKED = "litellm does not know the provider, or its requests cannot be checked"
+_RESPONSES = "litellm asks this model through OpenAI's /responses, which cannot be checked"
 _ELSEWHERE = "use an OpenAI-compatible address of the provider (openai/<name>, api_base)"
 
 
 class _Client(AsyncHTTPHandler):
-    """A client for litellm that checks what it sends.
+    """A client for litellm that checks every request.
 
-    To some providers litellm sends by its own handler, to others by OpenAI's package. This is the
-    first, and has what the second offers.
+    litellm uses its own handler for some providers and OpenAI's client for others. This class is
+    such a handler, and delegates all other attributes to an OpenAI client.
     """
 
     openai: AsyncOpenAI | None = None
@@ -164,20 +173,20 @@ class _Client(AsyncHTTPHandler):
 
 
 class _Model(LiteLLM):
-    """agno's model class, with litellm's whole response: agno's own drops what is kept here."""
+    """agno's model class, which returns litellm's full response instead of a subset of it."""
 
     def _parse_provider_response(self, response: Any, **_: Any) -> Any:
         return response
 
 
 class Transport:
-    """Sends questions to one model.
+    """A client that sends questions to one model.
 
     Args:
-        spec: the model.
-        api_key: its key.
-        api_base: its address, null for the provider's own.
-        timeout_s: seconds that the caller gives one request.
+        spec: Entry of the model.
+        api_key: API key.
+        api_base: Address of the endpoint; None for the provider's default.
+        timeout_s: Timeout in seconds that the caller applies to each request.
     """
 
     def __init__(
@@ -190,13 +199,13 @@ class Transport:
             _, provider, _, base = litellm.get_llm_provider(spec.litellm_id, **self._address)
         self._is_checked = provider in CHECKED_PROVIDERS
         self._needs_responses = False
-        with suppress(Exception):  # of a model that litellm does not know
+        with suppress(Exception):  # litellm does not know the model
             mode = litellm.get_model_info(spec.litellm_id)["mode"]
             self._needs_responses = mode == "responses" and not spec.uses_responses
         self._client = _Client(api_key, base)
-        self._once = {
+        self._request_options = {
             "client": self._client,
-            # The caller's own timeout comes first; litellm's would not end a slow drip of bytes.
+            # The caller's timeout applies first; litellm's would not end a slow stream of bytes.
             "timeout": timeout_s + 60,
             "num_retries": 0,
             "max_retries": 0,
@@ -204,12 +213,13 @@ class Transport:
         }
 
     async def send(self, question: Question) -> Answer:
-        """Send a question once and return its answer: whatever the provider bills is one.
+        """Send a question once and return its answer; every billed response is an answer.
 
         Raises:
-            NotSentError: the body that litellm made is not the question; it was not sent.
-            NotConnectedError: the connection is refused, or the host is unknown.
-            Exception: whatever litellm raises; `MalformedResponseError` for an answer that is none.
+            NotSentError: If the body that litellm made differs from the question; it was not sent.
+            NotConnectedError: If the connection was refused, or the host is unknown.
+            MalformedResponseError: If the response is not an answer.
+            Exception: Any other error that litellm raises.
         """
         if not self._is_checked:
             raise NotSentError(_UNCHECKED, where=self._spec.label, hint=_ELSEWHERE)
@@ -223,31 +233,31 @@ class Transport:
         except Exception as error:
             fields = self._fields_without_response(error, exchange)
         if not fields or (question.is_embedded and "text" not in fields):
-            raise MalformedResponseError("the answer has neither choices, nor usage, nor a vector")
+            raise MalformedResponseError("the response has no choices, no usage and no vector")
         if exchange.sent is None:
             raise UserError(_UNCHECKED, where=self._spec.label, hint=_ELSEWHERE)
         body = _response_body(exchange)
-        # Not as litellm reports it: where Gemini states no model, litellm states the one asked.
+        # Read the model from the body: if Gemini names none, litellm reports the requested one.
         name = body.get("modelVersion") or body.get("model")
         fields["returned_model"] = name if isinstance(name, str) and name else None
         if not self._spec.is_local:
             fields["response_id"] = body.get("id") or body.get("responseId")
         for name in [name for name in fields if name.endswith("_tokens")]:
-            # Less than nothing counts nothing, and the answer must not be lost for it.
+            # `Answer` rejects negative counts, but the answer must not be lost.
             if (fields[name] or 0) < 0 or (name.startswith("cache") and not fields[name]):
                 fields[name] = None
         return Answer(key=question.key, sent=exchange.sent, **fields)
 
     async def _request(self, exchange: _Exchange) -> dict[str, Any]:
-        """Have litellm send a question, and return the fields of the answer; empty if it is none.
+        """Send a question and return the fields of the answer; empty if the response is not one.
 
-        By /responses OpenAI's package sends it: litellm's call for that needs the package mcp.
+        Requests to /responses use OpenAI's client, because litellm needs the package mcp for them.
         """
         question = exchange.question
         if self._spec.uses_responses:
             try:
                 await self._client.responses.with_raw_response.create(
-                    **responses_body(question), timeout=self._once["timeout"]
+                    **responses_body(question), timeout=self._request_options["timeout"]
                 )
             except Exception as error:
                 raise litellm.exception_type(
@@ -260,30 +270,30 @@ class Transport:
             await litellm.aembedding(
                 model=self._spec.litellm_id,
                 input=[turn.content for turn in question.messages],
-                **self._once | {"client": self._client.openai},
+                **self._request_options | {"client": self._client.openai},
                 **self._address,
             )
             return _embedding_fields(_response_body(exchange))
         turns = [AgnoMessage(role=turn.role, content=turn.content) for turn in question.messages]
-        # None: not agno's own defaults.
+        # None disables agno's defaults.
         model = _Model(
             id=self._spec.litellm_id,
             temperature=None,  # type: ignore[arg-type]
             top_p=None,  # type: ignore[arg-type]
-            request_params={**question.parameters, **self._once},
+            request_params={**question.parameters, **self._request_options},
             append_trailing_user_message=False,
             **self._address,  # type: ignore[arg-type]
         )
         return _fields(await model.ainvoke(turns, assistant_message=AgnoMessage(role="assistant")))
 
     def _fields_without_response(self, error: Exception, exchange: _Exchange) -> dict[str, Any]:
-        """Return what is billed of a response that litellm refuses, or raise why there is none."""
-        if exchange.misfit:
+        """Return the billed fields of a response that litellm rejected, or raise the error."""
+        if exchange.mismatch:
             raise NotSentError(
-                f"the request {redact(exchange.misfit, self._spec)}; nothing was sent",
+                f"the request {redact(exchange.mismatch, self._spec)}; nothing was sent",
                 where=self._spec.label,
-                hint="state it in the entry of models.yaml (accepts, defaults, system_role, body),"
-                " or ask otherwise",
+                hint="declare it in the entry in models.yaml (accepts, defaults, system_role,"
+                " body), or change the request",
             ) from None
         _check_connected(error, exchange.address)
         fields = _token_counts(_response_body(exchange))
@@ -292,17 +302,17 @@ class Transport:
         if not fields:
             if exchange.response is None or not exchange.response.is_success:
                 raise error
-            # litellm gives a broken body of some providers the status of a bad request.
+            # litellm reports a broken body of some providers as a bad request.
             raise MalformedResponseError(exchange.problem or str(error)) from None
         return fields
 
     async def close(self) -> None:
-        """Close the connections, which belong to the running event loop."""
+        """Close the connections; call this in the event loop that used them."""
         await self._client.close()  # type: ignore[no-untyped-call]
 
 
 def _check_connected(error: BaseException | None, address: str) -> None:
-    """Raise `NotConnectedError` if an error's cause is that the system opened no connection."""
+    """Raise `NotConnectedError` if an error was caused by a refused connection or unknown host."""
     while error:
         if isinstance(error, ConnectionRefusedError | socket.gaierror):
             refused = isinstance(error, ConnectionRefusedError)
@@ -312,9 +322,9 @@ def _check_connected(error: BaseException | None, address: str) -> None:
 
 
 def _fields(response: Any) -> dict[str, Any]:
-    """Return the fields that an answer keeps of litellm's response; empty if it is no response."""
+    """Convert litellm's response to fields of an `Answer`; empty if it has no content."""
     usage: Any = getattr(response, "usage", None)
-    # litellm fills in zeros where the provider counted nothing.
+    # litellm fills in zeros if the provider did not count tokens.
     counted = usage is not None and bool(usage.prompt_tokens or usage.completion_tokens)
     if not response.choices and not counted:
         return {}
@@ -345,7 +355,7 @@ def _fields(response: Any) -> dict[str, Any]:
 
 
 def _responses_fields(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that an answer keeps of a body of OpenAI's responses; empty if none."""
+    """Convert a body of OpenAI's /responses to fields of an `Answer`; empty if it has none."""
     usage: dict[str, Any] = body.get("usage") or {}
     output = body.get("output") or []
     if not output and not usage:
@@ -378,7 +388,10 @@ def _responses_fields(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _embedding_fields(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that an answer keeps of an embedding; empty if it has no finite vector."""
+    """Convert an embeddings body to fields of an `Answer`; empty if it has no finite vector.
+
+    The text of the answer is the base64 encoding of the vector as little-endian float32.
+    """
     try:
         vector = array("f", body["data"][0]["embedding"])
     except (LookupError, TypeError, OverflowError):
@@ -392,7 +405,7 @@ def _embedding_fields(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _response_body(exchange: _Exchange) -> dict[str, Any]:
-    """Return the JSON object of a complete, successful response; empty if there was none."""
+    """Return the JSON object of a successful response; empty if there is none."""
     if exchange.response is not None and exchange.response.is_success:
         with suppress(ValueError, httpx.StreamError):
             body = exchange.response.json()
@@ -401,7 +414,7 @@ def _response_body(exchange: _Exchange) -> dict[str, Any]:
 
 
 def _token_counts(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the token counts of a body that litellm cannot read; empty if it has none."""
+    """Return the token counts in a body that litellm cannot read; empty if it has none."""
     usage = body.get("usage") or body.get("usageMetadata")
     if not isinstance(usage, dict):
         return {}
@@ -430,4 +443,4 @@ _COUNTS = {
         "thoughtsTokenCount",
     ),
 }
-"""Names of token counts in the responses of all providers."""
+"""Providers' names of the token counts, by field of `Answer`."""

@@ -1,20 +1,20 @@
-"""Compare a request's body with its question, and record the body without repeating texts.
+"""Compare a request body with its question, and record the body without repeating texts.
 
-litellm writes the body, and on the way it may add a limit, change a role or drop a parameter. So
-the body is compared with the one that the question stands for in the provider's format, field by
-field, before it is sent; and it is kept beside the answer, so that anyone can compare it again.
+litellm makes the body, and may add a limit, change a role or drop a parameter. So before a body is
+sent, it is compared, field by field, with the body expected for the question in the provider's
+format. It is recorded with the answer, so that the comparison can be repeated.
 
-The end of the address determines the format: OpenAI's chat completions (which Together and local
-servers speak as well), OpenAI's responses, Anthropic's messages and Gemini's generateContent.
+The end of the address determines the format: OpenAI's chat completions (also used by Together and
+local servers), embeddings and responses, Anthropic's messages, and Gemini's generateContent.
 """
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pieline.llm.answers import Sent
+from pieline.llm.answers import SentRequest
 from pieline.llm.questions import Message, Question
-from pieline.models.llm import name_on_the_wire, normalized
+from pieline.models.llm import api_model_name, normalized
 
 Body = dict[str, Any]
 
@@ -23,8 +23,8 @@ _ABSENT = object()
 _SHOWN = 80
 
 
-def sent(question: Question, path: str, body: Body) -> Sent:
-    """Return the body to record, with references to the content of the question."""
+def shorten_request(question: Question, path: str, body: Body) -> SentRequest:
+    """Return the request to record, in which references replace the content of the question."""
     parts = _parts(question)
     texts = {part: name for name, part in reversed(parts.items()) if isinstance(part, str)}
     larger = {name: part for name, part in parts.items() if not isinstance(part, str)}
@@ -37,18 +37,18 @@ def sent(question: Question, path: str, body: Body) -> Sent:
                 return {_REFERENCE: name}
         if isinstance(value, dict):
             short = {name: shortened(item) for name, item in value.items()}
-            # A body that itself says {"question": ...} must not be taken for a reference.
+            # Escape a body that itself contains {"question": ...}.
             return {_REFERENCE: short} if short.keys() == {_REFERENCE} else short
         return [shortened(item) for item in value] if isinstance(value, list) else value
 
-    return Sent(path=path, body={name: shortened(item) for name, item in body.items()})
+    return SentRequest(path=path, body={name: shortened(item) for name, item in body.items()})
 
 
-def body_of(question: Question, kept: Sent) -> Body:
-    """Restore the body that `sent` shortened.
+def restore_body(question: Question, kept: SentRequest) -> Body:
+    """Restore a request body that `shorten_request` shortened.
 
     Raises:
-        KeyError, TypeError: it refers to what the question does not have.
+        KeyError, TypeError: If a reference does not exist in the question.
     """
     parts = _parts(question)
 
@@ -65,7 +65,11 @@ def body_of(question: Question, kept: Sent) -> Body:
 
 
 def _parts(question: Question) -> dict[int | str, Any]:
-    """Return what a body may refer to: each turn's text by number, all turns, larger parameters."""
+    """Return the parts that a body may refer to.
+
+    These are the text of each turn by index, all turns as `messages`, and parameters that are
+    objects by name.
+    """
     return {
         **{number: turn.content for number, turn in enumerate(question.messages)},
         "messages": [turn._asdict() for turn in question.messages],
@@ -77,11 +81,11 @@ def _parts(question: Question) -> dict[int | str, Any]:
     }
 
 
-def merged(request: Mapping[str, Any], fields: Mapping[str, Any], at: str = "") -> Body:
-    """Return a request body with the raw fields of an entry, as written.
+def merge_fields(request: Mapping[str, Any], fields: Mapping[str, Any], at: str = "") -> Body:
+    """Return a request body with the raw fields of an entry merged in.
 
     Raises:
-        ValueError: both have a field, however it is spelled (`maxTokens`, `max_tokens`).
+        ValueError: If both have the same field, in any spelling (`maxTokens`, `max_tokens`).
     """
     names = {normalized(name): name for name in request}
     result = dict(request)
@@ -91,36 +95,36 @@ def merged(request: Mapping[str, Any], fields: Mapping[str, Any], at: str = "") 
         if same is None:
             result[name] = value
         elif same == name and isinstance(value, Mapping) and isinstance(request[name], Mapping):
-            result[name] = merged(request[name], value, place)
+            result[name] = merge_fields(request[name], value, place)
         else:
-            raise ValueError(f"has its own {same}, so body cannot set {place}")
+            raise ValueError(f"already has {same}, so body cannot set {place}")
     return result
 
 
 def difference(question: Question, path: str, body: Body) -> str | None:
-    """Describe how a body sent to this path differs from its question; null if it does not.
+    """Describe how a body for this path differs from its question; None if it does not.
 
-    What no format can say of a question does not count: the number of the sample, and in Gemini's
-    the name of a JSON schema and that it is strict, which it always is there.
+    Properties that a format cannot express are ignored: the index of the sample, and in Gemini's
+    format the name of a JSON schema and its strictness, which is implied.
     """
-    model = name_on_the_wire(question.model)
+    model = api_model_name(question.model)
     for end, expected in _FORMATS.items():
         if path.endswith(end.format(model=model)):
             try:
-                wanted = merged(expected(question, model, body), question.body)
+                complete = merge_fields(expected(question, model, body), question.body)
             except ValueError as error:
                 return str(error)
-            return next(_differences(wanted, body), None)
-    return f"goes to {path}, which is the address of no format that is known, or of another model"
+            return next(_differences(complete, body), None)
+    return f"goes to {path}, which is the address of an unknown format or of another model"
 
 
-def misfit(question: Question, kept: Sent) -> str | None:
-    """Describe what is wrong with a recorded body; null if it is its question's."""
+def describe_mismatch(question: Question, kept: SentRequest) -> str | None:
+    """Describe how a recorded body differs from its question; None if it does not."""
     try:
-        differs = difference(question, kept.path, body_of(question, kept))
+        differs = difference(question, kept.path, restore_body(question, kept))
     except (KeyError, TypeError):
-        return "the body that was sent refers to what the question does not have"
-    return f"the body that was sent {differs}" if differs else None
+        return "the request body refers to something that the question does not have"
+    return f"the request body {differs}" if differs else None
 
 
 def _differences(expected: Any, actual: Any, at: str = "") -> Iterator[str]:
@@ -132,7 +136,7 @@ def _differences(expected: Any, actual: Any, at: str = "") -> Iterator[str]:
         for number, values in enumerate(zip(expected, actual, strict=True)):
             yield from _differences(*values, at=f"{at}.{number}")
     elif expected != actual or isinstance(expected, bool) != isinstance(actual, bool):
-        yield f"has {at} {_shown(actual)} where the question has {_shown(expected)}"
+        yield f"has {at} {_shown(actual)}, but the question has {_shown(expected)}"
 
 
 def _shown(value: Any) -> str:
@@ -148,14 +152,14 @@ def _chat(question: Question, model: str, body: Body) -> Body:
 
 
 def responses_body(question: Question) -> Body:
-    """Return a question in the format of OpenAI's responses, without its raw fields."""
+    """Return the body of a question in OpenAI's /responses format, without its raw fields."""
     fields = _renamed(question.parameters, {"max_tokens": "max_output_tokens"})
     if effort := fields.pop("reasoning_effort", None):
         fields["reasoning"] = {"effort": effort}
     if form := fields.pop("response_format", None):
         fields["text"] = {"format": {"type": form["type"], **form.get("json_schema", {})}}
     turns = [turn._asdict() for turn in question.messages]
-    return {"model": name_on_the_wire(question.model), "input": turns, **fields}
+    return {"model": api_model_name(question.model), "input": turns, **fields}
 
 
 def _embeddings(question: Question, model: str, body: Body) -> Body:
@@ -205,7 +209,7 @@ def _generate_content(question: Question, model: str, body: Body) -> Body:
 
 
 def _system_apart(turns: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
-    """Split the turns into the system's at the beginning and the rest, as two formats do."""
+    """Split the turns into leading system turns and the rest (Anthropic, Gemini)."""
     count = next((i for i, turn in enumerate(turns) if turn.role != "system"), len(turns))
     return turns[:count], turns[count:]
 

@@ -1,1 +1,1 @@
-"""What each model is: the registry, and one module a kind."""
+"""Entries of models.yaml: the registry, and one module per kind of model."""

@@ -1,4 +1,4 @@
-"""LoRA adapters: low-rank changes that are added to a model's weights before it is used."""
+"""Merge LoRA adapters into the weights of a model."""
 
 from math import sqrt
 from pathlib import Path
@@ -18,32 +18,32 @@ _PLAIN: dict[str, Any] = {
     **dict.fromkeys(("rank_pattern", "alpha_pattern", "layer_replication"), None),
     **dict.fromkeys(("modules_to_save", "target_parameters", "trainable_token_indices"), None),
 }
-"""Fields of an adapter that changes weights by low-rank products alone, all of one rank."""
+"""Config of an adapter that only adds low-rank products of equal rank to weights."""
 
 
 def merge_adapter(model: Any, folder: str | Path, where: str) -> None:
-    """Add a LoRA adapter, as peft saves it, to the weights of a transformers model.
+    """Add a LoRA adapter in peft's format to the weights of a transformers model.
 
     Args:
-        model: whose linear layers are changed.
-        folder: with adapter_config.json and adapter_model.safetensors.
-        where: the model's name in error messages.
+        model: Model whose linear layers are changed.
+        folder: Folder with adapter_config.json and adapter_model.safetensors.
+        where: Name of the model in error messages.
 
     Raises:
-        UserError: a file is missing, the adapter changes more than linear layers, or it belongs to
-            another model.
+        UserError: If a file is missing, or the adapter changes more than linear layers or belongs
+            to another model.
     """
     place = Path(folder)
     for name in (_CONFIG, _WEIGHTS):
         if not (place / name).is_file():
-            raise UserError(f"the adapter has no {name}", where=place, hint="name its folder")
+            raise UserError(f"the adapter has no {name}", where=place, hint="check the path")
     config = read_json(place / _CONFIG)
     for name, usual in _PLAIN.items():
         if (config.get(name) or None) != (usual or None):
             raise UserError(
-                f"the adapter has {name}: {config.get(name)}, which cannot be added",
+                f"the adapter has {name}: {config.get(name)}, which is not supported",
                 where=place,
-                hint="merge it with its base model, and name the folder of the merged model",
+                hint="merge it with its base model, and use the folder of the merged model",
             )
     rank, tensors = int(config["r"]), load_file(place / _WEIGHTS)
     scale = config["lora_alpha"] / (sqrt(rank) if config.get("use_rslora") else rank)
@@ -51,7 +51,7 @@ def merge_adapter(model: Any, folder: str | Path, where: str) -> None:
     modules = dict(model.named_modules())
     for down in downs:
         name = down.removeprefix("base_model.model.").removesuffix(".lora_A.weight")
-        # An adapter of a model with a head names the model below it.
+        # An adapter of a model with a head has the base model's name as a prefix.
         module = modules.get(name) or modules.get(name.partition(".")[2])
         change = tensors[down.replace(".lora_A.", ".lora_B.")].float() @ tensors[down].float()
         if not isinstance(module, torch.nn.Linear) or module.weight.shape != change.shape:
@@ -67,7 +67,7 @@ def merge_adapter(model: Any, folder: str | Path, where: str) -> None:
 
 def _foreign(name: str, place: Path, where: str) -> UserError:
     return UserError(
-        f"the adapter changes {name}, which is no linear layer of {where} of that size",
+        f"the adapter changes {name}, but {where} has no such linear layer of this size",
         where=place,
-        hint="name the base model that it was trained from",
+        hint="use the base model that it was trained from",
     )

@@ -1,4 +1,4 @@
-"""Entries of kind embedder whose vectors come from a provider."""
+"""Define entries of kind embedder whose vectors come from a provider."""
 
 from typing import ClassVar, Literal
 
@@ -9,25 +9,27 @@ from pieline.models.llm import LLMEntry, Parameter
 
 
 class ApiEmbedderEntry(LLMEntry):
-    """A text-embedding model behind an address that has OpenAI's format of embeddings.
+    """A text-embedding model behind an endpoint in OpenAI's embeddings format.
 
-    It has the limits, prices and keys of a language model. Its answers have no tokens.
+    It has limits, prices and keys like a language model. Its answers have no output tokens.
     """
 
-    UNSAID: ClassVar = {**LLMEntry.UNSAID, "trained_with_instructions": False}
+    SPEC_DEFAULTS: ClassVar = {**LLMEntry.SPEC_DEFAULTS, "trained_with_instructions": False}
     kind: Literal["embedder"]  # type: ignore[assignment]
     source: Literal["api"]
     litellm_id: str = Field(
-        pattern="^openai/.", description="'openai/' and the checkpoint, whatever serves it."
+        pattern="^openai/.", description="'openai/' and the checkpoint, for any provider."
     )
     accepts: frozenset[Parameter] = Field(
-        default=frozenset(), max_length=0, description="Nothing: `body` has raw fields."
+        default=frozenset(), max_length=0, description="Must be empty; use `body` for raw fields."
     )
     max_output_tokens: Literal[0] = 0
-    trained_with_instructions: bool = Field(description="Its group in IdioLink's Table 2.")
+    trained_with_instructions: bool = Field(
+        description="Whether it was trained with instructions: its group in IdioLink's Table 2."
+    )
     instruction_format: InstructionFormat = Field(
         default="instruct_query",
-        description="How instruction and query become one text (IdioLink, appendix B).",
+        description="Format that combines instruction and query (IdioLink, appendix B).",
     )
-    query_prefix: str = Field(default="", description="Put before a query without instruction.")
-    passage_prefix: str = Field(default="", description="Put before a document.")
+    query_prefix: str = Field(default="", description="Prefix of a query without an instruction.")
+    passage_prefix: str = Field(default="", description="Prefix of a document.")

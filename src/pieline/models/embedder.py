@@ -1,4 +1,4 @@
-"""Entries of kind embedder."""
+"""Define entries of kind embedder."""
 
 from typing import ClassVar, Literal, Self
 
@@ -25,9 +25,9 @@ InstructionFormat = Literal[
 
 
 class ReleasedInputs(Settings):
-    """Where IdioLink's released code writes a model's inputs otherwise than its entry says.
+    """Differences between the inputs in IdioLink's released code and those of the entry.
 
-    The last two fields are of queries that are embedded by their span; null: as other queries.
+    The last two fields apply to queries embedded by their span; null: as for other queries.
     """
 
     instruction_format: InstructionFormat | None = None
@@ -44,65 +44,70 @@ _OF_PLAIN_QUERIES = ("query_prefix", "span_query_prefix")
 class EmbedderEntry(CheckpointEntry):
     """A text-embedding model that sentence-transformers loads (IdioLink, section 5.2, Table 6)."""
 
-    UNSAID: ClassVar = {
-        **CheckpointEntry.UNSAID,
+    SPEC_DEFAULTS: ClassVar = {
+        **CheckpointEntry.SPEC_DEFAULTS,
         "trained_with_instructions": False,
         "instruction_format": "instruct_query",
     }
     kind: Literal["embedder"]
-    trained_with_instructions: bool = Field(description="Its group in IdioLink's Table 2.")
-    instruction_format: InstructionFormat = Field(
-        description="How instruction and query become one text (IdioLink, appendix B)."
+    trained_with_instructions: bool = Field(
+        description="Whether it was trained with instructions: its group in IdioLink's Table 2."
     )
-    query_prefix: str = Field(default="", description="Put before a query without instruction.")
-    passage_prefix: str = Field(default="", description="Put before a document.")
+    instruction_format: InstructionFormat = Field(
+        description="Format that combines instruction and query (IdioLink, appendix B)."
+    )
+    query_prefix: str = Field(default="", description="Prefix of a query without an instruction.")
+    passage_prefix: str = Field(default="", description="Prefix of a document.")
     span_instruction_format: InstructionFormat | None = Field(
-        default=None, description="The same where the query is embedded by its span; null: alike."
+        default=None,
+        description="instruction_format for queries embedded by their span; null: the same.",
     )
     span_query_prefix: str | None = Field(
-        default=None, description="The same where the query is embedded by its span; null: alike."
+        default=None, description="query_prefix for queries embedded by their span; null: the same."
     )
     released_inputs: ReleasedInputs | None = Field(
         default=None,
-        description="What the released code writes otherwise (idiolink.inputs: released).",
+        description="Differences in the released code (idiolink.inputs: released).",
     )
     pooling: Literal["checkpoint", "mean", "cls", "lasttoken", "latent"] = Field(
         default="checkpoint",
-        description="'checkpoint': as its sentence-transformers files say; 'latent': the latent "
-        "attention layer that lies beside its weights.",
+        description="'checkpoint': as in its sentence-transformers files; 'latent': the latent"
+        " attention layer stored with its weights.",
     )
     pool_prefixes: bool = Field(
         default=True,
-        description="Whether the model's own pooling counts the tokens of its prefixes.",
+        description="Whether the model's own pooling includes the tokens of prefixes.",
     )
     end_token: str | None = Field(
         default=None,
-        description="Token that ended every input in training. It is added where the tokenizer adds"
-        " none; an empty text says that there is none. Null: what the tokenizer's files say.",
+        description="Token that ended every input in training. It is added if the tokenizer does"
+        " not add it; an empty text means none; null: as in the tokenizer's files.",
     )
     adapter: str | None = Field(
         default=None,
-        description="Folder with a LoRA adapter as peft saves it, which is added to the weights;"
-        " absolute or counted from the working directory.",
+        description="Folder of a LoRA adapter in peft's format, which is merged into the weights;"
+        " absolute or relative to the working directory.",
     )
     bidirectional: bool = Field(
-        default=False, description="Let a decoder's tokens attend both ways."
+        default=False, description="Whether a decoder's tokens attend in both directions."
     )
     attention: Literal["eager", "sdpa", "flash_attention_2"] | None = Field(
-        default=None, description="Attention kernel; by default the fastest that the model takes."
+        default=None, description="Attention kernel; null: the fastest that the model supports."
     )
-    max_length: PositiveInt = Field(description="Longest input in tokens; what follows is cut off.")
+    max_length: PositiveInt = Field(
+        description="Maximum input length in tokens; longer inputs are truncated."
+    )
     batch_size: PositiveInt = 32
     needs_gpu: bool = False
     device: Device | None = Field(
         default=None,
-        description="'mps': embed on Apple's GPU, whose last digits differ; null: on a CUDA GPU"
-        " where there is one, or else on the CPU.",
+        description="'mps': embed on Apple's GPU, whose results differ in the last digits; null: on"
+        " a CUDA GPU if there is one, otherwise on the CPU.",
     )
 
     @model_validator(mode="after")
-    def _pinned_code_is_loaded(self) -> Self:
-        # sentence-transformers drops it on the way to the model's class.
+    def _check_code_revision(self) -> Self:
+        # sentence-transformers does not pass code_revision on to the model class.
         if self.code_revision and self.pooling == "checkpoint":
             raise ValueError("'code_revision' needs a 'pooling' other than 'checkpoint'")
         if self.adapter and self.must_be_unpacked:
@@ -110,18 +115,21 @@ class EmbedderEntry(CheckpointEntry):
         return self
 
     def with_inputs(self, inputs: Inputs) -> Self:
-        """The entry that writes its inputs as the paper says, or as the released code does."""
+        """Return the entry with the inputs of the paper or of the released code."""
         if inputs == "paper" or self.released_inputs is None:
             return self
         return self.model_copy(update=self.released_inputs.model_dump(exclude_unset=True))
 
     def document_spec(self) -> str:
-        """As `execution_spec`, without what only changes queries: documents are embedded once."""
+        """Return the `execution_spec` without the fields that affect only queries.
+
+        Documents are embedded once for all of them.
+        """
         return self._spec("device", *_OF_PLAIN_QUERIES, *_OF_INSTRUCTED_QUERIES)
 
     def training_spec(self, *, instructed: bool) -> str:
-        """As `execution_spec`, without the way of writing queries that a training does not use.
+        """Return the `execution_spec` without the query fields that the training does not use.
 
-        No training runs on Apple's GPU.
+        `device` is omitted because training never runs on Apple's GPU.
         """
         return self._spec("device", *(_OF_PLAIN_QUERIES if instructed else _OF_INSTRUCTED_QUERIES))

@@ -1,4 +1,4 @@
-"""Entries of models.yaml: what all have, weights to load, and the kinds that add little to them."""
+"""Define base classes for entries of models.yaml, and the kinds that add few fields."""
 
 import re
 from collections.abc import Mapping
@@ -27,78 +27,79 @@ DESCRIPTIVE_FIELDS = frozenset(
         "trained_with_instructions",
     }
 )
-"""Fields that say something about a model but change nothing that it computes."""
+"""Fields that describe a model but do not change its results."""
 
 
 def check_hub_name(field: str, name: str, path: str | Path | None) -> None:
-    """Raise a `ValueError` for a path in an entry with source hub.
+    """Raise a `ValueError` if an entry with source hub has a path.
 
     Args:
-        field: that has the name of the repository.
-        name: of the repository.
-        path: what the entry says besides.
+        field: Field with the name of the repository.
+        name: Name of the repository.
+        path: Field `path` of the entry.
     """
     if path or not _HUB_NAME.fullmatch(name):
-        given = f"path {str(path)!r}" if path else f"{field} {name!r}"
+        value = f"path {str(path)!r}" if path else f"{field} {name!r}"
         raise ValueError(
-            f"source 'hub' takes a repository's name, not a path ({given});"
-            " for a folder of your own write source: folder"
+            f"source 'hub' needs the name of a repository, not a path ({value});"
+            " for a local folder use source: folder"
         )
 
 
 class ModelEntry(Settings):
-    """What every entry of models.yaml has."""
+    """Fields of every entry of models.yaml."""
 
     label: str = Field(description="Name in tables and figures.")
-    licence: str = Field(description="Licence of the weights, SPDX where there is an identifier.")
+    licence: str = Field(description="License of the weights, as an SPDX identifier if possible.")
     parameters: str | None = Field(default=None, description="Number of parameters, as text.")
     published_parameters: str | None = Field(
-        default=None, description="Number of parameters as the paper prints it, where it differs."
+        default=None, description="Number of parameters printed in the paper, if it differs."
     )
     published_as: str | None = Field(
         default=None,
-        description="Name under which published/*.csv has the model's printed numbers.",
+        description="Name of the model in published/*.csv, with the paper's printed numbers.",
     )
-    notes: str | None = Field(default=None, description="Anything a reader should know.")
+    notes: str | None = Field(default=None, description="Notes for readers.")
 
-    UNSAID: ClassVar[Mapping[str, Any]] = {"label": "", "licence": ""}
-    """Fields that no spec says, because no result hangs on them, and what stands for them."""
+    SPEC_DEFAULTS: ClassVar[Mapping[str, Any]] = {"label": "", "licence": ""}
+    """Substitute values for required fields that are not in a spec."""
 
     def execution_spec(self) -> str:
-        """Canonical JSON of the fields that change what the model computes.
+        """Return the fields that affect the results of the model as canonical JSON.
 
-        Rules hand this text to their scripts, so an edit to a note or a label reruns no prediction.
+        Rules pass this text to their scripts, so that editing a note or a label reruns nothing.
         """
         return self._spec()
 
-    def _spec(self, *besides: str) -> str:
-        """The same without some fields."""
-        unsaid = {*DESCRIPTIVE_FIELDS, *besides}
-        return canonical_json(self.model_dump(mode="json", exclude=unsaid, exclude_none=True))
+    def _spec(self, *excluded: str) -> str:
+        """Return the same without some more fields."""
+        omitted = {*DESCRIPTIVE_FIELDS, *excluded}
+        return canonical_json(self.model_dump(mode="json", exclude=omitted, exclude_none=True))
 
     @classmethod
-    def from_spec(cls, text: str, **unsaid: str) -> Self:
-        """The entry that such a spec describes; `unsaid` says what it does not.
+    def from_spec(cls, text: str, **omitted: str) -> Self:
+        """Return the entry for an execution spec, with values for fields that are not in it.
 
         Raises:
-            UserError: the text is no such spec.
+            UserError: If the text is not a valid spec.
         """
         hint = "pass an entry of models.yaml as JSON"
-        said = validated(dict[str, Any], text, where="--spec", hint=hint, is_json=True)
-        return validated(cls, {**cls.UNSAID, **unsaid, **said}, where="--spec", hint=hint)
+        fields = validated(dict[str, Any], text, where="--spec", hint=hint, is_json=True)
+        return validated(cls, {**cls.SPEC_DEFAULTS, **omitted, **fields}, where="--spec", hint=hint)
 
 
 class Bm25Entry(ModelEntry):
-    """BM25 by rank-bm25 (IdioLink, appendix E)."""
+    """BM25 as implemented by rank-bm25 (IdioLink, appendix E)."""
 
     kind: Literal["bm25"]
 
 
 class CheckpointEntry(ModelEntry):
-    """Weights to load: from the hub at a revision, from a Python package, or from a folder."""
+    """A model whose weights are loaded from the hub, from a Python package, or from a folder."""
 
     checkpoint: str = Field(
-        description="Name on the hub; for a package, of the same weights there; for a folder any."
+        description="Name on the hub; for a package, the hub's name of the same weights; for a"
+        " folder, any name."
     )
     source: Literal["hub", "package", "folder"]
     revision: str | None = Field(default=None, description="Pinned commit on the hub.")
@@ -107,23 +108,23 @@ class CheckpointEntry(ModelEntry):
     )
     path: str | None = Field(
         default=None,
-        description="Folder or GGUF file with the weights: within the package; or on disk,"
-        " absolute or counted from the working directory.",
+        description="Folder or GGUF file of the weights: relative to the package; or on disk,"
+        " absolute or relative to the working directory.",
     )
     pickled: Literal[True] | None = Field(
         default=None,
-        description="The commit has its weights only as a pickle: they are converted once, by a job"
-        " of its own, and safetensors are loaded.",
+        description="The commit has its weights only as a pickle, which a separate job converts to"
+        " safetensors.",
     )
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     trust_remote_code: bool = False
     code_revision: str | None = Field(
         default=None,
-        description="Pinned commit of the remote code, where it lies in another repository.",
+        description="Pinned commit of the remote code, if it is in another repository.",
     )
 
     @model_validator(mode="after")
-    def _source_is_complete(self) -> Self:
+    def _check_source(self) -> Self:
         if self.source == "package" and not (self.package and self.path):
             raise ValueError("source 'package' needs 'package' and 'path'")
         if self.source == "folder" and not self.path:
@@ -133,7 +134,7 @@ class CheckpointEntry(ModelEntry):
         return self
 
     def weights_spec(self) -> str:
-        """Canonical JSON of the fields that say which weights these are."""
+        """Return the fields that identify the weights as canonical JSON."""
         own = set(CheckpointEntry.model_fields) - DESCRIPTIVE_FIELDS
         return canonical_json(self.model_dump(mode="json", include=own, exclude_none=True))
 
@@ -144,12 +145,12 @@ class CheckpointEntry(ModelEntry):
 
     @property
     def must_be_unpacked(self) -> bool:
-        """Whether the weights must be made a safetensors folder before use."""
+        """Whether the weights must be converted to safetensors before use."""
         return self.is_gguf or bool(self.pickled)
 
 
 class CausalEntry(CheckpointEntry):
-    """A causal language model whose attention is looked into (ID10M-JAM, appendix H)."""
+    """A causal language model whose attention is analyzed (ID10M-JAM, appendix H)."""
 
     kind: Literal["causal_lm"]
     needs_gpu: bool = False
@@ -158,14 +159,16 @@ class CausalEntry(CheckpointEntry):
 class EncoderEntry(CheckpointEntry):
     """A bidirectional encoder that is fine-tuned to tag idioms (ID10M-JAM, appendix D)."""
 
-    UNSAID: ClassVar = {**CheckpointEntry.UNSAID, "languages": ["english"]}
+    SPEC_DEFAULTS: ClassVar = {**CheckpointEntry.SPEC_DEFAULTS, "languages": ["english"]}
     kind: Literal["encoder"]
     languages: list[str] = Field(
-        min_length=1, description="Languages of ID10M-JAM that it is fine-tuned on."
+        min_length=1, description="Languages of ID10M-JAM on which it is fine-tuned."
     )
-    max_length: PositiveInt = Field(description="Longest input in tokens; what follows is cut off.")
+    max_length: PositiveInt = Field(
+        description="Maximum input length in tokens; longer inputs are truncated."
+    )
     needs_gpu: bool = False
 
     def execution_spec(self) -> str:
-        """As of every entry, without what only says where and for which languages it is run."""
+        """Return the `execution_spec` without the languages and the need for a GPU."""
         return self._spec("languages", "needs_gpu")

@@ -1,4 +1,4 @@
-"""Fetching all checkpoints of a configuration from the hub, and before it what that takes."""
+"""Download all checkpoints of a configuration from the hub, and list their sizes first."""
 
 import os
 import re
@@ -18,9 +18,9 @@ from pieline.models.hub import (
     HubCheckpoint,
     Listing,
     UnreachableError,
-    on_hub,
-    remote_code,
-    unpinned,
+    hub_checkpoint,
+    remote_code_checkpoints,
+    unpinned_error,
 )
 from pieline.models.sizing import BYTES_PER_WEIGHT, parameter_count
 
@@ -28,16 +28,16 @@ GIGABYTE = 1e9
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RequiredCheckpoint:
     """A checkpoint that models of a configuration need.
 
     Attributes:
-        checkpoint: what is on the hub.
-        models: their names in models.yaml.
-        listing: its files; none where the hub could not tell.
-        missing: bytes to download; without a listing an estimate from the number of parameters,
-            and none where that is not known either.
-        obstacle: why it cannot be fetched.
+        checkpoint: Checkpoint on the hub.
+        models: Names in models.yaml of the models that need it.
+        listing: Files of the checkpoint; None if the hub did not list them.
+        missing: Bytes to download. Without a listing, an estimate from the number of parameters, or
+            None if that is unknown.
+        obstacle: Error that prevents downloading it.
     """
 
     checkpoint: HubCheckpoint
@@ -48,50 +48,52 @@ class Wanted:
 
     @property
     def size(self) -> int | None:
-        """All its bytes, also those in the cache; estimated or none as `missing`."""
+        """Total bytes, including those in the cache; estimated or None like `missing`."""
         return sum(self.listing.sizes.values()) if self.listing else self.missing
 
     @property
     def state(self) -> str:
-        """For people: in the cache, to be fetched, or why not."""
+        """Description of the state: in the cache, to be downloaded, or why it cannot be."""
         if isinstance(self.obstacle, UnreachableError):
             return "not in the cache" + ("; size estimated" if self.missing is not None else "")
         if self.obstacle:
             return self.obstacle.what
-        gated = ", licence accepted" if self.listing and self.listing.gated else ""
-        return f"to fetch{gated}" if self.missing else "in the cache"
+        gated = ", license accepted" if self.listing and self.listing.gated else ""
+        return f"to download{gated}" if self.missing else "in the cache"
 
 
-def wanted(entries: Mapping[str, ModelEntry]) -> list[Wanted]:
-    """What models need from the hub, each checkpoint once, and what of it the cache lacks.
+def required_checkpoints(entries: Mapping[str, ModelEntry]) -> list[RequiredCheckpoint]:
+    """Return the checkpoints that models need from the hub, each once.
 
-    Where the hub does not answer it is asked no more, and sizes are estimated.
+    If the hub does not answer once, the remaining sizes are estimated without asking it again.
 
     Args:
-        entries: the models by name.
+        entries: Entries of the models by name.
     """
     users: dict[HubCheckpoint, list[str]] = {}
     for name, entry in entries.items():
-        if weights := on_hub(entry):
+        if weights := hub_checkpoint(entry):
             users.setdefault(weights, []).append(name)
-    found: dict[HubCheckpoint, Wanted] = {}
+    checkpoints: dict[HubCheckpoint, RequiredCheckpoint] = {}
     silence: UnreachableError | None = None
     waiting = list(users)
-    for checkpoint in waiting:  # grows by the repositories of code
+    for checkpoint in waiting:  # grows by repositories of remote code
         models = tuple(users[checkpoint])
-        # What may not be fetched for one of them may be for another.
-        entry = min((entries[name] for name in models), key=lambda entry: bool(unpinned(entry)))
+        # Prefer a model whose entry allows downloading the checkpoint.
+        entry = min(
+            (entries[name] for name in models), key=lambda entry: bool(unpinned_error(entry))
+        )
         item = _look(checkpoint, models, entry, silence)
-        found[checkpoint] = item
+        checkpoints[checkpoint] = item
         if isinstance(item.obstacle, UnreachableError):
             silence = item.obstacle
         if checkpoint.only or item.obstacle:
             continue
-        for code in remote_code(entry, partial(_read, checkpoint, item.listing)):
+        for code in remote_code_checkpoints(entry, partial(_read, checkpoint, item.listing)):
             if code not in users:
                 waiting.append(code)
             users.setdefault(code, []).extend(models)
-    return list(found.values())
+    return list(checkpoints.values())
 
 
 def _look(
@@ -99,23 +101,25 @@ def _look(
     models: tuple[str, ...],
     entry: ModelEntry,
     silence: UnreachableError | None,
-) -> Wanted:
-    """What is known of one checkpoint; `silence` is the error of a hub that did not answer."""
-    if obstacle := unpinned(entry):
-        return Wanted(checkpoint, models, None, estimated_bytes(entry), obstacle)
+) -> RequiredCheckpoint:
+    """Look up one checkpoint; `silence` is the error if the hub did not answer before."""
+    if obstacle := unpinned_error(entry):
+        return RequiredCheckpoint(checkpoint, models, None, estimated_bytes(entry), obstacle)
     if listing := checkpoint.cached():
-        return Wanted(checkpoint, models, listing, 0)
+        return RequiredCheckpoint(checkpoint, models, listing, 0)
     try:
         if silence:
             raise silence
-        listing = checkpoint.look_up()
+        listing = checkpoint.request_listing()
     except UserError as error:
-        return Wanted(checkpoint, models, None, estimated_bytes(entry), error)
-    return Wanted(checkpoint, models, listing, sum(checkpoint.missing(listing).values()))
+        return RequiredCheckpoint(checkpoint, models, None, estimated_bytes(entry), error)
+    return RequiredCheckpoint(
+        checkpoint, models, listing, sum(checkpoint.missing(listing).values())
+    )
 
 
 def estimated_bytes(entry: ModelEntry) -> int | None:
-    """Bytes of the weights by number of parameters and dtype; None if the entry says no number."""
+    """Estimate the bytes of the weights from parameters and dtype; None if they are unknown."""
     try:
         weights = parameter_count(entry.parameters or "")
     except UserError:
@@ -124,61 +128,62 @@ def estimated_bytes(entry: ModelEntry) -> int | None:
 
 
 def _read(checkpoint: HubCheckpoint, listing: Listing | None, name: str) -> Path | None:
-    """A small file of a checkpoint, which may name the repositories of its code."""
+    """Return a small file of a checkpoint, downloaded if necessary; None if it does not exist."""
     if listing is None or name not in listing.sizes:
         return None
     return Path(hf_hub_download(checkpoint.repository, name, revision=listing.commit))
 
 
-def summary(items: Sequence[Wanted]) -> str:
-    """One line: how many checkpoints, their bytes, what is missing, and the room for it."""
+def summary(items: Sequence[RequiredCheckpoint]) -> str:
+    """Return a line with the number of checkpoints, their size, the download and the free space."""
     about = "about " if any(item.obstacle for item in items) else ""
-    whole, missing = _total(item.size for item in items), _total(item.missing for item in items)
+    total, missing = _total(item.size for item in items), _total(item.missing for item in items)
     return (
-        f"{pluralize(len(items), 'checkpoint')} of {about}{whole / GIGABYTE:.1f} GB;"
+        f"{pluralize(len(items), 'checkpoint')} of {about}{total / GIGABYTE:.1f} GB;"
         f" {about}{missing / GIGABYTE:.1f} GB to download into {constants.HF_HUB_CACHE},"
         f" which has {_free() / GIGABYTE:.1f} GB free"
     )
 
 
-def obstacles(items: Iterable[Wanted]) -> list[str]:
-    """What keeps checkpoints from being fetched: a line each, one for all that need the hub."""
-    found = dict.fromkeys(
+def obstacles(items: Iterable[RequiredCheckpoint]) -> list[str]:
+    """Return the reasons why checkpoints cannot be downloaded, without duplicates."""
+    lines = dict.fromkeys(
         f"{item.obstacle.what}; sizes are estimated from `parameters` and `dtype`,"
-        " which is too little for files in float32"
+        " which is too low for files in float32"
         if isinstance(item.obstacle, UnreachableError)
         else str(item.obstacle)
         for item in items
         if item.obstacle
     )
-    return list(found)
+    return list(lines)
 
 
-def fetch(items: Sequence[Wanted]) -> Iterator[str]:
-    """Download what the cache lacks, after a check that there is room for all of it.
+def fetch(items: Sequence[RequiredCheckpoint]) -> Iterator[str]:
+    """Download the files that the cache lacks, after checking the free space.
 
     Yields:
         A line before each download.
 
     Raises:
-        UserError: there is no room (nothing was downloaded), a download broke off, or some
-            checkpoints could not be had (all others were downloaded).
+        UserError: If there is not enough space (nothing was downloaded), a download was
+            interrupted, or some checkpoints are unavailable (all others were downloaded).
     """
     silent = next(
         (item.obstacle for item in items if isinstance(item.obstacle, UnreachableError)), None
     )
     if silent:
-        hint = "run this where there is network, with HF_HUB_OFFLINE unset"
+        hint = "run this on a machine with network access, with HF_HUB_OFFLINE unset"
         raise UserError(silent.what, where="weights", hint=hint)
-    had = [item for item in items if item.listing and item.missing]
-    _require_room(_total(item.missing for item in had))
-    for number, item in enumerate(had, start=1):
+    downloads = [item for item in items if item.listing and item.missing]
+    _require_room(_total(item.missing for item in downloads))
+    for number, item in enumerate(downloads, start=1):
         size = _total([item.missing]) / GIGABYTE
-        yield f"{number} of {len(had)}: {item.checkpoint}, {size:.1f} GB"
+        yield f"{number} of {len(downloads)}: {item.checkpoint}, {size:.1f} GB"
         assert item.listing
         item.checkpoint.download(item.listing)
     if left := obstacles(items):
-        raise UserError("; ".join(left), where=f"{pluralize(len(left), 'checkpoint')} not fetched")
+        where = f"{pluralize(len(left), 'checkpoint')} not downloaded"
+        raise UserError("; ".join(left), where=where)
 
 
 def _total(sizes: Iterable[int | None]) -> int:
@@ -186,36 +191,36 @@ def _total(sizes: Iterable[int | None]) -> int:
 
 
 def _cache_parent() -> Path:
-    """The cache, or the lowest folder above it that is there."""
+    """Return the cache folder, or its nearest existing parent."""
     cache = Path(constants.HF_HUB_CACHE).absolute()
     return next(folder for folder in (cache, *cache.parents) if folder.is_dir())
 
 
 def _free() -> int:
-    """Bytes that the cache's file system has left."""
+    """Return the free bytes on the file system of the cache."""
     return shutil.disk_usage(_cache_parent()).free
 
 
 def _require_room(size: int) -> None:
-    """Refuse a download for which file system or quota has not enough room.
+    """Check that the file system and the quota have enough space for a download.
 
     Raises:
-        UserError: says how much there is to download.
+        UserError: If they do not.
     """
-    where, hint = constants.HF_HUB_CACHE, "set HF_HOME to a folder with room, or leave models out"
-    told = f"{size / GIGABYTE:.1f} GB are to be downloaded"
+    where, hint = constants.HF_HUB_CACHE, "set HF_HOME to a larger disk, or leave models out"
+    download = f"{size / GIGABYTE:.1f} GB to download"
     if size > (free := _free()):
-        raise UserError(f"{told}, and {free / GIGABYTE:.1f} GB are free", where=where, hint=hint)
+        raise UserError(f"{download}, {free / GIGABYTE:.1f} GB free", where=where, hint=hint)
     if not size or not shutil.which("fallocate"):
         return
-    # A quota shows only where blocks are taken: all are, at once, and given back.
-    with tempfile.NamedTemporaryFile(dir=_cache_parent()) as taken:
+    # A quota only takes effect on allocation, so allocate all blocks and free them again.
+    with tempfile.NamedTemporaryFile(dir=_cache_parent()) as reserved:
         tried = subprocess.run(
-            ["fallocate", "--length", str(size), taken.name],
+            ["fallocate", "--length", str(size), reserved.name],
             capture_output=True,
             text=True,
             check=False,
             env=os.environ | {"LC_ALL": "C"},
         )
     if tried.returncode and (why := re.search(r"[^:]*(quota|space)[^:]*$", tried.stderr.strip())):
-        raise UserError(f"{told}, and {why[0].strip()}", where=where, hint=hint)
+        raise UserError(f"{download}: {why[0].strip()}", where=where, hint=hint)

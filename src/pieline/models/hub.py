@@ -1,4 +1,4 @@
-"""Checkpoints on the Hugging Face hub: what loading needs of one, and where the cache has it."""
+"""List, download and locate checkpoints of the Hugging Face hub."""
 
 import glob
 import json
@@ -37,21 +37,21 @@ from pieline.models.entries import ModelEntry
 
 T = TypeVar("T")
 
-ANSWERS_WITHIN_S = 3.0
-"""Seconds after which a job takes the hub to be out of reach."""
+HUB_TIMEOUT_S = 3.0
+"""Seconds after which a job considers the hub unreachable."""
 
-FETCHING = (
-    "run `snakemake --cores 1 weights` with the options of this run where there is network,"
-    " with the same HF_HOME"
+DOWNLOAD_HINT = (
+    "run `snakemake --cores 1 weights` with the options of this run on a machine with network"
+    " access and the same HF_HOME"
 )
-"""What helps where weights are missing and the hub is out of reach."""
+"""Hint for errors about missing weights when the hub is unreachable."""
 
 _NOT_LOADED = (
     *("*.onnx*", "*.gguf", "*.h5", "*.msgpack", "*.ot", "*.tflite", "*.pt", "*.pth", "*.ckpt"),
     *("onnx/*", "openvino/*", "coreml/*", "original/*", "consolidated*.safetensors"),
     *("*.md", "*.png", "*.jpg", "*.jpeg", "*.gif", "*.pdf", ".gitattributes"),
 )
-"""Files of a repository that nothing here loads: weights in other formats, texts and pictures."""
+"""Files of a repository that are never loaded: weights in other formats, texts and pictures."""
 
 
 class UnreachableError(UserError):
@@ -59,7 +59,13 @@ class UnreachableError(UserError):
 
 
 class Listing(NamedTuple):
-    """What loading needs of a repository: its commit, the files with their bytes, whether gated."""
+    """The files of a repository that loading needs.
+
+    Attributes:
+        commit: Commit of the repository.
+        sizes: Size in bytes by file name.
+        gated: Whether access requires accepting a license.
+    """
 
     commit: str
     sizes: dict[str, int]
@@ -68,13 +74,13 @@ class Listing(NamedTuple):
 
 @dataclass(frozen=True)
 class HubCheckpoint:
-    """Weights or code of a repository on the hub.
+    """Weights or code in a repository on the hub.
 
     Attributes:
-        repository: its name.
-        revision: pinned commit; none: the main branch, as first fetched.
-        pickled: whether the weights are loaded from a pickle.
-        only: pattern of the files that are loaded; none: all in formats that are loaded.
+        repository: Name of the repository.
+        revision: Pinned commit; None: the main branch, as first downloaded.
+        pickled: Whether the weights are loaded from a pickle.
+        only: Pattern of the files to load; None: all files in supported formats.
     """
 
     repository: str
@@ -86,64 +92,65 @@ class HubCheckpoint:
         return f"{self.repository} at {self.revision[:8] if self.revision else 'main'}"
 
     def needed(self, names: Iterable[str]) -> list[str]:
-        """The files that loading needs, of all in the repository."""
+        """Return the files that loading needs, given all files of the repository."""
         if self.only:
             return [name for name in names if fnmatch(name, self.only)]
         skipped = [*_NOT_LOADED, "*.safetensors" if self.pickled else "*.bin"]
-        found = [name for name in names if not any(fnmatch(name, item) for item in skipped)]
-        # Some repositories have their weights once more in parts; the whole file is loaded.
-        parts = "model-*-of-*.safetensors" if "model.safetensors" in found else ""
-        return [name for name in found if not fnmatch(name, parts)]
+        loaded = [name for name in names if not any(fnmatch(name, item) for item in skipped)]
+        # Some repositories also have their weights in shards; the single file is loaded.
+        parts = "model-*-of-*.safetensors" if "model.safetensors" in loaded else ""
+        return [name for name in loaded if not fnmatch(name, parts)]
 
     def cached(self) -> Listing | None:
-        """The same of the cache, None if it lacks a file or does not know all; asks nobody."""
+        """Return the listing if the cache has all files, else None; makes no request."""
         try:
             tree = get_cached_repo_tree(self.repository, revision=self.revision)
         except CachedRepoTreeNotFoundError:
             return None
         sizes = {file.path: file.size for file in tree}
-        found = Listing("", {name: sizes[name] for name in self.needed(sizes)}, gated=False)
+        listing = Listing("", {name: sizes[name] for name in self.needed(sizes)}, gated=False)
         try:
-            return found._replace(commit=self._folder(found.sizes).name)
+            return listing._replace(commit=self._folder(listing.sizes).name)
         except LocalEntryNotFoundError:
             return None
 
-    def look_up(self, *, timeout_s: float = 30.0) -> Listing:
-        """Ask the hub what there is to fetch, and whether it may be fetched.
+    def request_listing(self, *, timeout_s: float = 30.0) -> Listing:
+        """Request the listing from the hub.
 
         Raises:
-            UnreachableError: no answer in this time.
-            UserError: no such repository or commit, no access, or no weights that can be loaded.
+            UnreachableError: If the hub does not answer in time.
+            UserError: If the repository or commit does not exist, access is denied, or there are no
+                weights in a supported format.
         """
         if constants.is_offline_mode():
-            raise UnreachableError("HF_HUB_OFFLINE is set", where=str(self), hint=FETCHING)
+            raise UnreachableError("HF_HUB_OFFLINE is set", where=str(self), hint=DOWNLOAD_HINT)
         try:
-            info = _within(timeout_s, lambda: self._info(timeout_s))
+            info = _call_with_timeout(timeout_s, lambda: self._info(timeout_s))
         except GatedRepoError:
-            token = "HF_TOKEN is not of an account that may" if get_token() else "HF_TOKEN not set"
+            token = "the account of HF_TOKEN has not" if get_token() else "HF_TOKEN is not set"
             page = f"{constants.ENDPOINT}/{self.repository}"
             raise UserError(
-                f"only who accepted its licence may download it ({token})",
+                f"downloading it requires accepting its license ({token})",
                 where=str(self),
-                hint=f"accept it at {page} and set HF_TOKEN to a token of this account",
+                hint=f"accept it at {page} and set HF_TOKEN to a token of that account",
             ) from None
         except (RepositoryNotFoundError, RevisionNotFoundError) as error:
             lacking = "commit" if isinstance(error, RevisionNotFoundError) else "repository"
             raise UserError(
                 f"the hub has no such {lacking}",
                 where=str(self),
-                hint="correct the model's entry, or set HF_TOKEN if it is private",
+                hint="fix the model's entry, or set HF_TOKEN if the repository is private",
             ) from None
         except HfHubHTTPError as error:
-            told = f"{error.response.status_code} {error.server_message or ''}".strip()
+            message = f"{error.response.status_code} {error.server_message or ''}".strip()
             hint = "check HF_TOKEN and HF_ENDPOINT, or try again later"
-            raise UserError(f"the hub answers {told}", where=str(self), hint=hint) from None
+            raise UserError(f"the hub answers {message}", where=str(self), hint=hint) from None
         except (httpx.HTTPError, OSError) as error:
             reason = str(error) or type(error).__name__
             raise UnreachableError(
                 f"{constants.ENDPOINT} cannot be reached ({reason})",
                 where=str(self),
-                hint=FETCHING,
+                hint=DOWNLOAD_HINT,
             ) from None
         sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
         listing = Listing(
@@ -155,7 +162,7 @@ class HubCheckpoint:
                 f"there are no {'pickled' if self.pickled else 'safetensors'} weights at this"
                 " commit",
                 where=str(self),
-                hint="pin a commit that has them, or set pickled: true to have a pickle converted",
+                hint="pin a commit that has them, or set pickled: true to convert a pickle",
             )
         return listing
 
@@ -170,19 +177,19 @@ class HubCheckpoint:
         }
 
     def download(self, listing: Listing) -> Path:
-        """Fetch what the cache lacks; files that are complete stay, whatever ends it.
+        """Download the files that the cache lacks; complete files are kept if it is interrupted.
 
         Returns:
             The folder of the snapshot.
 
         Raises:
-            UserError: the connection broke, or the disk is full.
+            UserError: If the connection breaks or the disk is full.
         """
         total = sum(self.missing(listing).values())
         with Progress(total=total, desc=str(self), unit="B", unit_scale=True) as progress:
 
             class Bytes(tqdm):
-                """The library's own bars, unseen; the one of all bytes written drives ours."""
+                """The library's progress bars, hidden; the one for all bytes updates ours."""
 
                 def __init__(self, *arguments: Any, name: str | None = None, **options: Any):
                     self.drives = name == "huggingface_hub.snapshot_download"
@@ -197,30 +204,30 @@ class HubCheckpoint:
             except (httpx.HTTPError, OSError, RuntimeError) as error:
                 reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
                 raise UserError(
-                    f"the download broke off: {reason or type(error).__name__}",
+                    f"the download was interrupted: {reason or type(error).__name__}",
                     where=str(self),
-                    hint="run the same command again; it goes on with what is missing",
+                    hint="run the same command again to resume it",
                 ) from None
 
     def snapshot(self) -> Path:
-        """The folder of the files in the cache; what it lacks is fetched, if the hub answers.
+        """Return the folder of the files in the cache, after downloading missing ones.
 
-        A complete snapshot is taken without any request, and so is, where the hub does not answer,
-        one of which nobody can say whether it is complete.
+        If the snapshot is known to be complete, no request is made. If the hub does not answer, a
+        cached snapshot is used even if it may be incomplete.
 
         Raises:
-            UnreachableError: neither the cache nor the hub has it.
-            UserError: as of `look_up` and `download`.
+            UnreachableError: If there is no cached snapshot and the hub does not answer.
+            UserError: As in `request_listing` and `download`.
         """
-        if found := self.cached():
-            return self._folder(found.sizes)
+        if listing := self.cached():
+            return self._folder(listing.sizes)
         try:
-            return self.download(self.look_up(timeout_s=ANSWERS_WITHIN_S))
+            return self.download(self.request_listing(timeout_s=HUB_TIMEOUT_S))
         except UnreachableError as error:
             try:
                 return self._folder()
             except LocalEntryNotFoundError:
-                what = f"not complete in {constants.HF_HUB_CACHE}, and {error.what}"
+                what = f"incomplete in {constants.HF_HUB_CACHE}, and {error.what}"
                 raise UnreachableError(what, where=error.where, hint=error.hint) from None
 
     def _folder(self, names: Iterable[str] | None = None, **options: Any) -> Path:
@@ -239,11 +246,8 @@ class HubCheckpoint:
         return info
 
 
-def on_hub(entry: ModelEntry) -> HubCheckpoint | None:
-    """The weights of an entry of models.yaml, None if they come from elsewhere.
-
-    A `repository` and a `file` in it, as entries of chat models have, are taken for what they say.
-    """
+def hub_checkpoint(entry: ModelEntry) -> HubCheckpoint | None:
+    """Return the hub checkpoint of an entry of models.yaml; None if its source is not the hub."""
     if getattr(entry, "source", None) != "hub":
         return None
     own = vars(entry)
@@ -255,26 +259,28 @@ def on_hub(entry: ModelEntry) -> HubCheckpoint | None:
     )
 
 
-def unpinned(entry: ModelEntry) -> UserError | None:
-    """Why a chat model is not asked, and nothing of it fetched: its entry names no commit."""
+def unpinned_error(entry: ModelEntry) -> UserError | None:
+    """Return an error if the entry is a language model on the hub without a pinned commit."""
     own = vars(entry)
     if own.get("kind") != "llm" or own.get("source") != "hub" or own.get("revision"):
         return None
     return UserError(
         "no commit is pinned",
         where=own["repository"],
-        hint="write one of those that"
-        f" https://huggingface.co/{own['repository']}/commits/main lists, all 40 digits, as"
-        f" revision into the entry of {own['label']}",
+        hint=f"add a commit from https://huggingface.co/{own['repository']}/commits/main, with all"
+        f" 40 digits, as revision to the entry of {own['label']}",
     )
 
 
-def remote_code(entry: ModelEntry, read: Callable[[str], Path | None]) -> list[HubCheckpoint]:
-    """The other repositories that the code of a checkpoint comes from.
+def remote_code_checkpoints(
+    entry: ModelEntry, read: Callable[[str], Path | None]
+) -> list[HubCheckpoint]:
+    """Return the other repositories from which the code of a checkpoint is loaded.
 
     Args:
-        entry: its entry of models.yaml.
-        read: gives the place of a file of the checkpoint, None if it has no such file.
+        entry: Entry of models.yaml.
+        read: Function that returns the path of a file of the checkpoint; None if there is no such
+            file.
     """
     if not getattr(entry, "trust_remote_code", False):
         return []
@@ -288,7 +294,7 @@ def remote_code(entry: ModelEntry, read: Callable[[str], Path | None]) -> list[H
 
 @contextmanager
 def offline() -> Iterator[None]:
-    """Keep the hub's libraries from asking it for anything in the block."""
+    """Prevent the hub's library from making requests in the block."""
     before = constants.HF_HUB_OFFLINE
     constants.HF_HUB_OFFLINE = True
     try:
@@ -297,8 +303,8 @@ def offline() -> Iterator[None]:
         constants.HF_HUB_OFFLINE = before
 
 
-def _within(seconds: float, call: Callable[[], T]) -> T:
-    """What a call gives, or a `TimeoutError`: looking up a name keeps to no limit of its own."""
+def _call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
+    """Return the result of a call, or raise a `TimeoutError`; DNS lookups have no timeout."""
     answer: Future[T] = Future()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""What a language model is: entries of kind llm."""
+"""Define entries of kind llm."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ from pydantic import (
 
 from pieline.core.settings import Settings
 from pieline.models.entries import ModelEntry, check_hub_name
-from pieline.models.servers import FOLDER, GGUF, OWN, PLACEHOLDERS, SERVERS, own_command
+from pieline.models.servers import CUSTOM, FOLDER, GGUF, PLACEHOLDERS, SERVERS, custom_command
 
 Parameter = Literal[
     "temperature",
@@ -36,17 +36,17 @@ Parameter = Literal[
     "presence_penalty",
     "frequency_penalty",
 ]
-"""A request parameter by the name that litellm gives it for every provider."""
+"""Name of a request parameter in litellm."""
 
 
-def _variable(name: str) -> str:
-    # Not repeated: who mistakes it for the key itself must not find that in a log.
+def _check_variable(name: str) -> str:
+    # Do not repeat the value: it may be the key itself, which must not be logged.
     if not re.fullmatch("[A-Z_][A-Z0-9_]{0,79}", name):
         raise ValueError("should be the name of an environment variable (A-Z, 0-9 and _)")
     return name
 
 
-Variable = Annotated[str, AfterValidator(_variable)]
+Variable = Annotated[str, AfterValidator(_check_variable)]
 
 
 class Prices(Settings):
@@ -55,27 +55,29 @@ class Prices(Settings):
     input: float = Field(ge=0)
     output: float = Field(ge=0)
     cached_input: float | None = Field(
-        default=None, ge=0, description="Of input read from the provider's cache; null: as input."
+        default=None, ge=0, description="Price of input read from the cache; null: as input."
     )
     cache_write: float | None = Field(
-        default=None, ge=0, description="Of input written to the cache; null: as input."
+        default=None, ge=0, description="Price of input written to the cache; null: as input."
     )
-    reasoning: float | None = Field(default=None, ge=0, description="Of thoughts; null: as output.")
+    reasoning: float | None = Field(
+        default=None, ge=0, description="Price of thoughts; null: as output."
+    )
 
     @property
-    def dearest(self) -> "Prices":
-        """The most that input and output can cost."""
+    def highest(self) -> "Prices":
+        """Highest price of any input and of any output."""
         inputs = self.input, self.cached_input or 0.0, self.cache_write or 0.0
         return Prices(input=max(inputs), output=max(self.output, self.reasoning or 0.0))
 
 
 class LLMEntry(ModelEntry):
-    """A language model that is asked (IdioTS, section 4.1; ID10M-JAM, appendix I).
+    """A language model that is asked questions (IdioTS, section 4.1; ID10M-JAM, appendix I).
 
-    Its weights are behind an `api` (a provider over the network), a GGUF file inside an installed
-    Python `package` (`package` and `file`), a `folder` or a GGUF file on disk (`path`, and `file`
-    in it), or a `repository` of the `hub` at a `revision` (or a GGUF `file` in it). All but the
-    first are served where the job runs, by the `server` that the entry names.
+    Its `source` is an `api` (a provider over the network), a `package` (an installed Python package
+    with a GGUF `file`), a `folder` (a folder or GGUF file on disk: `path`, and `file` in it), or
+    the `hub` (a `repository` at a `revision`, or a GGUF `file` in it). Except for an `api`, the job
+    starts the `server` that the entry names.
     """
 
     MAY_HAVE_BRACES: ClassVar = ("body", "chat_template", "server")
@@ -83,59 +85,63 @@ class LLMEntry(ModelEntry):
     source: Literal["api", "package", "folder", "hub"]
     litellm_id: str = Field(
         min_length=1,
-        description="Provider prefix and checkpoint as litellm spells it; 'openai/<name>' of a "
-        "local model, 'openai/responses/<name>' to ask by OpenAI's /responses.",
+        description="Provider prefix and checkpoint in litellm's spelling; 'openai/<name>' for a"
+        " local model, 'openai/responses/<name>' to use OpenAI's /responses.",
     )
     answers_as: tuple[str, ...] | None = Field(
         default=None,
         min_length=1,
-        description="Names that its responses may state, as shell patterns ('*' is any or none). "
-        "null: the litellm_id without its prefix; any name for a local model.",
+        description="Model names accepted in its responses, as shell patterns ('*' is any or none);"
+        " null: the litellm_id without its prefix, or any name for a local model.",
     )
     provider: str = Field(
-        min_length=1, description="Whose limits apply: a key of llm.providers in config.yaml."
+        min_length=1, description="Provider whose limits apply (llm.providers in config.yaml)."
     )
     api_base: str | None = Field(
-        default=None, description="Address of an OpenAI-compatible endpoint, not the provider's."
+        default=None,
+        description="Address of an OpenAI-compatible endpoint; null: the provider's default.",
     )
     api_base_env: Variable | None = Field(
-        default=None, description="Environment variable that holds this address instead."
+        default=None, description="Environment variable with this address."
     )
     api_key_env: Variable | None = Field(
-        default=None, description="Environment variable that holds the key, where one is needed."
+        default=None, description="Environment variable with the API key, if one is needed."
     )
     accepts: frozenset[Parameter] = Field(
         description="Parameters that the provider accepts; others are not sent."
     )
     defaults: dict[Parameter, int | float | str] | None = Field(
         default=None,
-        description="Parameters that litellm or the provider sends where a run asks for none.",
+        description="Parameters that are sent in every request unless a run sets them.",
     )
     body: dict[str, JsonValue] | None = Field(
         default=None,
         min_length=1,
-        description="Raw fields of the request's body, merged into each request as written; part of"
-        " every question's key.",
+        description="Raw fields that are merged into the body of each request as written; part of"
+        " the key of each question.",
     )
     system_role: Literal["user"] | None = Field(
-        default=None, description="Role in which system turns are sent, where it is another."
+        default=None, description="Role in which system turns are sent; null: system."
     )
     prices: Prices | Literal["free"] | None = Field(
         default=None,
-        description="Needed with a key or a remote api_base; 'free' where it costs nothing.",
+        description="Required with an API key or a remote api_base; 'free' if it costs nothing.",
     )
     max_output_tokens: int | None = Field(
         default=None,
         ge=1,
-        description="Longest answer, with its reasoning: bounds the cost without max_tokens.",
+        description="Maximum tokens of an answer, including reasoning; limits the cost if no"
+        " max_tokens is sent.",
     )
     reasoning: bool = Field(default=False, description="Whether it thinks before it answers.")
     thinks: bool | None = Field(
         default=None,
-        description="Whether thoughts are billed with its answers; null: if it is for reasoning.",
+        description="Whether thoughts are billed with its answers; null: as `reasoning`.",
     )
     retired: str | None = Field(
-        default=None, description="Why the checkpoint cannot be asked any more."
+        default=None,
+        description="Reason why the provider no longer serves the checkpoint, which is then asked"
+        " only through a gateway (llm.api_bases in config.yaml).",
     )
     ends: date | None = Field(
         default=None, description="Day (YYYY-MM-DD) from which the provider no longer serves it."
@@ -143,26 +149,27 @@ class LLMEntry(ModelEntry):
     package: str | None = None
     path: Path | None = Field(
         default=None,
-        description="Folder or GGUF file on disk: absolute, or counted from the working directory.",
+        description="Folder or GGUF file on disk: absolute or relative to the working directory.",
     )
     file: str | None = None
     weights_sha256: str | None = Field(
         default=None,
         pattern="^[0-9a-f]{64}$",
-        description="Of the GGUF file, or of the `sha256sum` list of a folder's files: is checked"
-        " and part of every question's key.",
+        description="SHA-256 of the GGUF file, or of the output of `sha256sum` for the files in a"
+        " folder; it is verified, and part of the key of each question.",
     )
     repository: str | None = Field(default=None, description="Name on the hub.")
     revision: str | None = Field(
         default=None,
         pattern="^[0-9a-f]{40}$",
-        description="Commit on the hub, part of every question's key; not asked without it.",
+        description="Commit on the hub, part of the key of each question; required for asking.",
     )
     pickled: Literal[True] | None = Field(
         default=None, description="The commit has its weights only as a pickle."
     )
     quantisation: str | None = Field(
-        default=None, description="Of a GGUF file as it says itself, Q4_K_M; is checked."
+        default=None,
+        description="Quantization in the metadata of a GGUF file, such as Q4_K_M; it is verified.",
     )
     server: str | None = Field(
         default=None,
@@ -170,11 +177,11 @@ class LLMEntry(ModelEntry):
         " another OpenAI-compatible server with {checkpoint}, {port} and {gpus}.",
     )
     dtype: Literal["float32", "bfloat16", "float16"] | None = Field(
-        default=None, description="In which transformers or vllm computes."
+        default=None, description="Data type in which transformers or vllm computes."
     )
     chat_template: str | None = Field(
         default=None,
-        description="Jinja text; null: that of the weights.",
+        description="Jinja template; null: the template of the weights.",
     )
     gpu_layers: int | None = Field(
         default=None, ge=0, description="Layers that llama.cpp puts on GPUs; null: none."
@@ -182,34 +189,34 @@ class LLMEntry(ModelEntry):
     gpus: int | None = Field(
         default=None,
         ge=0,
-        description="GPUs that hold the model together; null: one if it is large.",
+        description="Number of GPUs over which the model is split; null: one if it is large.",
     )
     slots: int | None = Field(
-        default=None, ge=1, le=256, description="Questions that its server gets at once; null: 1."
+        default=None, ge=1, le=256, description="Concurrent questions to its server; null: 1."
     )
     repeatable: Literal[False] | None = Field(
         default=None,
-        description="false where the server cannot promise the same answer to the same question"
-        " (continuous batching): only the recording can be reproduced.",
+        description="false if the server does not guarantee the same answer to the same question"
+        " (continuous batching), so that only the recording can be reproduced.",
     )
     batch_invariant: Literal[True] | None = Field(
         default=None,
-        description="true: vllm is started with VLLM_BATCH_INVARIANT=1, so that answers do not"
-        " change with what else is asked at that time.",
+        description="true: start vllm with VLLM_BATCH_INVARIANT=1, so that answers do not depend on"
+        " concurrent questions.",
     )
     context_length: int = Field(
         default=4096,
         ge=64,
-        description="Tokens of prompt and answer together, of a model that llama.cpp or vllm"
-        " serves; with transformers the model's own window counts.",
+        description="Maximum tokens of prompt and answer together, for llama.cpp and vllm;"
+        " transformers uses the context length of the model.",
     )
     threads: int = Field(default=1, ge=1, description="CPU threads of a local model.")
 
     @field_validator("source", mode="before")
     @classmethod
-    def _source_has_its_new_name(cls, source: Any) -> Any:
+    def _check_renamed_source(cls, source: Any) -> Any:
         if source == "file":
-            raise ValueError("'file' is now 'folder', as for embedders, also for a GGUF file")
+            raise ValueError("'file' is now 'folder', also for a GGUF file")
         return source
 
     @field_validator("body", mode="before")
@@ -224,17 +231,18 @@ class LLMEntry(ModelEntry):
             inner = value if name == "generationConfig" and isinstance(value, dict) else {}
             for each in (name, *inner):
                 if normalized(each) in _NOT_RAW:
-                    raise ValueError(f"body: {each} is not for an entry to set")
+                    raise ValueError(f"body: an entry must not set {each}")
                 if normalized(each) in of_run:
-                    raise ValueError(f"body: {each} is in accepts or defaults, too")
+                    raise ValueError(f"body: {each} is also in accepts or defaults")
         caches = "cache_control" in json.dumps(self.body)
         if caches and self.paid and self.paid.cache_write is None:
             raise ValueError("body: cache_control needs prices.cache_write")
         if self.uses_responses:
             if self.is_local:
-                raise ValueError("a local model is asked as openai/<name>, not by /responses")
+                raise ValueError("the litellm_id of a local model must be openai/<name>")
             if unknown := set(self.accepts) - _OF_RESPONSES:
-                raise ValueError(f"accepts: /responses does not take {', '.join(sorted(unknown))}")
+                names = ", ".join(sorted(unknown))
+                raise ValueError(f"accepts: /responses does not support {names}")
         return self
 
     @model_validator(mode="after")
@@ -250,37 +258,37 @@ class LLMEntry(ModelEntry):
         if self.source == "hub":
             check_hub_name("repository", str(self.repository), self.path)
         if self.api_base and self.api_base_env:
-            raise ValueError("api_base and api_base_env are one too many")
+            raise ValueError("set either api_base or api_base_env, not both")
         if self.source == "api":
             if not (self.api_key_env or self.api_base or self.api_base_env):
                 raise ValueError("source: api needs api_key_env, api_base or api_base_env")
         elif self.api_base or self.api_base_env or self.api_key_env or self.prices:
-            raise ValueError("a local model takes no api_base, api_key_env or prices")
+            raise ValueError("a local model must not have api_base, api_key_env or prices")
         if self.is_local and not self.litellm_id.startswith("openai/"):
-            raise ValueError("a local model is asked as openai/<name> (litellm_id)")
+            raise ValueError("the litellm_id of a local model must be openai/<name>")
         if self.chat_template and not re.search(r"{[{%]", self.chat_template):
-            raise ValueError(
-                "chat_template is Jinja text; a server would take a name for the whole prompt"
-            )
-        for fault in self._serving_faults():
-            raise ValueError(fault)
+            raise ValueError("chat_template must be a Jinja template, not the name of one")
+        for problem in self._serving_problems():
+            raise ValueError(problem)
         return self
 
-    def _serving_faults(self) -> Iterator[str]:
-        """What keeps the entry's server from serving it as the entry says."""
-        said = {name for name in _SERVING if getattr(self, name) is not None}
+    def _serving_problems(self) -> Iterator[str]:
+        """Yield the reasons why the server does not support the entry."""
+        present = {name for name in _SERVING if getattr(self, name) is not None}
         if not self.is_local:
-            if said:
-                yield f"{min(said)} is for a server that is started; an api has its own"
+            if present:
+                yield f"{min(present)} is only for local models, not for source: api"
             return
         on_hub = self.source == "hub"
         if (self.weights_sha256 if on_hub else self.repository or self.revision) is not None:
-            yield f"source: {self.source} is pinned by {'revision' if on_hub else 'weights_sha256'}"
-        server, shown = SERVERS.get(self.serves_with, OWN), self.serves_with
-        if server is OWN:
-            shown = "a command of your own"
+            hub, local = "revision", "weights_sha256"
+            pin, other = (hub, local) if on_hub else (local, hub)
+            yield f"source: {self.source} is pinned by {pin}, not by {other}"
+        server, shown = SERVERS.get(self.serves_with, CUSTOM), self.serves_with
+        if server is CUSTOM:
+            shown = "a custom command"
             try:
-                own_command(self.serves_with, **dict.fromkeys(PLACEHOLDERS, ""))
+                custom_command(self.serves_with, **dict.fromkeys(PLACEHOLDERS, ""))
             except ValueError as error:
                 yield str(error)
         weights = GGUF if self.is_gguf else FOLDER
@@ -288,18 +296,21 @@ class LLMEntry(ModelEntry):
             fitting = " or ".join(name for name in SERVERS if weights in SERVERS[name].serves)
             yield f"server: {shown} does not serve {weights}; {fitting} does"
         if self.quantisation and not self.is_gguf:
-            yield "quantisation is that of a GGUF file"
-        if ignored := said & _STARTED_WITH - server.fields:
-            yield f"server: {shown} is not started with {min(ignored)}"
-        if lacking := server.needs - said:
-            yield f"server: {shown} needs {min(lacking)}, or it would choose one silently"
+            yield "quantisation is only for GGUF files"
+        if ignored := present & _STARTED_WITH - server.fields:
+            yield f"server: {shown} does not support {min(ignored)}"
+        if lacking := server.needs - present:
+            yield f"server: {shown} needs {min(lacking)}, which it would otherwise choose silently"
         supported = server.supported_parameters
         if supported is not None and (unsupported := set(self.accepts) - supported):
             yield f"accepts: {shown} does not support {', '.join(sorted(unsupported))}"
         several = (self.slots or 1) > 1 and (shown == "transformers" or self.gpu_layers)
         if not (self.repeatable is False or self.batch_invariant) and (server.batches or several):
             with_slots = "" if server.batches else " with several slots"
-            yield f"server: {shown} promises no equal answers{with_slots}: say repeatable: false"
+            yield (
+                f"server: {shown} does not guarantee equal answers{with_slots}; set"
+                " repeatable: false"
+            )
 
     @property
     def is_local(self) -> bool:
@@ -308,40 +319,40 @@ class LLMEntry(ModelEntry):
 
     @property
     def uses_responses(self) -> bool:
-        """Whether it is asked by OpenAI's /responses."""
+        """Whether it is asked through OpenAI's /responses."""
         return self.litellm_id.startswith("openai/responses/")
 
     @property
     def is_gguf(self) -> bool:
-        """Whether its weights are one GGUF file."""
+        """Whether its weights are a single GGUF file."""
         return self.source == "package" or str(self.file or self.path).endswith(".gguf")
 
     @property
     def serves_with(self) -> str:
-        """The server of a local model: that of the entry, else llama.cpp."""
+        """Server of a local model; llama.cpp if the entry names none."""
         return self.server or "llama.cpp"
 
     @property
-    def takes_template(self) -> bool:
-        """Whether its server needs a chat template from the weights, since the entry has none."""
+    def needs_template(self) -> bool:
+        """Whether its server needs a chat template from the weights."""
         return not self.chat_template and self.serves_with in SERVERS
 
     @property
     def shares_server(self) -> bool:
-        """Whether one start of its server is to answer all tasks of a kind: it takes minutes."""
+        """Whether all tasks of a kind share one server, because starting it takes minutes."""
         return self.source in {"folder", "hub"}
 
     @property
     def paid(self) -> Prices | None:
-        """The prices of a model that costs money."""
+        """Prices of a model that costs money; None for other models."""
         return self.prices if isinstance(self.prices, Prices) else None
 
     @property
     def cost_is_unknown(self) -> bool:
-        """Whether answers may cost money and the entry does not say how much.
+        """Whether answers may cost money and the entry has no prices.
 
-        Without prices only this machine costs nothing: a local model, or an endpoint on the
-        loopback that takes no key.
+        Without prices, only local models and keyless endpoints on the loopback interface are known
+        to be free.
         """
         if self.is_local or self.prices is not None:
             return False
@@ -349,16 +360,16 @@ class LLMEntry(ModelEntry):
 
     @property
     def bills_thoughts(self) -> bool:
-        """Whether thoughts are among its output tokens, as also with models not for reasoning."""
+        """Whether thoughts count as output tokens; some models that are not for reasoning think."""
         return self.reasoning if self.thinks is None else self.thinks
 
     @property
     def checkpoint(self) -> str:
-        """What answers: the litellm id, for local weights also which they are and how served.
+        """Identifier of the model in questions: the litellm id and, for local weights, a suffix.
 
-        That is the start of their digest or commit (and the GGUF file in it), and what the entry
-        says of server, dtype and template, since each of them may give other answers. Weights whose
-        digest or commit is `unknown` are not asked, and no recording is found for them.
+        The suffix has the start of their digest or commit, the GGUF file of a hub repository, and
+        the fields that can change answers: server, dtype, chat template and batch invariance. A
+        model whose digest or commit is `unknown` is not asked and has no recordings.
         """
         if self.source == "hub":
             pin = f"@hub:{(self.revision or 'unknown')[:16]}"
@@ -367,68 +378,69 @@ class LLMEntry(ModelEntry):
         else:
             return self.litellm_id
         server = self.serves_with
-        said = (
+        details = (
             self.file if self.source == "hub" else None,
             server.replace("llama.cpp", "") if server in SERVERS else f"own:{_short(server)}",
             self.dtype,
             self.chat_template and f"template:{_short(self.chat_template)}",
             self.batch_invariant and "batch_invariant",
         )
-        return "+".join([f"{self.litellm_id}{pin}", *filter(None, said)])
+        return "+".join([f"{self.litellm_id}{pin}", *filter(None, details)])
 
-    def answers_with(self, name: str | None) -> bool:
-        """Whether a response that states this model name (null: none) comes from this model."""
-        wire = "*" if self.is_local else name_on_the_wire(self.checkpoint)
+    def accepts_model_name(self, name: str | None) -> bool:
+        """Return whether a response with this model name (None: unnamed) is from this model."""
+        wire = "*" if self.is_local else api_model_name(self.checkpoint)
         allowed = self.answers_as or (wire,)
         return any(name == each or fnmatchcase(name or "", each) for each in allowed)
 
-    def accepted(self, wanted: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Split wanted parameters into those sent (by name) and the names of those dropped.
+    def split_parameters(
+        self, parameters: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return the parameters to send, with `defaults`, and the names of the dropped ones.
 
-        A parameter whose value is None was not asked for: it is not dropped, and sent only if it is
-        among the `defaults`.
+        A parameter whose value is None counts as not requested.
         """
-        asked = {name: value for name, value in sorted(wanted.items()) if value is not None}
+        requested = {name: value for name, value in sorted(parameters.items()) if value is not None}
         accepts = set(map(str, self.accepts))
-        dropped = tuple(name for name in asked if name not in accepts)
+        dropped = tuple(name for name in requested if name not in accepts)
         sent = {str(name): value for name, value in (self.defaults or {}).items()}
-        return sent | {name: asked[name] for name in asked if name in accepts}, dropped
+        return sent | {name: requested[name] for name in requested if name in accepts}, dropped
 
     @field_serializer("accepts")
     def _sorted(self, accepts: frozenset[str]) -> list[str]:
-        # A set has no order of its own, and an execution spec must not depend on the process.
+        # The order of a set differs between processes, and an execution spec must not.
         return sorted(accepts)
 
     @field_serializer("body", when_used="json-unless-none")
     def _in_order(self, body: dict[str, JsonValue]) -> str:
-        # As text: a spec sorts fields by name, and the order of a schema's properties matters.
+        # As text, because a spec sorts fields by name and the order of a schema's fields matters.
         return json.dumps(body, ensure_ascii=False)
 
 
-def name_on_the_wire(checkpoint: str) -> str:
-    """The name by which a model is asked for, of its checkpoint."""
+def api_model_name(checkpoint: str) -> str:
+    """Return the model name to send in requests, given its checkpoint."""
     name = re.split("@(?:sha256|hub):", checkpoint, maxsplit=1)[0]
     return re.sub("^(?:openai/responses|[^/]*)/", "", name)
 
 
 def normalized(field: str) -> str:
-    """A field's name as `max_tokens` and `maxTokens` have in common."""
+    """Normalize the spelling of a field name, so that `max_tokens` equals `maxTokens`."""
     return field.replace("_", "").lower()
 
 
 _NOT_RAW = frozenset(
     {
         *("model", "messages", "contents", "system", "systeminstruction", "input", "instructions"),
-        *("stream", "background"),  # other forms of response
+        *("stream", "background"),  # change the format of the response
         *("n", "candidatecount", "maxtokens", "maxcompletiontokens", "maxoutputtokens"),  # cost
     }
 )
-"""Fields that `body` may not have (`normalized`)."""
+"""Fields that `body` must not have, as `normalized` spells them."""
 _OF_RESPONSES = {"temperature", "top_p", "max_tokens", "response_format", "reasoning_effort"}
 
 
 _STARTED_WITH = frozenset({"batch_invariant", "chat_template", "dtype", "gpu_layers"})
-"""Fields that a server must be started with, or they would be said in vain."""
+"""Fields that have an effect only if the server is started with them."""
 _SERVING = _STARTED_WITH | {
     "gpus", "quantisation", "repeatable", "repository", "revision", "server", "slots",
 }  # fmt: skip
@@ -439,9 +451,9 @@ def _short(text: str) -> str:
 
 
 def _is_loopback(address: str) -> bool:
-    """Whether a URL leads to this very machine."""
+    """Return whether a URL refers to this machine."""
     host = urlsplit(address).hostname or ""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
-        return False  # a name
+        return False  # a host name

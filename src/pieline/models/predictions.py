@@ -1,4 +1,4 @@
-"""Entries of kind predictions: what a system of one's own said, which was run elsewhere."""
+"""Define entries of kind predictions: external predictions of systems that users ran themselves."""
 
 from collections import Counter
 from typing import Literal, Self
@@ -14,39 +14,37 @@ from pieline.models.entries import ModelEntry
 class PredictionFile(Settings):
     """The predictions of one run."""
 
-    study: str = Field(description="Study that they are for.")
+    study: str = Field(description="Study for which they were made.")
     file: str = Field(
         min_length=1,
         description="jam: JSONL or CSV with id and idioms (or BIO tags); idiots: with id, has_idiom"
         " and idiom; idiolink: a TREC run.",
     )
-    language: LanguageName | None = Field(default=None, description="Of jam's sentences.")
-    setting: Name = Field(
-        description="Any name; of idiolink the query mode that was searched with."
-    )
+    language: LanguageName | None = Field(default=None, description="jam: language of sentences.")
+    setting: Name = Field(description="Any name; for idiolink, the query mode of the search.")
     seed: Seed = 0
     format: Literal["mteb", "inspect"] | None = Field(
         default=None,
-        description="'mteb': what MTEB writes, for idiolink; 'inspect': a log (.eval) of the tasks"
-        " in examples/inspect_tasks.py, for jam or idiots; null: as `file` says.",
+        description="'mteb': MTEB's predictions, for idiolink; 'inspect': a log (.eval) of a task"
+        " in examples/inspect_tasks.py, for jam or idiots; null: the format described at `file`.",
     )
 
     @model_validator(mode="after")
-    def _format_is_of_the_study(self) -> Self:
+    def _check_format(self) -> Self:
         if self.format and (self.format == "mteb") != (self.study == "idiolink"):
-            raise ValueError(f"format {self.format!r} is of no predictions of {self.study}")
+            raise ValueError(f"{self.study} does not support the format {self.format!r}")
         return self
 
 
 class PredictionsEntry(ModelEntry):
-    """Predictions made elsewhere: they are scored, and nothing is known of how they were made."""
+    """External predictions, which are scored without knowledge of how they were produced."""
 
     kind: Literal["predictions"]
-    licence: str = Field(default="not stated", description="Licence of the predictions.")
+    licence: str = Field(default="not stated", description="License of the predictions.")
     files: tuple[PredictionFile, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _one_file_a_run(self) -> Self:
+    def _check_duplicates(self) -> Self:
         runs = Counter((one.study, one.language, one.setting, one.seed) for one in self.files)
         run, number = runs.most_common(1)[0]
         if number > 1:
@@ -57,9 +55,9 @@ class PredictionsEntry(ModelEntry):
         return self
 
     def execution_spec(self) -> str:
-        """As of every entry, without the files: each is an input of the job that reads it."""
+        """Return the `execution_spec` without the files, which are inputs of the jobs."""
         return self._spec("files")
 
     def of(self, study: str) -> list[PredictionFile]:
-        """The runs of a study."""
+        """Return the prediction files for a study."""
         return [one for one in self.files if one.study == study]

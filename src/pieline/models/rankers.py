@@ -1,4 +1,4 @@
-"""Entries of the kinds reranker and late_interaction, whose scores need query and document."""
+"""Define entries of the kinds reranker and late_interaction."""
 
 from typing import Literal, Self
 
@@ -14,39 +14,37 @@ class RankerEntry(CheckpointEntry):
 
     instruction_format: InstructionFormat = Field(
         default="instruction_newline_query",
-        description="How instruction and query become one text (IdioLink, appendix B).",
+        description="Format that combines instruction and query (IdioLink, appendix B).",
     )
-    query_prefix: str = Field(default="", description="Put before a query without instruction.")
-    passage_prefix: str = Field(default="", description="Put before a document.")
+    query_prefix: str = Field(default="", description="Prefix of a query without an instruction.")
+    passage_prefix: str = Field(default="", description="Prefix of a document.")
     max_length: PositiveInt = Field(
-        description="Longest input in tokens, of a reranker query and document together; what"
-        " follows is cut off."
+        description="Maximum input length in tokens (for a reranker, of query and document"
+        " together); longer inputs are truncated."
     )
     batch_size: PositiveInt = 32
     needs_gpu: bool = False
 
     @model_validator(mode="after")
-    def _weights_are_pinned_safetensors(self) -> Self:
+    def _check_weights(self) -> Self:
         if self.must_be_unpacked:
             raise ValueError("models of this kind need safetensors, not a pickle or a GGUF file")
         if self.code_revision:
-            raise ValueError("'code_revision' cannot be passed on to models of this kind")
+            raise ValueError("models of this kind do not support 'code_revision'")
         if self.source == "hub" and not self.revision:
             raise ValueError("source 'hub' needs a 'revision'")
         return self
 
     def execution_spec(self) -> str:
-        """As of every entry, without `needs_gpu`, which changes no score."""
+        """Return the `execution_spec` without `needs_gpu`, which does not affect scores."""
         return self._spec("needs_gpu")
 
 
 class RerankerEntry(RankerEntry):
-    """A cross-encoder, which scores the documents that another model found first."""
+    """A cross-encoder that rescores the documents retrieved by another model."""
 
     kind: Literal["reranker"]
-    first_stage: Name = Field(
-        description="The model whose run is ranked anew: one of kind bm25 or embedder."
-    )
+    first_stage: Name = Field(description="Model whose run is reranked, of kind bm25 or embedder.")
 
 
 class LateInteractionEntry(RankerEntry):

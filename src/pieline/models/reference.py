@@ -1,4 +1,4 @@
-"""The entries of the papers' models as the project ships them, to see what was changed in one.
+"""Compare entries with the shipped entries of the papers' models.
 
 `python -m pieline.models.reference` writes published/model_entries.json from models.yaml.
 """
@@ -13,7 +13,7 @@ from pieline.models.entries import ModelEntry
 from pieline.models.registry import load_registry
 
 Specs = Mapping[str, Sequence[Mapping[str, Any]]]
-"""By what a paper calls a model: what its entries compute with."""
+"""Execution specs of the shipped entries, by the paper's name of the model."""
 _CHANGE_NO_NUMBER = {
     *("accepts", "api_base", "api_base_env", "api_key_env", "batch_size", "max_output_tokens"),
     *("prices", "threads"),
@@ -27,23 +27,23 @@ def load_reference(path: str | Path) -> Specs:
 
 
 def entry_deviations(entry: ModelEntry, reference: Specs) -> tuple[str, ...]:
-    """How an entry that stands for a model of a paper differs from the project's entry of it.
+    """Describe how an entry differs from the shipped entry of the same model in a paper.
 
-    Of several such entries (a provider's, and weights) the nearest counts. An entry that stands
-    for none is compared with nothing.
+    If there are several shipped entries (an API and weights), the most similar one is compared. The
+    result is empty for models that are not in a paper.
     """
     own = _spec(entry)
     nearest: tuple[str, ...] = ()
     for spec in reference.get(entry.published_as or "", ()):
-        found = tuple(
+        deviations = tuple(
             f"{name.replace('_', ' ')} {_shown(own.get(name))}, the paper's model"
             f" {_shown(spec.get(name))}"
             for name in sorted({*own, *spec})
             if own.get(name) != spec.get(name)
         )
-        if not found:
+        if not deviations:
             return ()
-        nearest = found if not nearest or len(found) < len(nearest) else nearest
+        nearest = deviations if not nearest or len(deviations) < len(nearest) else nearest
     return nearest
 
 
@@ -57,12 +57,12 @@ def _spec(entry: ModelEntry) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Write the file."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    """Write published/model_entries.json."""
+    specs: dict[str, list[dict[str, Any]]] = {}
     for entry in load_registry("models.yaml").values():
         if entry.published_as:
-            found.setdefault(entry.published_as, []).append(_spec(entry))
-    write_json("published/model_entries.json", found)
+            specs.setdefault(entry.published_as, []).append(_spec(entry))
+    write_json("published/model_entries.json", specs)
 
 
 if __name__ == "__main__":

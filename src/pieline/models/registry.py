@@ -1,4 +1,4 @@
-"""What each model is: the entries of models.yaml, and those of one's own in models.local.yaml."""
+"""Load the entries of models.yaml and of the user's models.local.yaml."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,7 +29,7 @@ AnyEntry = (
 
 
 def _place(fields: Any) -> str:
-    """Where an embedder's vectors come from."""
+    """Return `api` for an embedder behind an API, else `weights`."""
     source = fields.get("source") if isinstance(fields, dict) else fields.source
     return "api" if source == "api" else "weights"
 
@@ -55,36 +55,35 @@ _NAMED: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[Name, Any])
 
 
 def load_registry(path: str | Path) -> Registry:
-    """Read models.yaml, and after it models.local.yaml beside it if there is one: entries by name.
+    """Read models.yaml and, if it exists, models.local.yaml next to it; return entries by name.
 
-    No rule has the second among its inputs: each job is handed the entry that it needs, so that a
-    model of one's own makes nothing of another stale.
+    Neither file is an input of a rule: each job gets only the entry that it needs, so that adding a
+    model does not rerun jobs of other models.
 
     Raises:
-        UserError: names the file, the entry and the field that is wrong, both files that have a
-            name, or both models that have a label.
+        UserError: If an entry is invalid, or two entries have the same name or label.
     """
     path = Path(path)
-    found = _entries(path)
+    shipped = _entries(path)
     own = path.with_suffix(f".local{path.suffix}")
     added = _entries(own) if own.exists() else {}
     for name in added:
-        if name in found:
+        if name in shipped:
             raise UserError(
-                f"{path} has a model {name!r}, too", where=own, hint="give yours another name"
+                f"{path} also has a model {name!r}", where=own, hint="rename your model"
             )
     names: dict[str, str] = {}
-    for where, entries in ((path, found), (own, added)):
+    for where, entries in ((path, shipped), (own, added)):
         for name, entry in entries.items():
             label = " ".join(entry.label.split())
             other = names.setdefault(label.casefold(), name)
             if other != name:
                 raise UserError(
-                    f"label {label!r} is that of {other}",
+                    f"{other} has the same label {label!r}",
                     where=f"{where}: {name}",
-                    hint="tables show models by their labels: give it another",
+                    hint="use a different label, because tables show only labels",
                 )
-    return found | added
+    return shipped | added
 
 
 def _entries(path: Path) -> Registry:
@@ -97,12 +96,12 @@ def _entries(path: Path) -> Registry:
 
 
 def registry_schema() -> dict[str, Any]:
-    """JSON schema of models.yaml, for editors."""
+    """Return the JSON schema of models.yaml, for editors."""
     schema = ENTRY.json_schema()
     definitions = schema.pop("$defs", {})
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "models.yaml: what each model is",
+        "title": "models.yaml: entries of the models",
         "type": "object",
         "propertyNames": TypeAdapter(Name).json_schema(),
         "additionalProperties": schema,

@@ -1,4 +1,4 @@
-"""A training that goes on after its last whole epoch, and the weights that it keeps."""
+"""Resume an interrupted training after its last complete epoch."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,21 +10,21 @@ from pieline.core.files import atomic_path
 
 
 class ResumableTraining:
-    """The state of a training between two epochs.
+    """The state of a training between epochs, which is saved to a checkpoint after each epoch.
 
-    A checkpoint of another training (another key), or a file that is none, is ignored and
-    overwritten. The caller deletes the file once the weights are safe.
+    A checkpoint with a different key, or a file that is not a checkpoint, is ignored and
+    overwritten. The caller deletes the file after saving the final weights.
 
     Args:
-        path: of the checkpoint; None keeps none.
-        key: digest of all that decides the weights.
-        model: that is trained.
-        optimizer, schedule: that move its weights.
+        path: Path of the checkpoint; None disables checkpoints.
+        key: Digest of everything that determines the weights.
+        model: Model to train.
+        optimizer, schedule: Optimizer and learning rate schedule.
 
     Attributes:
-        epochs: what is reported of each finished epoch.
-        kept_epoch: number (from 1) of the epoch whose weights are kept.
-        memory: anything else that the next epoch needs.
+        epochs: Report of each finished epoch.
+        kept_epoch: Number, from 1, of the epoch whose weights are kept; 0 if there is none.
+        memory: Additional state that the next epoch needs.
     """
 
     def __init__(
@@ -43,13 +43,13 @@ class ResumableTraining:
         self.kept_epoch = 0
         self.memory: Any = None
         if self._path:
-            # What a kill in the middle of writing left.
+            # Remove files of a run that was killed while writing.
             for unfinished in self._path.parent.glob(f".{self._path.name}.*.part"):
                 unfinished.unlink()
         self._resume()
 
     def finish_epoch(self, report: Mapping[str, float], *, keep: bool) -> None:
-        """Note an epoch, keep its weights if they are wanted, and write the checkpoint."""
+        """Add the report of an epoch, keep its weights if `keep`, and write the checkpoint."""
         self.epochs.append(report)
         if keep:
             self.kept_epoch = len(self.epochs)
@@ -62,7 +62,7 @@ class ResumableTraining:
                 torch.save(self._state(), temporary)
 
     def load_kept(self) -> None:
-        """Give the model the weights that are kept."""
+        """Load the kept weights into the model."""
         self._model.load_state_dict(self._kept)
 
     def _state(self) -> dict[str, Any]:
@@ -80,13 +80,13 @@ class ResumableTraining:
         if not (self._path and self._path.is_file()):
             return
         try:
-            found = torch.load(self._path, map_location="cpu", weights_only=True)
-        except Exception:  # torch raises what it likes for a file that is no checkpoint
+            checkpoint = torch.load(self._path, map_location="cpu", weights_only=True)
+        except Exception:  # torch raises various errors for files that are not checkpoints
             return
-        if not isinstance(found, dict) or found.get("key") != self._key:
+        if not isinstance(checkpoint, dict) or checkpoint.get("key") != self._key:
             return
-        self._model.load_state_dict(found["weights"])
-        self._optimizer.load_state_dict(found["optimizer"])
-        self._schedule.load_state_dict(found["schedule"])
-        self.epochs, self.memory = found["epochs"], found["memory"]
-        self.kept_epoch, self._kept = found["kept"]
+        self._model.load_state_dict(checkpoint["weights"])
+        self._optimizer.load_state_dict(checkpoint["optimizer"])
+        self._schedule.load_state_dict(checkpoint["schedule"])
+        self.epochs, self.memory = checkpoint["epochs"], checkpoint["memory"]
+        self.kept_epoch, self._kept = checkpoint["kept"]

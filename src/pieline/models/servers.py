@@ -1,26 +1,26 @@
-"""Servers for the weights of a language model, and the request parameters that each supports."""
+"""Define the servers for local language models and the features that each supports."""
 
 import shlex
 from string import Formatter
 from typing import NamedTuple
 
 PLACEHOLDERS = frozenset({"checkpoint", "port", "gpus"})
-"""What such a command line may leave open: path of the weights, port, number of GPUs."""
+"""Placeholders in a custom server command: path of the weights, port, number of GPUs."""
 
 _COMMON = frozenset({"temperature", "top_p", "max_tokens", "seed", "stop"})
 _MORE = frozenset({"top_k", "response_format", "presence_penalty", "frequency_penalty"})
 
 
 class ServerKind(NamedTuple):
-    """One kind of server: what it serves and supports.
+    """A kind of server and its features.
 
     Attributes:
-        serves: GGUF files, folders of safetensors, or both.
-        supported_parameters: of a request; null if only the user knows them. What a server
-            ignores must not be recorded as if it had been applied.
-        fields: of an entry, those that it is started with.
-        needs: of these, those that must be said because it would choose silently.
-        batches: whether answers may change with what else is asked at that time, or by its seed.
+        serves: Formats of weights: `GGUF`, `FOLDER` or both.
+        supported_parameters: Request parameters that the server applies; None if unknown. Others
+            must not be sent, or they would be recorded although they have no effect.
+        fields: Fields of an entry that are passed to the server at its start.
+        needs: Fields that the entry must have, because the server would choose a value silently.
+        batches: Whether answers may depend on concurrent requests.
     """
 
     serves: frozenset[str]
@@ -35,7 +35,7 @@ SERVERS = {
     "llama.cpp": ServerKind(
         frozenset({GGUF}), _COMMON | _MORE, frozenset({"chat_template", "gpu_layers"})
     ),
-    # It refuses top_k, takes frequency_penalty for another one, and ignores the rest.
+    # It rejects top_k, misinterprets frequency_penalty, and ignores the other parameters.
     "transformers": ServerKind(
         frozenset({FOLDER}), _COMMON, frozenset({"chat_template", "dtype"}), frozenset({"dtype"})
     ),
@@ -47,22 +47,22 @@ SERVERS = {
         batches=True,
     ),
 }
-"""By the name that an entry gives."""
+"""Known servers by their name in an entry."""
 
-OWN = ServerKind(frozenset({GGUF, FOLDER}), None, batches=True)
-"""A command line of the user's own."""
+CUSTOM = ServerKind(frozenset({GGUF, FOLDER}), None, batches=True)
+"""Features assumed for a custom server command."""
 
 
-def own_command(server: str, **values: object) -> list[str]:
-    """The words of a command line of the user's own.
+def custom_command(server: str, **values: object) -> list[str]:
+    """Return the arguments of a custom server command, with its placeholders filled in.
 
     Args:
-        server: the command line.
-        values: of its placeholders.
+        server: Command line.
+        values: Values of its placeholders.
 
     Raises:
-        ValueError: it is no command line, has an unknown placeholder, or does not say where the
-            weights or the port go.
+        ValueError: If the command cannot be parsed, has an unknown placeholder, or lacks
+            `{checkpoint}` or `{port}`.
     """
     words = shlex.split(server)
     parts = (part for word in words for part in Formatter().parse(word))
@@ -72,7 +72,7 @@ def own_command(server: str, **values: object) -> list[str]:
         raise ValueError(f"server: unknown placeholder {{{min(unknown)}}}; known: {known}")
     if lacking := {"checkpoint", "port"} - named:
         raise ValueError(
-            f"server: {server!r} is none of {', '.join(sorted(SERVERS))}, and as a"
+            f"server: {server!r} is not one of {', '.join(sorted(SERVERS))}, and as a"
             f" command it lacks {{{min(lacking)}}}"
         )
     return [word.format(**values) for word in words]

@@ -1,4 +1,4 @@
-"""Where weights are, whether they are those of their entries, and reading GGUF files."""
+"""Locate and verify the weights of models, and read GGUF files."""
 
 import importlib.util
 import json
@@ -9,27 +9,34 @@ from typing import TYPE_CHECKING, Any
 from pieline.core.errors import UserError
 from pieline.core.files import read_json, sha256
 from pieline.models.entries import CheckpointEntry
-from pieline.models.hub import FETCHING, on_hub, remote_code, unpinned
+from pieline.models.hub import (
+    DOWNLOAD_HINT,
+    hub_checkpoint,
+    remote_code_checkpoints,
+    unpinned_error,
+)
 
 if TYPE_CHECKING:
-    # Jobs that embed are not stale where the entries of language models change.
+    # Not imported at run time, so that changes to this module do not rerun embedding jobs.
     from gguf import GGUFReader
 
     from pieline.models.llm import LLMEntry
 
 
 def package_file(package: str, pattern: str) -> Path:
-    """The one file or folder of an installed package that matches, without importing it.
+    """Return the only file or folder in an installed package that matches a pattern.
+
+    The package is not imported.
 
     Args:
-        package: import name.
-        pattern: of its path below the package's folder, or of its name.
+        package: Import name.
+        pattern: Pattern of the path relative to the package's folder, or of the file name.
 
     Raises:
-        UserError: the package is not installed, or nothing or several match.
+        UserError: If the package is not installed, or not exactly one file matches.
     """
-    found = importlib.util.find_spec(package)
-    folders = [Path(folder) for folder in (found and found.submodule_search_locations) or ()]
+    module = importlib.util.find_spec(package)
+    folders = [Path(folder) for folder in (module and module.submodule_search_locations) or ()]
     if not folders:
         raise UserError(
             f"Python package {package!r} is not installed",
@@ -52,41 +59,43 @@ def package_file(package: str, pattern: str) -> Path:
 
 
 def weights_location(entry: CheckpointEntry) -> str:
-    """Folder or GGUF file of the weights; those on the hub are fetched if the cache lacks them.
+    """Return the folder or GGUF file of the weights; download them if the hub's cache lacks them.
 
     Raises:
-        UserError: they cannot be had.
+        UserError: If they are unavailable.
     """
     if entry.source == "package":
         return str(package_file(str(entry.package), str(entry.path)))
     if entry.source == "folder":
         return str(entry.path)
-    weights = on_hub(entry)
+    weights = hub_checkpoint(entry)
     assert weights is not None
     folder = weights.snapshot()
-    for code in remote_code(entry, lambda name: file if (file := folder / name).exists() else None):
+    for code in remote_code_checkpoints(
+        entry, lambda name: file if (file := folder / name).exists() else None
+    ):
         code.snapshot()
     return str(folder)
 
 
 def require_weights(entry: CheckpointEntry, weights: str | Path | None) -> None:
-    """See that a job has its weights, or can fetch them, before it loads what takes seconds.
+    """Check that a job has its weights, or download them, before slow imports.
 
-    `weights` is a folder to load instead of the entry's own.
+    Nothing is checked if `weights` is a folder to load instead of the entry's weights.
 
     Raises:
-        UserError: they cannot be had.
+        UserError: If they are unavailable.
     """
     if not weights:
         weights_location(entry)
 
 
 def find_weights(spec: "LLMEntry") -> Path:
-    """The GGUF file of a local model, or the folder of its weights.
+    """Return the GGUF file of a local model, or the folder of its weights; download nothing.
 
     Raises:
-        UserError: there is no such file or folder, it is not complete, or the entry does not say
-            which commit of the hub is meant.
+        UserError: If the file or folder is missing or incomplete, or the entry does not pin a
+            commit on the hub.
     """
     if spec.source == "hub":
         return _find_snapshot(spec)
@@ -95,13 +104,13 @@ def find_weights(spec: "LLMEntry") -> Path:
     else:
         path = Path(str(spec.path), spec.file or "")
     if not (path.is_file() if spec.is_gguf else path.is_dir()):
-        # Tables print this, so it does not name the folder that a relative path counts from.
+        # Tables print this message, so it must not contain the absolute path.
         here = "" if path.is_absolute() else " in the working directory"
         raise UserError(
             f"no such {'file' if spec.is_gguf else 'folder'}{here}",
             where=path,
-            hint=f"put it there or correct the entry of {spec.label}; to replay recordings its"
-            " weights_sha256 is enough",
+            hint=f"put it there or correct the entry of {spec.label}; replaying recordings needs"
+            " only its weights_sha256",
         )
     if not spec.is_gguf:
         _require_all_shards(path, "copy the whole folder")
@@ -109,14 +118,14 @@ def find_weights(spec: "LLMEntry") -> Path:
 
 
 def _find_snapshot(spec: "LLMEntry") -> Path:
-    """The folder of a commit in the hub's cache; nothing is fetched, which may be 200 GB."""
+    """Return the weights in the hub's cache; download nothing, because it could be 200 GB."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    if obstacle := unpinned(spec):
+    if obstacle := unpinned_error(spec):
         raise obstacle
     try:
-        # Of all that the hub lists only a part is fetched; what must be there is looked for below.
+        # Only some files of the repository are needed; their presence is checked below.
         folder = snapshot_download(
             str(spec.repository),
             revision=spec.revision,
@@ -125,20 +134,20 @@ def _find_snapshot(spec: "LLMEntry") -> Path:
         )
     except LocalEntryNotFoundError:
         raise UserError(
-            "not in the hub's cache", where=spec.repository or "", hint=FETCHING
+            "not in the hub's cache", where=spec.repository or "", hint=DOWNLOAD_HINT
         ) from None
     if not spec.file:
-        _require_all_shards(Path(folder), FETCHING)
+        _require_all_shards(Path(folder), DOWNLOAD_HINT)
     elif not Path(folder, spec.file).exists():
-        raise UserError(f"{spec.file} is not in the hub's cache", where=folder, hint=FETCHING)
+        raise UserError(f"{spec.file} is not in the hub's cache", where=folder, hint=DOWNLOAD_HINT)
     return Path(folder, spec.file or "")
 
 
 def _require_all_shards(folder: Path, hint: str) -> None:
-    """Raise a `UserError` unless a folder holds a model's configuration and all its weights.
+    """Raise a `UserError` unless a folder has a model's configuration and all its weights.
 
-    One way of storing them will do: whole, or in the parts of an index. The hub may have several,
-    of which only one is fetched (see `HubCheckpoint.needed`) and all the indices.
+    The weights may be a single file or the shards of an index. A repository can have both; then
+    only one form is downloaded (see `HubCheckpoint.needed`), but all indexes are.
     """
     ways = [
         sorted(set(names.values()))
@@ -146,8 +155,10 @@ def _require_all_shards(folder: Path, hint: str) -> None:
         if not index.name.startswith("consolidated")
         if (names := read_json(index).get("weight_map"))
     ]
-    whole = ["model.safetensors", "pytorch_model.bin"]
-    ways += [[name] for name in (whole if ways else [*whole, "consolidated.safetensors"])]
+    single_files = ["model.safetensors", "pytorch_model.bin"]
+    ways += [
+        [name] for name in (single_files if ways else [*single_files, "consolidated.safetensors"])
+    ]
     lacking = [
         [name for name in ["config.json", *way] if not (folder / name).exists()] for way in ways
     ]
@@ -156,11 +167,11 @@ def _require_all_shards(folder: Path, hint: str) -> None:
 
 
 def weights_path(spec: "LLMEntry") -> Path:
-    """The same, with all checked that the entry says of them.
+    """Return the path of a local model's weights after verifying them against the entry.
 
     Raises:
-        UserError: there are no such weights, they are others than the entry says, the entry does
-            not say which they are (see `require_digest`), or they have no chat template.
+        UserError: If the weights are missing or differ from the entry, the entry has no digest (see
+            `require_digest`), or the weights lack a required chat template.
     """
     path = find_weights(spec)
     if spec.source != "hub":
@@ -168,37 +179,39 @@ def weights_path(spec: "LLMEntry") -> Path:
         if spec.weights_sha256 is None:
             raise UserError(
                 "the entry lacks weights_sha256, which is part of the key of every recorded answer;"
-                f" that of {path} is {digest}",
+                f" the digest of {path} is {digest}",
                 where=spec.label,
-                hint="write it there if this is what is meant",
+                hint="add it to the entry if this is the right file",
             )
         if digest != spec.weights_sha256:
             raise UserError(
-                "these are not the weights of the entry (sha256 differs)",
+                "the weights differ from the entry (sha256)",
                 where=path,
-                hint="install the pinned version or correct weights_sha256",
+                hint="install the pinned version, or fix weights_sha256",
             )
-    if spec.source != "package":  # whose file is known
-        quantisation, template = _gguf_says(path) if spec.is_gguf else (None, _template_in(path))
+    if spec.source != "package":  # the file of a pinned package needs no inspection
+        quantisation, template = (
+            _gguf_metadata(path) if spec.is_gguf else (None, _template_in(path))
+        )
         if spec.quantisation and quantisation != spec.quantisation:
             raise UserError(
-                f"the file's quantisation is {quantisation}, the entry's {spec.quantisation}",
+                f"the file's quantization is {quantisation}, the entry's {spec.quantisation}",
                 where=path,
-                hint="correct quantisation",
+                hint="fix quantisation in the entry",
             )
-        if spec.takes_template and not template:
+        if spec.needs_template and not template:
             raise UserError(
-                "the weights have no chat template, and the server would take one of its own",
+                "the weights have no chat template, and the server would use its default",
                 where=path,
-                hint=f"write that of the model as chat_template into the entry of {spec.label}",
+                hint=f"add the model's template as chat_template to the entry of {spec.label}",
             )
     return path
 
 
 def folder_digest(folder: Path) -> str:
-    """SHA-256 of what `sha256sum` lists of a folder's files, sorted by name.
+    """Return the SHA-256 of the output of `sha256sum` for a folder's files, sorted by name.
 
-    Hidden ones do not count: `hf download --local-dir` leaves the time of the download in them.
+    Hidden files are excluded, because `hf download --local-dir` stores the download time in them.
     """
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     names = {path: path.relative_to(folder) for path in files}
@@ -210,22 +223,22 @@ def folder_digest(folder: Path) -> str:
     return new_sha256("".join(lines).encode("utf-8")).hexdigest()
 
 
-def _gguf_says(path: Path) -> tuple[str, str]:
-    """Quantisation and chat template, as a GGUF file itself has them."""
+def _gguf_metadata(path: Path) -> tuple[str, str]:
+    """Return the quantization and the chat template in the metadata of a GGUF file."""
     from gguf import LlamaFileType
 
     fields = read_gguf(path).fields
     kind, template = fields.get("general.file_type"), fields.get("tokenizer.chat_template")
     try:
         name = LlamaFileType(int(kind.contents())).name if kind else "unknown"
-    except ValueError:  # newer than the package that reads it
+    except ValueError:  # a type that this version of gguf does not know
         name = "unknown"
     name = name.removeprefix("MOSTLY_").removeprefix("ALL_")
     return name, template.contents() if template else ""
 
 
 def _template_in(folder: Path) -> str:
-    """The chat template in a folder of weights, empty if there is none."""
+    """Return a non-empty string if a folder of weights has a chat template."""
     if (folder / "chat_template.jinja").exists() or (folder / "chat_template.json").exists():
         return "its file"
     config = folder / "tokenizer_config.json"
@@ -234,11 +247,11 @@ def _template_in(folder: Path) -> str:
 
 
 def require_digest(spec: "LLMEntry") -> None:
-    """See to it that the keys of a model's recordings tell its weights.
+    """Check that a local model's entry pins its weights, so that recording keys identify them.
 
     Raises:
-        UserError: a local model without `weights_sha256` or `revision`; tells what to write, or
-            that its file is missing.
+        UserError: If it has neither `weights_sha256` nor `revision`; states the digest to add, or
+            that the weights are missing.
     """
     if spec.is_local and spec.weights_sha256 is None and spec.revision is None:
         weights_path(spec)
@@ -248,13 +261,13 @@ def read_gguf(path: Path) -> "GGUFReader":
     """Read a GGUF file.
 
     Raises:
-        UserError: it is none, or it is cut off.
+        UserError: If it is not a GGUF file or is truncated.
     """
     import numpy as np
     from gguf.gguf_reader import GGUFReader
 
     class PlainReader(GGUFReader):
-        """The reader without its memory map: a million slices of one take eight times as long."""
+        """A reader without a memory map, in which a million slices take eight times as long."""
 
         @property
         def data(self) -> Any:
@@ -266,8 +279,8 @@ def read_gguf(path: Path) -> "GGUFReader":
 
     try:
         return PlainReader(path)
-    # What gguf raises depends on where it fails.
+    # The type of gguf's exception depends on where it fails.
     except (ValueError, IndexError, OverflowError, KeyError) as error:
         raise UserError(
-            f"not a whole GGUF file: {error}", where=path, hint="fetch the file again"
+            f"not a complete GGUF file: {error}", where=path, hint="download the file again"
         ) from None

@@ -20,7 +20,7 @@ from pieline.core.errors import UserError, pluralize
 from pieline.core.evidence import evidence_of
 from pieline.core.files import canonical_json
 from pieline.models.llm import LLMEntry
-from pieline.models.sizing import need_of
+from pieline.models.sizing import describe_requirement
 from pieline.reporting.evidence import check_metrics
 from pieline.reporting.models import REHEARSAL_NOTE
 from pieline.results.claims.tables import load_catalogue
@@ -231,7 +231,7 @@ class RunReport:
         # Entries of retired models come last, since weights of the same model may be available.
         needs: dict[str, str] = {}
         for entry in sorted(entries, key=lambda entry: bool(getattr(entry, "retired", None))):
-            needs.setdefault(str(entry.published_as), need_of(entry))
+            needs.setdefault(str(entry.published_as), describe_requirement(entry))
         return needs
 
     def described_models(self) -> str:

@@ -18,7 +18,7 @@ from pieline.core.records import load_jsonl, save_jsonl
 from pieline.languages.denial import joins, names_nothing, says_none, takes_back
 from pieline.languages.spelling import normalise
 from pieline.llm.answers import Answer
-from pieline.llm.obstacles import SCHEMA_SETTING, cannot_be_asked
+from pieline.llm.obstacles import SCHEMA_SETTING, unsupported_reason
 from pieline.llm.parsing import Outcome, Parsed, answer_text, json_values, parse_object
 from pieline.llm.prompts import Prompt, load_prompt
 from pieline.llm.questions import Question, make_question
@@ -109,7 +109,7 @@ def detection_questions(
         UserError: the model cannot be asked in this setting.
     """
     wanted = {**parameters, "seed": seed}
-    if lack := cannot_be_asked(spec, setting):
+    if lack := unsupported_reason(spec, setting):
         raise UserError(lack, where=spec.label, hint="leave the model or the setting out")
     prompt.check_shows("sentence")
     enforced = ANSWER_SCHEMA if setting == SCHEMA_SETTING else prompt.response_format

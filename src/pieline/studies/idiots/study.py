@@ -7,7 +7,7 @@ from typing import get_args
 
 from pieline.core.conditions import Conditions, deviations, digest_of
 from pieline.core.errors import UserError
-from pieline.llm.obstacles import cannot_be_asked
+from pieline.llm.obstacles import unsupported_reason
 from pieline.llm.prompts import load_prompt
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiots import paths
@@ -95,7 +95,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         path = paths.METRICS.format(model=model, setting=setting, seed=seed)
         if self.prediction_files(model) or path in self.archived:
             return ""
-        if lack := cannot_be_asked(self.run.language_model(model), setting):
+        if lack := unsupported_reason(self.run.language_model(model), setting):
             return lack
         return self.run.unanswered(
             model, self._recordings().format(model=model, setting=setting, seed=seed)
@@ -169,7 +169,9 @@ class IdiotsStudy(Study[IdiotsSettings]):
                     if not self._no_data()
                     and paths.METRICS.format(**run) not in self.archived
                     and not self.prediction_files(run["model"])
-                    and not cannot_be_asked(self.run.language_model(run["model"]), run["setting"])
+                    and not unsupported_reason(
+                        self.run.language_model(run["model"]), run["setting"]
+                    )
                 ],
                 constraints=self.constraints("llm"),
                 recordings=self._recordings(),

@@ -10,7 +10,7 @@ from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_text
 from pieline.languages.registry import find, known
-from pieline.llm.obstacles import SCHEMA_SETTING, cannot_be_asked
+from pieline.llm.obstacles import SCHEMA_SETTING, unsupported_reason
 from pieline.llm.prompts import load_prompt
 from pieline.models.entries import CheckpointEntry
 from pieline.models.llm import LLMEntry
@@ -307,7 +307,7 @@ class JamStudy(Study[JamSettings]):
     def _lacks(self, entry: LLMEntry, setting: str) -> str:
         """Why a model cannot be asked in a setting; the released form has every answer enforced."""
         enforced = self.settings.asking == "released" and setting not in self.settings.prompts
-        return cannot_be_asked(entry, SCHEMA_SETTING if enforced else setting)
+        return unsupported_reason(entry, SCHEMA_SETTING if enforced else setting)
 
     def metrics_on(self, *languages: str, besides: Sequence[str] = ()) -> list[str]:
         """The metric files of the runs on some languages, and of those of other kinds `besides`."""

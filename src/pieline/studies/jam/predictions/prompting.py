@@ -14,7 +14,7 @@ from pieline.languages.registry import find
 from pieline.languages.spelling import normalise
 from pieline.llm.answers import Answer
 from pieline.llm.idioms import parse_idioms
-from pieline.llm.obstacles import SCHEMA_SETTING, cannot_be_asked
+from pieline.llm.obstacles import SCHEMA_SETTING, unsupported_reason
 from pieline.llm.parsing import Parsed
 from pieline.llm.prompts import load_prompt
 from pieline.llm.questions import Message, Question, make_question
@@ -159,7 +159,7 @@ def questions_about(
     enforced = ANSWER_SCHEMA if task.setting == SCHEMA_SETTING else prompt.response_format
     # A prompt of the user's own says in words what it asks for, so it can go without.
     must_enforce = enforced and task.setting in get_args(PromptSetting)
-    if must_enforce and (lack := cannot_be_asked(entry, SCHEMA_SETTING)):
+    if must_enforce and (lack := unsupported_reason(entry, SCHEMA_SETTING)):
         raise UserError(lack, where=entry.label, hint="leave the model or the setting out")
     wanted: dict[str, Any] = {
         "max_tokens": task.parameters.max_tokens,
