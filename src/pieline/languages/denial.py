@@ -1,4 +1,4 @@
-"""How a text says that something is no idiom, in whatever language it speaks."""
+"""Detect statements that no idiom is present, in every supported language."""
 
 import re
 from collections.abc import Iterator
@@ -11,21 +11,22 @@ from pieline.languages.registry import answer_words
 from pieline.languages.spelling import normalise
 
 View = Literal["affirms", "denies", "doubts"]
-"""What a text says of an expression: that it is used as an idiom; that it is not; or it speaks of
-literal use in a way that only a reader of the whole text can weigh."""
+"""What a text states about an expression: an idiomatic use, a non-idiomatic use, or a mention of
+literal use that can only be judged in the context of the full text."""
 
 Kind = Literal["candidates", "answer", "idioms", "expressions"]
-"""What a key or label announces: what could be an idiom, the answer or choice, or idioms under that
-name or a wider one."""
+"""What a key or label announces: candidate idioms, the answer or choice, idioms under that name, or
+idioms under a broader name such as "expression"."""
 
 _BREAK = re.compile(r"([.!?;:,()\[\]\n…–—]| - )")
 _QUOTE = re.compile(r"[\"“”„«»`]|(?<!\w)['‘’]|['’](?!\w)")
 
 
 def names_nothing(text: str) -> bool:
-    """Whether a text in the place of an idiom's name says that there is none.
+    """Return whether a text in the place of an idiom states that there is none.
 
-    "None", "N/A", "-", "Keine Redewendung", "There are no idioms in this sentence.", and no text.
+    True for "None", "N/A", "-", "Keine Redewendung", "There are no idioms in this sentence." and
+    empty text.
     """
     form = normalise(text)
     if not form or form in _all("nothing") | _all("no") or says_none(text):
@@ -40,18 +41,18 @@ def names_nothing(text: str) -> bool:
 
 
 def truth_of(text: str) -> bool | None:
-    """Yes or no, where a text says no more than that; 1 or 0 are those too."""
+    """Return the truth value of a text that is only yes or no (or 1 or 0), otherwise None."""
     form = normalise(text)
     return True if form in _all("yes") | {"1"} else False if form in _all("no") | {"0"} else None
 
 
 def says_none(prose: str) -> bool:
-    """Whether prose says that there is no idiom, and nothing that takes it back.
+    """Return whether prose states that there is no idiom and does not contradict it.
 
-    Some clause must deny it in words that the language's list has, all of them: "There are no
-    idioms in this sentence", not "There are no idioms but one". No other clause may speak of
-    expressions, unless it calls them literal. Quoted words are nothing that could be weighed, so
-    they leave open what is meant, except the sentence itself ("the sentence '…' has no idioms").
+    At least one clause must consist entirely of the language's known words for such a denial:
+    "There are no idioms in this sentence", but not "There are no idioms but one". No other clause
+    may mention expressions unless it calls them literal. Text with quoted words is undecided and
+    returns False, unless the quotation is the sentence itself ("the sentence '…' has no idioms").
     """
     own = set(normalise(prose).split())
     return any(
@@ -63,7 +64,7 @@ def says_none(prose: str) -> bool:
 
 
 def views(text: str) -> set[View]:
-    """All that the clauses of a text say of the expression that it explains."""
+    """Return every view that the clauses of an explanation express about its expression."""
     found: set[View] = set()
     clauses = list(_clauses(text))
     before = ""
@@ -72,7 +73,7 @@ def views(text: str) -> set[View]:
         own = set(clause)
         is_label = stop == ":" and (own & _all("meanings") or (before == "(" and len(clause) == 1))
         before = stop
-        # "There are no other idioms", "die (literally: hit a pail)".
+        # Skip "There are no other idioms" and "die (literally: hit a pail)".
         if (own & _all("others") and not own & _all("literal")) or (
             is_label and own & _all("literal") and not own & _all("figurative")
         ):
@@ -87,17 +88,17 @@ def views(text: str) -> set[View]:
 
 
 def is_commented(name: str) -> bool:
-    """Whether the name of an idiom has a comment that it is none: "in hot water (literal)"."""
+    """Return whether an idiom's name carries a comment denying it: "in hot water (literal)"."""
     is_statement = bool(re.search(r"[(\[:–—]| - |idiom|modism|redewendung", name, re.IGNORECASE))
     is_literal = not _all("literal").isdisjoint(normalise(name).split())
     return (is_statement or is_literal) and not views(name.replace(":", " ")) <= {"affirms"}
 
 
 def takes_back(after: str, *, named: bool) -> bool:
-    """Whether the text after an answer, which `named` something or said no, takes it back.
+    """Return whether the text after an answer retracts it.
 
-    What was named is taken back by "None.", "My answer: none" and "Wait, ...", not by "Other
-    idioms: none".
+    If the answer was `named` (an idiom), "None.", "My answer: none" and "Wait, ..." retract it, but
+    "Other idioms: none" does not. If it was a no, only an affirmation retracts it.
     """
     said = views(after)
     if not named:
@@ -120,18 +121,22 @@ def takes_back(after: str, *, named: bool) -> bool:
 
 
 def view_of(key: str, truth: bool) -> View | None:
-    """What a key with yes or no says: `"is_idiom": false` denies, `"literal": false` affirms."""
+    """Interpret a boolean value by its key.
+
+    `"is_idiom": false` denies, `"literal": false` affirms.
+    """
     said = _said(normalise(_apart(key)).split())
     if len(said) == 1:
         return "affirms" if truth in said else "denies"
-    # A no to something else ("valid", "used") may be one to the idiom.
+    # A false value of another key ("valid", "used") may still refer to the idiom.
     return None if truth else "doubts"
 
 
 def view_behind(key: str, item: object) -> set[View] | None:
-    """What a value says by its key; null if its own words decide.
+    """Interpret a value by its key; None if the value's own words decide.
 
-    A literal meaning says nothing ("has_literal_meaning"), and no figurative one denies.
+    A literal meaning is neutral ("has_literal_meaning"); the absence of a figurative meaning is a
+    denial.
     """
     words = normalise(_apart(key)).split()
     own, said = set(words), _said(words)
@@ -144,16 +149,16 @@ def view_behind(key: str, item: object) -> set[View] | None:
     if text == "0" and any(f" {count} " in f" {' '.join(words)} " for count in _all("counts")):
         return {"doubts"}
     if text in ("0", "1") and not _is_closed(words):
-        return set()  # a place: "start": 0
+        return set()  # an offset, as in "start": 0
     if text in _all("rejected") and not own & _all("meanings"):
         return {"denies" if own & _all("uses") else "doubts"}
     return None
 
 
 def kind_of(key: str) -> Kind | None:
-    """What a key or a label announces, from its words: "Detected idioms", `idiom_2`, "Ausdrücke".
+    """Classify a key or label by its words: "Detected idioms", `idiom_2`, "Ausdrücke".
 
-    Null if some of its words are others: `idiom_meaning`, "Sentence with an idiom".
+    Returns None if it contains unrelated words: `idiom_meaning`, "Sentence with an idiom".
     """
     form = {word for word in normalise(_apart(key)).split() if not word.isdigit()}
     for words in answer_words():
@@ -171,24 +176,24 @@ def kind_of(key: str) -> Kind | None:
 
 
 def joins(between: str) -> bool:
-    """Whether no word stands between two answers, or only one like "or"."""
+    """Return whether two answers are separated only by filler words such as "or", or by none."""
     return _all("besides").issuperset(normalise(between).split())
 
 
 def announces_others(lead: str) -> bool:
-    """Whether words before a list, or its key, say that it has candidates or what is no idiom."""
+    """Return whether a lead-in or key announces candidates or rejected expressions."""
     words = normalise(_apart(lead)).split()
     is_of_others = False in _said(words) or not _all("rejected").isdisjoint(words)
     return is_of_others or announces_candidates(lead)
 
 
 def announces_candidates(lead: str) -> bool:
-    """Whether words before a list say that it has candidates."""
+    """Return whether a lead-in or key announces candidates."""
     return not _all("candidates").isdisjoint(normalise(_apart(lead)).split())
 
 
 def is_sentence(key: str) -> bool:
-    """Whether a key announces the text that was asked about."""
+    """Return whether a key refers to the input sentence."""
     form = set(normalise(_apart(key)).split())
     return bool(form & _all("sentences")) and form <= _all("sentences") | _all("besides")
 
@@ -208,7 +213,7 @@ def _says_none(prose: str, words: AnswerWords) -> bool:
         prose,
         flags=re.IGNORECASE,
     )
-    # Words in bold are quoted, unless they are the statement's own.
+    # Treat bold text as quoted unless it consists only of denial words.
     prose = re.sub(
         r"\*+([^*]+)\*+",
         lambda bold: bold[1] if plain.issuperset(normalise(bold[1]).split()) else '"',
@@ -221,7 +226,7 @@ def _says_none(prose: str, words: AnswerWords) -> bool:
         own = set(clause)
         negations = sum(word in words.negations for word in clause) or bool(own & words.concord)
         is_literal = own & words.literal and own <= plain | words.literal and not negations
-        # "no idioms, proverbs, or other figurative language"
+        # Accept continuations such as "no idioms, proverbs, or other figurative language".
         goes_on = before == "," and own <= plain and not negations and about & set(clause[:2])
         if own <= plain and own & speaking and stop != "?" and negations == 1:
             denied = True
@@ -232,7 +237,7 @@ def _says_none(prose: str, words: AnswerWords) -> bool:
 
 
 def _said(clause: list[str]) -> set[bool]:
-    """Whether each word for figurative or literal use in a clause affirms the use as an idiom."""
+    """Return, for each figurative or literal word, whether it affirms idiomatic use."""
     said: set[bool] = set()
     negated = False
     for word in clause:
@@ -249,13 +254,13 @@ def _said(clause: list[str]) -> set[bool]:
 
 
 def _is_closed(clause: list[str]) -> bool:
-    """Whether a language's words for such statements are all that a clause is made of."""
+    """Return whether a clause consists entirely of one language's words for such statements."""
     rest = clause[1:] if clause[0] in _all("contrast") else clause
     return any((_known(words) | words.literal).issuperset(rest) for words in answer_words())
 
 
 def _clauses(text: str) -> Iterator[tuple[list[str], str]]:
-    """The words of each clause, and the sign that ends it."""
+    """Yield the words of each clause and its closing punctuation."""
     pieces = [*_BREAK.split(re.sub(r"(?i)\bnon-(?=\w)", "non", text)), ""]
     for piece, stop in zip(pieces[::2], pieces[1::2], strict=True):
         if words := normalise(piece).split():
@@ -264,7 +269,7 @@ def _clauses(text: str) -> Iterator[tuple[list[str], str]]:
 
 @cache
 def _known(words: AnswerWords) -> frozenset[str]:
-    """The words of statements that there is no idiom."""
+    """Return all words that can occur in a denial."""
     return frozenset().union(
         words.idioms, words.expressions, words.figurative, words.uses, words.meanings,
         words.sentences, words.negations, words.concord, words.besides,
@@ -273,7 +278,7 @@ def _known(words: AnswerWords) -> frozenset[str]:
 
 @cache
 def _roles() -> dict[str, str]:
-    """What each word of any language does to what its clause says."""
+    """Map each word of any language to its role in a clause."""
     fields = {
         "contrast": ("contrast",), "literal": ("literal",), "figurative": ("idioms", "figurative"),
         "negation": ("negations", "concord"),
@@ -283,5 +288,5 @@ def _roles() -> dict[str, str]:
 
 @cache
 def _all(field: str) -> frozenset[str]:
-    """A list of words, of all languages together."""
+    """Return the union of one word list over all languages."""
     return frozenset(chain.from_iterable(getattr(words, field) for words in answer_words()))

@@ -1,4 +1,4 @@
-"""What the matching of PIEs and the reading of answers need to know of German."""
+"""German data for matching PIEs and reading answers."""
 
 from pieline.languages.language import AnswerWords, Language, forms, texts, words
 

@@ -1,4 +1,4 @@
-"""Whether a text names a PIE, in ID10M-JAM and elsewhere, if its sentence does not matter."""
+"""Match texts to PIEs without regard to the sentence."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -11,26 +11,26 @@ from pieline.languages.spelling import normalise
 
 
 def matches_pie(prediction: str, pie: str, *, language: str) -> bool:
-    """Whether a predicted text names a PIE: the project's one matching function.
+    """Return whether a predicted text names a PIE.
 
-    Both texts are normalised (ID10M-JAM, section 4.1: "normalization and regular-expression
-    matching"), inflected forms of a word are equal, and one of these holds:
+    All studies use this function. Both texts are normalized (ID10M-JAM, section 4.1: "normalization
+    and regular-expression matching"), inflected forms of a word count as equal, and one of these
+    must hold:
 
-    - they are the same words;
-    - the prediction holds the PIE as it stands and is not much longer: at most three times as
-      many words, or eight (an answer that repeats the whole sentence names nothing);
-    - they share a word that is used in one PIE only ("Holzweg"), and the prediction is not longer
-      than that;
-    - they share more than half of the content words of each, whatever their order ("nahm ihn auf
-      den Arm", "auf den Arm nehmen"), and more than two thirds (Dice) of the words other than
-      articles, pronouns, be and modals. Particles can be content ("back seat"), a light verb that
-      one of the two lacks is not, and a separated German verb is one word. So "hot water" names
-      "in hot water", "back seat" "take a back seat" and "gab den Geist auf" "den Geist aufgeben",
-      but neither "ball" names "on the ball" nor "the ice" "break the ice".
+    - The texts have the same words.
+    - The prediction contains the complete PIE and is at most three times as long, or at most eight
+      words. Longer answers may only repeat the sentence.
+    - They share a word that occurs in only one PIE ("Holzweg"), subject to the same length limit.
+    - In any order, they share more than half of the content words of each ("nahm ihn auf den Arm",
+      "auf den Arm nehmen") and more than two thirds (Dice) of the words other than articles,
+      pronouns, "be" and modal verbs. Particles can be content words ("back seat"), a light verb
+      that only one text has is ignored, and a separated German verb counts as one word. Thus "hot
+      water" matches "in hot water", "back seat" matches "take a back seat" and "gab den Geist auf"
+      matches "den Geist aufgeben", but "ball" does not match "on the ball", nor "the ice" "break
+      the ice".
 
-    Where neither text holds the other, the order of the two does not matter. An answer without a
-    content word never matches, except a PIE that has none itself ("wie dem auch sei") and is
-    given whole. An empty answer never matches.
+    The result is symmetric unless one text contains the other. Empty answers never match. Answers
+    without a content word match only an identical PIE without one ("wie dem auch sei").
     """
     predicted, wanted = words_of(prediction, language), words_of(pie, language)
     if predicted == wanted or find(language).stop_words.issuperset(predicted):
@@ -46,13 +46,13 @@ def matches_pie(prediction: str, pie: str, *, language: str) -> bool:
 
 
 def contains_pie(text: str, pie: str, *, language: str) -> bool:
-    """Whether a text of any length holds the words of a PIE, side by side and in any inflection.
+    """Return whether a text contains the words of a PIE in sequence, in any inflection.
 
-    A PIE that is only one content word counts by its whole form, and an empty one never does.
+    An empty PIE is never contained.
     """
     words, _, forms = _read(text, language)
     wanted, bases, _ = _read(pie, language)
-    # Most PIEs asked for have a word that is nowhere in the text.
+    # Skip the scan for most PIEs, which have a word that does not occur in the text.
     return (
         bool(wanted)
         and not any(base.isdisjoint(forms) for base in bases)
@@ -64,26 +64,26 @@ def contains_pie(text: str, pie: str, *, language: str) -> bool:
 def _read(
     text: str, language: str
 ) -> tuple[tuple[str, ...], tuple[frozenset[str], ...], frozenset[str]]:
-    """A text's words, the base forms of each and of all: many PIEs are looked for in one text."""
+    """Return the words, their base forms, and the union of these; cached for repeated lookups."""
     words = tuple(words_of(text, language))
     bases = tuple(base_forms(word, language) for word in words)
     return words, bases, frozenset().union(*bases)
 
 
 def words_of(text: str, language: str) -> list[str]:
-    """The normalised words of a text, as matching compares them; in Italian "d'occhio" is two."""
+    """Return the normalized words of a text; in Italian, "d'occhio" is two words."""
     if find(language).elides:
         text = re.sub(r"(?<=\w)['’](?=\w)", " ", text)
     return normalise(text).split()
 
 
 def is_much_longer(words: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Whether an answer is too long to name a PIE: it may only repeat the sentence."""
+    """Return whether an answer is too long to name a PIE and may only repeat the sentence."""
     return len(words) > max(8, 3 * len(wanted))
 
 
 def _holds(words: Sequence[str], wanted: Sequence[str], language: str) -> bool:
-    """Whether the wanted words stand side by side in the words."""
+    """Return whether `words` contains the wanted words in sequence."""
     return any(
         all(
             same_word(word, other, language)
@@ -94,7 +94,7 @@ def _holds(words: Sequence[str], wanted: Sequence[str], language: str) -> bool:
 
 
 def share_most_words(one: Sequence[str], other: Sequence[str], language: str) -> bool:
-    """Whether two texts share most of their words (the third rule of `matches_pie`). Symmetric."""
+    """Return whether two texts share most of their words (see `matches_pie`). Symmetric."""
     first, second = _content(one, other, language), _content(other, one, language)
     if 2 * count_shared(first, second, language) <= max(len(first), len(second)):
         return False
@@ -103,7 +103,10 @@ def share_most_words(one: Sequence[str], other: Sequence[str], language: str) ->
 
 
 def _content(words: Sequence[str], others: Sequence[str], language: str) -> list[str]:
-    """The content words, without particles before a stop word and light verbs the others lack."""
+    """Return the content words, without light verbs that `others` lacks.
+
+    Particles before a stop word are excluded, too.
+    """
     spoken = find(language)
     return [
         word
@@ -118,7 +121,7 @@ def _content(words: Sequence[str], others: Sequence[str], language: str) -> list
 
 
 def _joined(words: Sequence[str], others: Sequence[str], language: str) -> list[str]:
-    """The words; a separated verb is one word if the others have it so ("gab … auf", aufgeben)."""
+    """Join separated verbs that the other text has as one word ("gab … auf", "aufgeben")."""
     separated = (
         (prefix, verb, other)
         for prefix in words
@@ -133,12 +136,12 @@ def _joined(words: Sequence[str], others: Sequence[str], language: str) -> list[
 
 
 def without(dropped: Collection[str], words: Sequence[str]) -> list[str]:
-    """The words that are not dropped, in order."""
+    """Return the words that are not in `dropped`, in order."""
     return [word for word in words if word not in dropped]
 
 
 def count_shared(words: Sequence[str], others: Sequence[str], language: str) -> int:
-    """How many words of each text are also in the other; the smaller number. Symmetric."""
+    """Count the words that each text shares with the other; return the smaller count. Symmetric."""
     return min(
         sum(any(same_word(word, other, language) for other in two) for word in one)
         for one, two in ((words, others), (others, words))

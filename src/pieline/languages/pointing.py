@@ -1,4 +1,4 @@
-"""Whether an answer of IdioTS means the PIE of the sentence that it is about."""
+"""Decide whether an answer in IdioTS refers to the PIE of its sentence."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,28 +16,30 @@ from pieline.languages.matching import (
 from pieline.languages.registry import find
 
 _ALIKE = 0.7
-"""From which likeness of their letters two phrases sound alike. The words that only one of the two
-has must be half as much alike: "paint the boat" is no play on "miss the boat"."""
+"""Minimum letter similarity of two phrases that sound alike. The words that only one of them has
+must reach half of it: "paint the boat" is not a play on "miss the boat"."""
 _SET_OFF = re.compile(r"[\"“”„«»;/()\[\]]|(?<!\w)['‘’]|['’](?!\w)")
 
 
 def points_at_pie(
     answer: str, pie: str, *, sentence: str, language: str, echoes: bool = False
 ) -> bool:
-    """Whether a person would say that an answer means the PIE of this very sentence.
+    """Return whether an answer refers to the PIE of a known sentence.
 
-    The sentence being known, less has to be named than for `matches_pie`. Of an answer, or of a
-    part of it that is quoted or set off by a sign, one of these holds:
+    Because the sentence is known, a partial PIE is sufficient where `matches_pie` requires more.
+    One of these must hold for the answer or for a part of it that is quoted or delimited by
+    punctuation:
 
-    - it names the PIE by `matches_pie`, also if light verbs, adverbs of degree and "like" are left
-      out on both sides ("out on a limb" for "go out on a limb"), or as other words of the same
-      letters ("easy-peasy", "easypeasy");
-    - it is quoted from the sentence, is not much longer than the PIE (see `matches_pie`), and has
-      two or more of the PIE's content words, and more than half of them ("brick wall" for "like
-      talking to a brick wall"); of a PIE with one content word, that one and most of its words
-      ("too much on my plate" for "a lot on your plate", not "jumped out of" for "out of the blue");
-    - where the sentence `echoes` the PIE without using it (a distractor of IdioTS), it is quoted
-      from the sentence, and some words in a row are spelled nearly as the PIE.
+    - It names the PIE according to `matches_pie`, also when light verbs, adverbs of degree and
+      "like" are ignored in both ("out on a limb" for "go out on a limb"), or with the words split
+      differently ("easy-peasy", "easypeasy").
+    - It is quoted from the sentence, is not much longer than the PIE (see `is_much_longer`), and
+      has at least two and more than half of the PIE's content words ("brick wall" for "like talking
+      to a brick wall"). If the PIE has one content word, it has that word and most of the PIE's
+      words ("too much on my plate" for "a lot on your plate", not "jumped out of" for "out of the
+      blue").
+    - The sentence `echoes` the PIE without using it (a distractor of IdioTS), and the answer is
+      quoted from the sentence and contains consecutive words that are spelled almost like the PIE.
     """
     spoken = find(language)
     known, wanted = words_of(sentence, language), words_of(pie, language)
@@ -61,7 +63,7 @@ def points_at_pie(
 
 
 def _has_most(words: Sequence[str], wanted: Sequence[str], language: str) -> bool:
-    """Whether words have two or more of the words that a PIE is known by, and most of them."""
+    """Return whether words include at least two, and most, of a PIE's distinctive words."""
     kernel = _kernel(wanted, language)
     content = without(find(language).stop_words, kernel)
     if len(content) == 1 and not count_shared(content, words, language):
@@ -72,7 +74,7 @@ def _has_most(words: Sequence[str], wanted: Sequence[str], language: str) -> boo
 
 
 def _sounds_like(words: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Whether some words in a row are spelled nearly as a PIE."""
+    """Return whether some consecutive words are spelled almost like a PIE."""
     return any(
         _likeness(part, wanted) >= _ALIKE
         and _likeness(without(wanted, part), without(part, wanted)) >= _ALIKE / 2
@@ -85,12 +87,12 @@ def _likeness(words: Sequence[str], others: Sequence[str]) -> float:
 
 
 def _stretches(words: Sequence[str], sizes: Iterable[int]) -> Iterator[Sequence[str]]:
-    """Return all windows of this many words."""
+    """Yield all windows of the given sizes."""
     return (words[start : start + size] for size in sizes for start in range(len(words) - size + 1))
 
 
 def _kernel(words: Sequence[str], language: str) -> list[str]:
-    """Words without light and supporting ones, if two are left without the latter."""
+    """Return the words without light words and, if two or more remain, supporting words."""
     spoken = find(language)
     heavy = without(spoken.light_words, words)
     supporting = spoken.light_verbs | spoken.supporting

@@ -1,4 +1,4 @@
-"""A language as a setting; apart, so that matching does not load pydantic."""
+"""Define the setting type of a language, separately so that matching does not import pydantic."""
 
 from typing import Annotated
 
@@ -16,4 +16,4 @@ def _known(name: str) -> str:
 
 
 LanguageName = Annotated[str, AfterValidator(_known)]
-"""The name of a language that has a module."""
+"""Name of a supported language."""
