@@ -1,9 +1,9 @@
-"""The originals stage of ID10M-JAM: filtering ID10M's test sentences by recorded decisions.
+"""Filter ID10M's test sentences by recorded decisions to get the originals of ID10M-JAM.
 
-A decision file has one row for each raw sentence (section 3.2): keep it, drop it, or fix it. It
-also names the PIE, because a literal sentence has no tag that would. For the papers' real data the
-decisions are derived from the raw file and the released originals, and for languages that have none
-from ID10M's tags alone.
+A decision file has one row per raw sentence (section 3.2): keep, drop or fix it. It also names the
+PIE, because literal sentences have no tags to identify it. For the papers' real data, decisions are
+derived from the raw file and the released originals; for languages without a release, they are
+derived from ID10M's tags alone.
 """
 
 import json
@@ -37,27 +37,29 @@ Reason = Literal[
     "not_recorded",
     "no_known_pie",
 ]
-"""Why a sentence is dropped or fixed: the paper's list, what decisions that are derived from the
-release cannot know, and what decisions by tags cannot use."""
+"""Reason for dropping or fixing a sentence. `not_recorded` occurs only in decisions derived from
+the release, `no_known_pie` only in those derived from tags; the others are the paper's."""
 
 REQUIRED_COLUMNS = ("sentence_id", "decision", "reason", "pie", "text", "tokens", "tags")
 OPTIONAL_COLUMNS = ("is_figurative", "true_idioms")
 _LIST_COLUMNS = frozenset({"tokens", "tags", "true_idioms"})
 _SAME_SENTENCE = 60.0
-"""Similarity (0-100) from which a released sentence can be a corrected raw one."""
+"""Minimum similarity (0-100) of a released sentence and the raw sentence that it corrects."""
 
 
 class Decision(Record):
-    """What becomes of one raw sentence.
+    """The decision on one raw sentence.
 
     Attributes:
-        sentence_id: place in the raw file, as in `test-0001`.
-        decision: keep, drop or fix.
-        reason: why it is dropped or fixed.
-        pie: the PIE, of kept and fixed sentences.
-        text, tokens, tags: the corrected sentence, of fixed ones.
-        is_figurative: the reading, where the tags do not tell it.
-        true_idioms: the figurative PIE, where it is spelled otherwise than in the sentence.
+        sentence_id: Id of the raw sentence, such as `test-0001`.
+        decision: Keep, drop or fix.
+        reason: Reason for dropping or fixing; otherwise null.
+        pie: The PIE; null if the sentence is dropped.
+        text: Corrected text; null unless the sentence is fixed.
+        tokens: Corrected tokens; null unless the sentence is fixed.
+        tags: Corrected tags; null unless the sentence is fixed.
+        is_figurative: Usage of the PIE, if the tags do not determine it.
+        true_idioms: The figurative PIE, if its spelling differs from the sentence.
     """
 
     sentence_id: Id
@@ -83,10 +85,12 @@ class Decision(Record):
 
 
 def load_decisions(path: str | Path) -> list[Decision]:
-    """Read decisions: tab-separated, with a header; `tokens`, `tags` and `true_idioms` as JSON.
+    """Read decisions from a tab-separated file with a header.
+
+    The columns `tokens`, `tags`, `true_idioms` and `is_figurative` contain JSON.
 
     Raises:
-        UserError: a wrong header, a row that is no decision, two rows for one sentence; names file
+        UserError: If the header is wrong, a row is invalid or a sentence occurs twice; states file
             and line.
     """
     hint = f"write all of {', '.join(REQUIRED_COLUMNS)}, empty where there is nothing"
@@ -102,7 +106,7 @@ def load_decisions(path: str | Path) -> list[Decision]:
 
 
 def save_decisions(path: str | Path, decisions: Iterable[Decision]) -> None:
-    """Write decisions as `load_decisions` reads them, atomically."""
+    """Write decisions atomically in the format of `load_decisions`."""
     columns = REQUIRED_COLUMNS + OPTIONAL_COLUMNS
     lines = ["\t".join(columns)]
     for item in decisions:
@@ -119,18 +123,18 @@ def apply_decisions(
     where: str | Path,
     raw: str | Path = "the raw file",
 ) -> list[Original]:
-    """The originals: kept and corrected sentences, in raw order (section 3.2).
+    """Return the kept and corrected sentences in raw order (section 3.2).
 
     Args:
-        sentences: the raw test split.
-        decisions: one for each of them.
-        language: of the sentences.
-        where: the decision file, to name in errors.
-        raw: the file of the raw split, likewise: either may be at fault.
+        sentences: Raw test split.
+        decisions: One decision per sentence.
+        language: Language of the sentences.
+        where: Path of the decision file, for error messages.
+        raw: Path of the raw split, for error messages.
 
     Raises:
-        UserError: sentences in another language, a sentence without a decision, a decision without
-            a sentence, tags or tokens that do not fit the text, or a PIE that is not in the
+        UserError: If the sentences are in another language, sentences and decisions do not
+            correspond one to one, tags or tokens do not fit the text, or a PIE is not in its
             sentence.
     """
     if not is_in(language, " ".join(item.text for item in sentences)):
@@ -164,15 +168,15 @@ def apply_decisions(
 def derive_decisions(
     sentences: Sequence[TaggedSentence], released: Sequence[ReleasedRow], *, where: str | Path
 ) -> list[Decision]:
-    """The decisions that turn the raw sentences into the released originals.
+    """Derive the decisions that turn the raw sentences into the released originals.
 
-    The release keeps the raw order. A row whose text is a raw sentence belongs to it; any other is
-    a corrected one and belongs to the most similar raw sentence between its neighbours. The reasons
-    of dropped sentences were not published (`not_recorded`); those of corrections are read off
-    from what changed. `where` is the file of the released originals, to name in errors.
+    The release keeps the raw order. A row whose text equals a raw sentence belongs to that
+    sentence; any other row is a correction of the most similar raw sentence between its neighbors.
+    The reasons for dropped sentences were not published (`not_recorded`); those for corrections are
+    inferred from the change. `where` is the path of the released originals, for error messages.
 
     Raises:
-        UserError: a released row that no raw sentence can have become.
+        UserError: If no raw sentence corresponds to a released row.
     """
     places = _places([item.text for item in sentences], [row.sentence for row in released], where)
     rows = dict(zip(places, released, strict=True))
@@ -187,11 +191,12 @@ def derive_decisions(
 def decisions_by_tags(
     sentences: Sequence[TaggedSentence], others: Sequence[TaggedSentence], *, language: str
 ) -> list[Decision]:
-    """What ID10M's tags alone say of each raw sentence, where nobody filtered them.
+    """Derive decisions from ID10M's tags for languages without manual filtering.
 
-    A sentence with one tagged idiom is kept as figurative. One without any is kept as literal if it
-    holds a PIE that is tagged elsewhere, in these or in `others`: the longest such one. A wrong tag
-    stays wrong. Dropped are sentences with several idioms, and those without a known PIE.
+    A sentence with one tagged idiom is kept as figurative. A sentence without tags is kept as
+    literal if it contains a PIE that is tagged in another sentence of `sentences` or `others`; the
+    longest such PIE is used. Sentences with several idioms or without a known PIE are dropped.
+    Wrong tags are not corrected.
     """
     known = {normalise(idiom): idiom for item in (*others, *sentences) for idiom in item.idioms}
     longest_first = sorted(known.values(), key=lambda pie: (-len(pie.split()), pie))
@@ -211,7 +216,7 @@ def decisions_by_tags(
 
 
 def _as_it_stands(tokens: Sequence[str], pie: str, language: str) -> str:
-    """The fewest tokens of a sentence that hold a PIE, as text; some do."""
+    """Return the shortest token sequence that contains a PIE, which must be in the sentence."""
     spans = (
         Span(start, start + length)
         for length in range(1, len(tokens) + 1)
@@ -226,7 +231,7 @@ def filtering_report(
     decisions: Sequence[Decision],
     originals: Sequence[Original],
 ) -> dict[str, Any]:
-    """Counts of the filtering, and the oddities of the originals that it leaves as they are."""
+    """Return counts of the filtering and the irregularities that remain in the originals."""
     return {
         "raw_sentences": len(sentences),
         "raw_with_idiom": sum(bool(item.spans) for item in sentences),
@@ -245,13 +250,13 @@ def filtering_report(
 
 
 def oddities(original: Original) -> list[dict[str, str]]:
-    """What a reader of an original could stumble over; each with its kind and the text at fault.
+    """Return the irregularities of an original, each with its kind and text.
 
-    - `pie_spacing`: the PIE occurs in the sentence only with other spaces ("zur  Genüge").
-    - `pie_spelling`: it occurs only after normalisation (a tokenised "achilles ' heel", case).
-    - `pie_absent`: it does not occur at all.
-    - `true_idiom_spelling`, `true_idiom_absent`: likewise of the figurative PIE.
-    - `figurative_without_tags`: the sentence is figurative and all its tags are O.
+    - `pie_spacing`: The PIE occurs in the sentence only with different spacing ("zur  Genüge").
+    - `pie_spelling`: It occurs only after normalization (tokenized "achilles ' heel", case).
+    - `pie_absent`: It does not occur.
+    - `true_idiom_spelling`, `true_idiom_absent`: The same for the figurative PIE.
+    - `figurative_without_tags`: The sentence is figurative, but all its tags are O.
     """
     found = []
     for name, texts in (("pie", original.pies), ("true_idiom", original.true_idioms)):
@@ -277,7 +282,7 @@ def _spelling(text: str, original: Original) -> str | None:
 
 
 def _decision(fields: Mapping[str, str], *, where: str) -> Decision:
-    """The decision that the filled cells of a row state."""
+    """Parse the nonempty cells of a row."""
     values: dict[str, Any] = dict(fields)
     for name, text in fields.items():
         if name in _LIST_COLUMNS or name == "is_figurative":
@@ -302,7 +307,7 @@ def _cell(name: str, value: Any) -> str:
 
 
 def _original(sentence: TaggedSentence, decision: Decision, language: str) -> Original:
-    """The original that a keep or fix decision makes of a raw sentence."""
+    """Apply a keep or fix decision to a raw sentence."""
     pie = decision.pie or ""
     tokens = decision.tokens if decision.tokens is not None else sentence.tokens
     tags = decision.tags if decision.tags is not None else sentence.tags
@@ -329,14 +334,14 @@ def _original(sentence: TaggedSentence, decision: Decision, language: str) -> Or
 
 
 def _derived(sentence: TaggedSentence, row: ReleasedRow) -> Decision:
-    """The keep or fix decision that makes a released row of a raw sentence."""
+    """Derive the keep or fix decision for a raw sentence from its released row."""
     if len(row.PIE) != 1:
         raise UserError(f"{len(row.PIE)} PIEs, not one", where=row.sentence)
     fields: dict[str, Any] = {"sentence_id": sentence.id, "pie": row.PIE[0], "decision": "keep"}
     if row.was_fixed:
         corrected = {"text": row.sentence, "tokens": row.tokens, "tags": row.tags}
         fields |= corrected | {"decision": "fix", "reason": _reason(sentence, row)}
-    # State only what the tags do not tell, as a person would.
+    # As in manual decisions, state only what the tags do not determine.
     idioms = TaggedSentence(sentence.id, row.tokens, row.tags).idioms
     if bool(idioms) != row.is_figurative:
         fields["is_figurative"] = row.is_figurative
@@ -346,7 +351,7 @@ def _derived(sentence: TaggedSentence, row: ReleasedRow) -> Decision:
 
 
 def _reason(sentence: TaggedSentence, row: ReleasedRow) -> Reason:
-    """Why a sentence was corrected, as far as the correction tells."""
+    """Infer the reason for a correction from the change."""
     if row.sentence == sentence.text:
         return "wrong_label"
     if sentence.text.startswith(row.sentence) and any(
@@ -357,7 +362,7 @@ def _reason(sentence: TaggedSentence, row: ReleasedRow) -> Reason:
 
 
 def _places(raw: Sequence[str], released: Sequence[str], where: str | Path) -> list[int]:
-    """Place in the raw file of each released sentence; they ascend."""
+    """Return the index of the raw sentence for each released sentence, in ascending order."""
     at = {text: place for place, text in enumerate(raw)}
     exact = [at.get(text) for text in released]
     places: list[int] = []
@@ -380,6 +385,6 @@ def _places(raw: Sequence[str], released: Sequence[str], where: str | Path) -> l
 
 
 def _similarity(released: str, raw: str) -> float:
-    """How alike two sentences are (0-100), also where the raw one has something appended."""
+    """Return the similarity (0-100) of two sentences, ignoring text appended to the raw one."""
     whole = fuzz.ratio(released, raw)
     return max(whole, fuzz.partial_ratio(released, raw)) if len(released) < len(raw) else whole

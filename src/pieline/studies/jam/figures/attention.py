@@ -1,4 +1,4 @@
-"""ID10M-JAM's Figure 7: attention from the PIE to the words before it."""
+"""Draw ID10M-JAM's Figure 7: attention from the PIE to the words before it."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,10 +14,10 @@ from pieline.studies.jam.metrics.attention_records import AttendedVariant, Atten
 
 
 def attention(given: DisplayInputs) -> Figure:
-    """Figure 7: attention from the PIE to the words before it, by layer; MIS above, COR below.
+    """Draw the attention of the first pair by layer, MIS above COR (Figure 7).
 
-    Of the first pair. The first word, on which causal models park attention, is left blank. Without
-    pairs the figure says so.
+    The first word, which attracts attention regardless of its meaning, is blank. If there are no
+    pairs, the figure states this.
     """
     metrics = load_record(given.metrics[0], AttentionMetrics)
     if not metrics.pairs:
@@ -37,14 +37,14 @@ def attention(given: DisplayInputs) -> Figure:
 
 
 def _shown(variant: AttendedVariant) -> npt.NDArray[np.float64]:
-    """Attention by layer, without the first word and the PIE itself."""
+    """Return attention by layer with the first word and the PIE blanked."""
     values = np.array(variant.by_layer)
     values[:, [0, *variant.pie_words]] = np.nan
     return values
 
 
 def _heat_map(axis: Axes, variant: AttendedVariant, title: str, highest: float) -> None:
-    # One scale for both panels, and the root of attention: most of it is near zero.
+    # Share the scale between panels, and use the square root because most attention is near zero.
     norm = PowerNorm(0.5, vmin=0, vmax=highest)
     image = axis.imshow(_shown(variant), aspect="auto", cmap="viridis", norm=norm)
     axis.figure.colorbar(image, ax=axis, label="attention", pad=0.01)

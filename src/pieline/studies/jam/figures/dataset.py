@@ -1,4 +1,4 @@
-"""What filtering, generation and validation leave of ID10M."""
+"""Draw the flow from ID10M to the dataset."""
 
 import textwrap
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from pieline.studies.jam.metrics.statistics import JamStatistics
 
 _SENTENCES, _VARIANTS = "#2171b5", "#d95f0e"
 _PANEL = 1.15
-"""Width of a panel, in longest bars."""
+"""Panel width as a multiple of the longest bar."""
 _REASONS = {
     "ambiguous": "ambiguous",
     "wrong_label": "wrong label",
@@ -29,11 +29,11 @@ _REASONS = {
 
 
 def flow(given: DisplayInputs) -> Figure:
-    """Bars of the sentences and variants that each stage leaves, one panel a language."""
+    """Draw the numbers of sentences and variants after each stage, one panel per language."""
     statistics = load_records(given.metrics, JamStatistics)
     columns = min(2, len(statistics))
     rows = -(-len(statistics) // columns)
-    # One panel alone still has to be as wide as the note below it.
+    # A single panel must be as wide as the note below it.
     size = (max(5.4, 3.6 * columns), 0.3 + 2.6 * rows)
     figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     for axis, item in zip_longest(axes.flat, statistics):
@@ -61,7 +61,7 @@ def _draw_language(axis: Axes, item: JamStatistics) -> None:
         axis.barh(row, count or 0, height=0.6, color=colour)
         text = "unknown" if count is None else str(count)
         axis.text((count or 0) + longest * 0.02, row, text, va="center", fontsize=7)
-        # Beside the bar or within it, wherever there is more room.
+        # Place the remark right of the bar or inside it, whichever has more room.
         place, ink = (count or 0) + longest * (0.05 + 0.04 * len(text)), "#555555"
         if (count or 0) > _PANEL * longest - place:
             place, ink = longest * 0.02, "white"
@@ -74,7 +74,7 @@ def _draw_language(axis: Axes, item: JamStatistics) -> None:
 
 def _removed(reasons: Mapping[str, int]) -> str:
     parts = [f"{count} {_REASONS[reason]}" for reason, count in sorted(reasons.items())]
-    # Each reason stays on one line with its number.
+    # Keep each reason on one line with its number.
     kept = ", ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
     return textwrap.fill(f"dropped: {kept}", 30) if parts else ""
 

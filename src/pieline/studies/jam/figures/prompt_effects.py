@@ -1,4 +1,4 @@
-"""Forest plot: what each custom prompt of ID10M-JAM changes against a setting of the paper."""
+"""Draw a forest plot of custom prompts of ID10M-JAM against a setting of the paper."""
 
 from textwrap import wrap
 
@@ -17,7 +17,7 @@ PANELS = {
     "literal": "false alarms (literal)",
     "idiomatic": "misses (idiomatic)",
 }
-"""What is shown of each usage."""
+"""Panel titles by usage."""
 
 
 def _effect(row: PromptRow) -> Effect | None:
@@ -26,9 +26,9 @@ def _effect(row: PromptRow) -> Effect | None:
 
 
 def forest(given: DisplayInputs) -> Figure:
-    """Draw the differences in points with their intervals; left of zero a prompt helps.
+    """Draw differences in percentage points with intervals; negative values are improvements.
 
-    Filled marks are different at 5 % after Holm's correction.
+    Filled markers are significant at 5 % after Holm's correction.
     """
     rows = [row for row in prompt_rows(given) if _effect(row)]
     runs = list(dict.fromkeys(row.run for row in rows))
@@ -46,7 +46,7 @@ def forest(given: DisplayInputs) -> Figure:
             axis.text(0.5, 0.5, "nothing to compare", transform=axis.transAxes, ha="center")
         for row in shown:
             effect = _effect(row)
-            assert effect  # rows without one are left out
+            assert effect  # filtered above
             place, value = runs.index(row.run), 100 * effect.difference
             if effect.interval:
                 ends = [100 * end for _, end in effect.interval]

@@ -1,4 +1,4 @@
-"""ID10M-JAM's figures: accuracy against drift (2), confused models (3), AC against MX (6)."""
+"""Draw ID10M-JAM's Figures 2 (accuracy and drift), 3 (confused models) and 6 (AC and MX)."""
 
 import re
 from collections import Counter
@@ -50,17 +50,17 @@ from pieline.studies.jam.tables.common import (
 )
 
 COLOURS = ("#2171b5", "#d95f0e", "#238b45", "#6a51a3", "#b8860b", "#c51b7d", "#4d4d4d", "#01665e")
-"""Of languages, in the order of their names."""
+"""Colors of the languages, in alphabetical order."""
 MARKERS = {False: "o", True: "^"}
-"""Circle; triangle for reasoning models."""
+"""Marker shape, by whether the model reasons."""
 UNKNOWN_SIZE = 40.0
-"""Area of the marker of a model whose size is not published; drawn hollow."""
+"""Marker area for models without a published size; drawn hollow."""
 
 
 def billions(parameters: str | None) -> float | None:
-    """Number of parameters (in 10^9) from what Table 7 prints; None where it is not published.
+    """Parse the number of parameters (in 10^9) printed in Table 7; None if not published.
 
-    Of "17B active 109B overall" the whole counts, of the range "150-250B" its middle.
+    "17B active 109B overall" gives the overall number, the range "150-250B" its middle.
     """
     found = re.findall(r"(?:([\d.]+)-)?([\d.]+)([MB])", parameters or "")
     if not found:
@@ -71,7 +71,7 @@ def billions(parameters: str | None) -> float | None:
 
 
 def marker_area(parameters: str | None) -> float:
-    """Area of a model's marker: grows with the logarithm of its size."""
+    """Return the marker area, which grows with the logarithm of the model size."""
     size = billions(parameters)
     if size is None:
         return UNKNOWN_SIZE
@@ -79,9 +79,9 @@ def marker_area(parameters: str | None) -> float:
 
 
 class _Mark(NamedTuple):
-    """One run in a scatter plot; `printed` as the paper has it, else ours.
+    """One run in a scatter plot, either printed in the paper or ours.
 
-    `label` is the model's name, with the answers of ours that could not be read.
+    `label` is the model's name, plus the number of unreadable answers in our runs.
     """
 
     key: RunKey
@@ -93,12 +93,11 @@ class _Mark(NamedTuple):
 
 
 def accuracy_vs_drift(given: DisplayInputs) -> Figure:
-    """Figure 2: accuracy on originals (%) against negative drift (%), one panel a prompt setting.
+    """Draw Figure 2: accuracy on originals (%) over negative drift (%), one panel per setting.
 
-    Shape: reasoning or not; colour: language; area: parameters. The printed runs stand hollow
-    behind ours. Reasoning models, which are run without examples only, stand in both panels of the
-    paper's, as there. A run whose drift is unknown, because it judged no original right, is not
-    drawn.
+    Shape encodes reasoning, color the language and area the number of parameters. Printed runs are
+    hollow and drawn behind ours. As in the paper, reasoning models, which run without examples
+    only, appear in both panels. Runs with undefined drift are omitted.
     """
     runs, models = prompted(load_records(given.metrics, JamMetrics)), _models(given)
     numbers = read_published(given.files["text_numbers"], ["id"])
@@ -118,7 +117,7 @@ def accuracy_vs_drift(given: DisplayInputs) -> Figure:
     shown = {key.setting for key in runs}.union(of_paper)
     panels = [name for name in GROUPS if name in shown]
     figure, axes = _panels(len(panels), width=3.4, height=4.4)
-    # No share lies beyond 0 and 100. The names need room: right of the marks, and below them.
+    # Shares cannot exceed 0 and 100; leave room for labels right of and below the markers.
     widest = min(100.0, 1.6 * max((mark.x for mark in marks), default=60.0))
     deepest = min(100.0, 1.25 * (100 - min((mark.y for mark in marks), default=0.0)))
     drawn = {}
@@ -135,7 +134,7 @@ def accuracy_vs_drift(given: DisplayInputs) -> Figure:
 
 
 def _printed(given: DisplayInputs) -> dict[RunKey, dict[str, float]]:
-    """The printed runs of prompted models in the languages of the figure."""
+    """Return the printed runs of prompted models in the figure's languages."""
     return {
         key: row
         for key, row in printed_runs(given).items()
@@ -148,10 +147,10 @@ def _models(given: DisplayInputs) -> dict[str, ModelDescription]:
 
 
 def confused_models(given: DisplayInputs) -> Figure:
-    """Figure 3: histogram of how many models (or runs, see `counted_runs`) a hard variant confuses.
+    """Draw Figure 3: a histogram of how many models or runs a hard variant confuses.
 
-    Variants that confuse none are left out, as in the paper, of which only the sum of the bars is
-    known.
+    Variants that confuse none are omitted, as in the paper, for which only the sum of the bars is
+    known. See `counted_runs`.
     """
     metrics = load_records(given.metrics, JamMetrics)
     figure3 = ConfusedModels.model_validate(given.options["figure3"])
@@ -180,7 +179,7 @@ def confused_models(given: DisplayInputs) -> Figure:
             text = "no variant" if confused else "no run is counted"
             axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center")
         axis.grid(axis="x", visible=False)
-    for axis in axes[:: 2 if len(axes) > 3 else len(axes)]:  # the first of each row
+    for axis in axes[:: 2 if len(axes) > 3 else len(axes)]:  # first panel of each row
         axis.set_ylabel("hard variants")
     axes[0].set_ylim(0, max(1.0, axes[0].get_ylim()[1]))
     axes[0].set(xlim=(0.4, most + 0.6), xticks=range(1, most + 1, 1 + most // 12))
@@ -207,9 +206,9 @@ def _notes(runs: Runs, given: DisplayInputs) -> tuple[str, ...]:
 
 
 def all_vs_mixed(given: DisplayInputs) -> Figure:
-    """Figure 6: all-confused against mixed originals; prompt settings look alike, as in the paper.
+    """Draw Figure 6: all-confused over mixed originals, without distinguishing prompt settings.
 
-    The printed runs stand hollow behind ours.
+    Printed runs are hollow and drawn behind ours.
     """
     runs, models = prompted(load_records(given.metrics, JamMetrics)), _models(given)
     marks = [
@@ -234,7 +233,7 @@ def _colour(language: str) -> str:
 
 
 def _panels(number: int, *, width: float = 3.2, height: float = 2.9) -> tuple[Figure, list[Axes]]:
-    # A single panel still has to be as wide as the legend above it.
+    # A single panel must be as wide as the legend above it.
     columns = number if number < 4 else 2
     rows = -(-number // columns)
     size = (max(5.6, 1.2 + width * columns), height * rows)
@@ -247,9 +246,10 @@ def _panels(number: int, *, width: float = 3.2, height: float = 2.9) -> tuple[Fi
 
 
 def _draw(axis: Axes, marks: Sequence[_Mark]) -> list[_Mark]:
-    """Draw the runs of a panel; returns those that need a name.
+    """Draw the runs of a panel and return those that need a label.
 
-    A line leads from a printed run, without a name, to ours of the same model, if it is there.
+    A line connects each printed run to our run of the same model, in which case only ours is
+    labeled.
     """
     ours = {mark.key: mark for mark in marks if not mark.printed}
     unnamed = set()
@@ -276,7 +276,7 @@ def _draw(axis: Axes, marks: Sequence[_Mark]) -> list[_Mark]:
 def _name(
     axis: Axes, named: Sequence[_Mark], marks: Sequence[_Mark], numbers: Mapping[str, int]
 ) -> None:
-    """Write the models' numbers beside their marks; the figure must be laid out."""
+    """Label markers with model numbers; the figure layout must be final."""
     if not named:
         return
     halo = [patheffects.withStroke(linewidth=1.2, foreground="white")]
@@ -284,7 +284,7 @@ def _name(
         axis.text(
             mark.x,
             mark.y,
-            # A run with unreadable answers states how many.
+            # State the number of unreadable answers of a run.
             f"{numbers[mark.key.model]}{mark.label.removeprefix(mark.model.label)}",
             fontsize=6,
             color=_colour(mark.key.language),
@@ -317,7 +317,7 @@ def _name(
 def _finish(
     figure: Figure, runs: Runs, drawn: Mapping[Axes, Sequence[_Mark]], notes: Sequence[str]
 ) -> Figure:
-    """Draw the runs of each panel, the legend (colour, shape, fill, area) and the notes."""
+    """Draw the runs of all panels, the legend (color, shape, fill, area) and the notes."""
     named = {axis: _draw(axis, marks) for axis, marks in drawn.items()}
     marks = [mark for panel in drawn.values() for mark in panel]
     languages = sorted({mark.key.language for mark in marks} | {key.language for key in runs})
@@ -350,7 +350,7 @@ def _finish(
     numbers = {model: number for number, model in enumerate(labels, start=1)}
     listed = (f"{numbers[model]} {label}" for model, label in labels.items())
     _note(figure, runs, ["  ".join(listed), *notes])
-    # Legend and notes take their room first: a number is placed in pixels.
+    # Fix the layout first, because labels are placed in pixels.
     figure.draw_without_rendering()
     for axis, wanted in named.items():
         _name(axis, wanted, drawn[axis], numbers)
@@ -358,7 +358,7 @@ def _finish(
 
 
 def _say_instead(axis: Axes, text: str) -> None:
-    """What a panel without anything drawn says; its scale would mean nothing."""
+    """Show a text in an empty panel and remove its meaningless scale."""
     axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center")
     axis.set_xticks([])
 
@@ -367,6 +367,6 @@ def _note(figure: Figure, runs: Runs, notes: Sequence[str]) -> None:
     if not runs:
         _say_instead(figure.axes[0], "no language model was run")
         figure.axes[0].set_yticks([])
-    # At this size an inch holds some 26 letters.
+    # At this font size, about 26 letters fit in an inch.
     wrapped = (line for note in notes for line in wrap(note, int(24 * figure.get_figwidth())))
     figure.supxlabel("\n".join(wrapped), fontsize=5, color="#666666")

@@ -1,4 +1,4 @@
-"""The human baseline (ID10M-JAM, section 5.1): its form, accuracy and agreement of two people."""
+"""Human baseline (ID10M-JAM, section 5.1): annotation form, accuracy and agreement."""
 
 import filecmp
 import random
@@ -27,13 +27,14 @@ _LABELS = f"write one of {', '.join(get_args(Label))}"
 
 
 class LabelledVariant(Frozen):
-    """Two people's labels of one variant.
+    """Labels of one variant by two annotators.
 
     Attributes:
-        variant_id: of the variant.
-        first, second: the labels.
-        origin: whether they are people at all.
-        shown: the texts that they saw, where that is recorded.
+        variant_id: Variant id.
+        first: Label by the first annotator.
+        second: Label by the second annotator.
+        origin: Whether people gave the labels or they are simulated.
+        shown: Texts shown to the annotators, if recorded.
     """
 
     variant_id: Id
@@ -56,7 +57,7 @@ _LABELLING = """<View>
 
 
 class AnnotatorScores(Frozen):
-    """One person's accuracy (fractions): overall and by gold usage, and how often they gave up."""
+    """Accuracy of one annotator (fractions), overall and by gold usage, and rate of "ambiguous"."""
 
     accuracy: float
     accuracy_figurative: float | None
@@ -65,16 +66,19 @@ class AnnotatorScores(Frozen):
 
 
 class HumanMetrics(MetricRecord):
-    """The human baseline.
+    """Human baseline scores.
 
     Attributes:
-        language: of the variants.
-        dataset_is_released: whether the variants are those of the paper.
-        simulated: whether the labels are made up to show the computation.
-        variants, figurative, literal: number of labeled variants, and of each gold usage.
-        first, second: the two annotators.
-        agreement: share of variants that both labeled alike.
-        kappa: Cohen's kappa; null where both gave one and the same label throughout.
+        language: Language of the variants.
+        dataset_is_released: Whether the variants are the paper's.
+        simulated: Whether the labels are simulated to demonstrate the computation.
+        variants: Number of labeled variants.
+        figurative: Number of labeled variants with figurative gold usage.
+        literal: Number of labeled variants with literal gold usage.
+        first: Scores of the first annotator.
+        second: Scores of the second annotator.
+        agreement: Share of variants with equal labels.
+        kappa: Cohen's kappa; null if both annotators used the same single label.
     """
 
     language: str
@@ -90,7 +94,7 @@ class HumanMetrics(MetricRecord):
 
 
 def sample_variants(sentences: Iterable[JamSentence], seed: int) -> list[JamSentence]:
-    """One variant of each original, chosen by the seed and the original alone."""
+    """Choose one variant per original; the choice depends only on the seed and the original."""
     return [
         random.Random(f"human baseline {seed}:{name}").choice(variants)  # noqa: S311 - not for secrets
         for name, (_, *variants) in by_original(sentences).items()
@@ -101,13 +105,13 @@ def sample_variants(sentences: Iterable[JamSentence], seed: int) -> list[JamSent
 def write_form(
     variants: Iterable[JamSentence], *, form: Path, tasks: Path, labelling: Path
 ) -> None:
-    """Write variants for people to label, without their gold labels.
+    """Write an annotation form without gold labels.
 
     Args:
-        variants: one of each original.
-        form: CSV; each person fills in the column `label` of a copy.
-        tasks: the same as JSON tasks for Label Studio.
-        labelling: their labelling configuration, XML.
+        variants: One variant per original.
+        form: Path of the CSV form; each annotator fills in the column `label` of a copy.
+        tasks: Path of the same variants as Label Studio tasks (JSON).
+        labelling: Path of the Label Studio labeling configuration (XML).
     """
     import pandas as pd
 
@@ -122,17 +126,17 @@ def write_form(
 
 
 def read_labels(*paths: str | Path) -> list[LabelledVariant]:
-    """Read the labels of two people.
+    """Read the labels of two annotators.
 
     Args:
-        paths: one CSV with the columns variant_id, first, second and origin, and `sentence` if
-            the text is to be compared; or two filled-in copies of the form; or exports of Label
-            Studio (JSON), which hold one person each, or both.
+        paths: Either one CSV with the columns variant_id, first, second and origin, plus `sentence`
+            to verify the text; or two filled-in copies of the form; or Label Studio exports (JSON)
+            with one or both annotators.
 
     Raises:
-        UserError: a missing column, an unknown label, a variant twice, origins mixed, not two
-            people, a file twice, or a variant that only one of them labeled; names the file, and
-            the line or task.
+        UserError: If a column is missing, a label is unknown, a variant occurs twice, origins are
+            mixed, there are not exactly two annotators, a file is given twice, or only one
+            annotator labeled a variant; states file and line or task.
     """
     if len(paths) == 1 and Path(paths[0]).suffix != ".json":
         return _read_both(paths[0])
@@ -174,7 +178,7 @@ def read_labels(*paths: str | Path) -> list[LabelledVariant]:
 
 
 class _OneLabel(Frozen):
-    """One person's label of a variant, and the text that the person saw."""
+    """One annotator's label of a variant, and the text that was shown."""
 
     variant_id: Id
     sentence: str
@@ -211,11 +215,11 @@ def human_metrics(
     computed_from: dict[str, str],
     conditions: Conditions = NO_CONDITIONS,
 ) -> HumanMetrics:
-    """Score two people's labels (file `where`) against gold. "ambiguous" is never right.
+    """Score two annotators' labels (from the file `where`). "ambiguous" always counts as wrong.
 
     Raises:
-        UserError: a variant that the dataset lacks, or two of one original, or a label of another
-            text than the variant's.
+        UserError: If a variant is unknown, two variants belong to one original, or a label refers
+            to a different text.
     """
     variants = {item.id: item for item in sentences if not item.is_original}
     if unknown := [item.variant_id for item in labels if item.variant_id not in variants]:

@@ -1,4 +1,4 @@
-"""The neutral-context ablation (ID10M-JAM, appendix G): what confuses without adversarial cues."""
+"""Score the neutral-context ablation (ID10M-JAM, appendix G)."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,17 +11,20 @@ from pieline.studies.jam.records import JamSentence
 
 
 class NeutralMetrics(MetricRecord):
-    """How many confusing variants stay confusing when their context is neutral.
+    """Share of confusing variants that remain confusing with a neutral context.
 
     Attributes:
-        language, model, setting, seed: of the run that was confused.
-        dataset_is_released: whether the hard variants are those of the paper.
-        confusing: hard variants that it judged wrong.
-        neutral: those that a neutral variant was written for.
-        still_confused: neutral variants that it was wrong about.
-        share: of the neutral ones (fraction); null without any.
-        interval: of the share; variants are drawn by original.
-        outcomes: number of neutral variants by what became of their prediction.
+        language: Language of the confused run.
+        model: Model of the confused run.
+        setting: Setting of the confused run.
+        seed: Seed of the confused run.
+        dataset_is_released: Whether the hard variants are the paper's.
+        confusing: Number of hard variants that the run judged wrong.
+        neutral: Number of these for which a neutral variant was written.
+        still_confused: Number of neutral variants that were judged wrong.
+        share: Fraction of neutral variants that were judged wrong; null without any.
+        interval: Bootstrap interval of the share, resampled by original.
+        outcomes: Number of neutral variants by prediction outcome.
     """
 
     language: str
@@ -53,7 +56,7 @@ def neutral_metrics(
     conditions: Conditions = NO_CONDITIONS,
     computed_from: dict[str, str],
 ) -> NeutralMetrics:
-    """Score predictions (by id) of neutral variants, for the run that they confused."""
+    """Score predictions (by id) on neutral variants for the run that was confused."""
     wrong: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for item in sorted(neutral, key=lambda item: item.id):

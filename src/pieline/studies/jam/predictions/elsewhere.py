@@ -1,4 +1,4 @@
-"""Predictions made elsewhere for ID10M-JAM: the idioms of each sentence, or its BIO tags."""
+"""Read external predictions for ID10M-JAM: idioms or BIO tags of each sentence."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,11 +16,11 @@ from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
 
 _MOST_ABSENT = 0.05
-"""Share of the idioms that may not be in their sentence: a system may spell some in its own way."""
+"""Maximum share of idioms that are not in their sentence, to allow for different spellings."""
 
 
 def _split(separator: str | None) -> BeforeValidator:
-    """A list from the text that a cell of a table holds; blank items are none."""
+    """Return a validator that splits a table cell into a list and drops blank items."""
 
     def split(value: Any) -> Any:
         items = value.split(separator) if isinstance(value, str) else value
@@ -32,10 +32,10 @@ def _split(separator: str | None) -> BeforeValidator:
 
 
 class ForeignIdioms(ExternalRow):
-    """What a system found in a sentence.
+    """External prediction for one sentence.
 
-    Either the idioms as they stand there (in a table parted by semicolons; null is no answer), or
-    one BIO tag a token (in a table parted by spaces).
+    Either idioms as spelled in the sentence (separated by semicolons in a table; null means no
+    answer), or one BIO tag per token (separated by spaces in a table).
     """
 
     idioms: Annotated[list[str] | None, _split(";")] = None
@@ -49,11 +49,11 @@ class ForeignIdioms(ExternalRow):
 
 
 def read_predictions(path: str | Path, sentences: Sequence[JamSentence]) -> list[IdiomPrediction]:
-    """One prediction a sentence, in their order.
+    """Read one prediction per sentence, in the order of the sentences.
 
     Raises:
-        UserError: ids are missing or unknown, tags do not fit the tokens, a word such as "none"
-            stands for an idiom, or idioms are not in their sentences; names file and line.
+        UserError: If ids are missing or unknown, tags do not fit the tokens, an idiom is a word
+            such as "none", or idioms are not in their sentences; states file and line.
     """
     texts = {one.id: one.sentence for one in sentences}
     rows = one_each(read_rows(path, ForeignIdioms), texts, where=path)
@@ -65,7 +65,7 @@ def read_predictions(path: str | Path, sentences: Sequence[JamSentence]) -> list
 def _check_idioms(
     pairs: Sequence[tuple[tuple[int, ForeignIdioms], JamSentence]], path: str | Path
 ) -> None:
-    """Raise a `UserError` for idioms that are none, and for many that their sentences lack."""
+    """Raise a `UserError` for non-idioms, and if many idioms are not in their sentences."""
     named = 0
     absent, whole = [], []
     for (line, row), sentence in pairs:

@@ -1,4 +1,4 @@
-"""How language models are prompted; apart, so that reading a configuration loads little."""
+"""Settings of prompted language models, kept separate so that reading a configuration is fast."""
 
 from typing import Literal, Self
 
@@ -16,24 +16,24 @@ RELEASED_FORM = (
     " space and no line break",
     "a line break after each sentence of the system turn, the paper has a blank line in it",
 )
-"""How the released code's questions deviate from the paper's text."""
+"""Differences between the released code's prompts and the paper's text."""
 RELEASED_EXAMPLES = (
     "the fields of the enforced form ask for candidates, the paper's prompt does",
     "examples are 'sentence: ...' and the filled-in form, the paper's 'Sentence: ...' and"
     " 'idioms: [...]'",
 )
-"""How those with examples also deviate."""
+"""Further differences of prompts with examples."""
 
 
 class ZeroShot(Settings):
-    """The plain prompt: no examples, no explanations."""
+    """Plain prompt without examples or explanations."""
 
     temperature: float = Field(default=0.3, ge=0)
     max_tokens: PositiveInt | None = Field(default=None, description="null sends no limit.")
 
 
 class Arranged(ZeroShot):
-    """How a custom prompt is asked, and which text it shows."""
+    """Request parameters of a custom prompt, and the context that it shows."""
 
     context: Context = Field(
         default="first",
@@ -45,7 +45,7 @@ class Arranged(ZeroShot):
 
 
 class OwnPrompt(Arranged):
-    """A custom prompt: its template and how it is asked."""
+    """A custom prompt: template, request parameters and context."""
 
     file: str = Field(
         description="Template of the turns, with a place for {{ sentence }} (and {{ language }})."
@@ -53,7 +53,7 @@ class OwnPrompt(Arranged):
 
 
 class FewShot(Settings):
-    """Few-shot + SC + CoTBest: examples, several answers, candidates before at most one idiom."""
+    """Few-shot + SC + CoTBest: examples, a vote over several answers, and candidate idioms."""
 
     temperature: float = Field(default=0.8, ge=0)
     max_tokens: PositiveInt | None = Field(default=None, description="null sends no limit.")

@@ -1,4 +1,4 @@
-"""Predictions of a fine-tuned tagger, in the form that language models' predictions have too."""
+"""Predict idioms with a fine-tuned tagger."""
 
 from collections.abc import Sequence
 
@@ -24,10 +24,10 @@ def predict(
     words: EncoderInput = "text",
     bfloat16: bool = False,
 ) -> list[IdiomPrediction]:
-    """Tags of each sentence's tokens, and the idioms that they mark, in order.
+    """Return the tags of each sentence's tokens and the idioms that they mark, in order.
 
-    `words` is what the tagger was trained on. All tokens of a word get its tag, of a B those after
-    the first an I.
+    `words` is the word segmentation used in training. All tokens of a word get its tag; after a B,
+    the remaining tokens get I.
     """
     places = [
         white_space_words(item.tokens)

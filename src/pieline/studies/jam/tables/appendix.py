@@ -1,4 +1,4 @@
-"""ID10M-JAM's human baseline (5.1), neutral contexts (appendix G) and attention (appendix H)."""
+"""Build the tables of the human baseline (5.1), neutral contexts (G) and attention (H)."""
 
 from operator import attrgetter
 
@@ -41,7 +41,7 @@ HUMANS: dict[str, list[Column[HumanMetrics]]] = {
     "agreement": [_share("agreement", "agreement")],
     "Cohen's kappa": [Column[HumanMetrics]("human_kappa", "", lambda item: item.kappa, decimals=2)],
 }
-"""The numbers of each row."""
+"""Columns of each row."""
 NEUTRAL: list[Column[NeutralMetrics]] = [
     Column("neutral_variants", "neutral", lambda item: item.neutral, decimals=0),
     Column("neutral_confused", "still confusing", lambda item: item.still_confused, decimals=0),
@@ -63,7 +63,7 @@ ATTENTION = [
 
 
 def humans(given: DisplayInputs) -> TableContent:
-    """Accuracy of two people, overall and by usage, and their agreement (per cent)."""
+    """Return accuracy of two annotators, overall and by usage, and their agreement (percent)."""
     made = load_records(given.metrics, HumanMetrics)
     reason = "" if made else given.why_not("people")
     simulated = any(item.simulated for item in made)
@@ -90,7 +90,7 @@ def humans(given: DisplayInputs) -> TableContent:
 
 
 def neutral(given: DisplayInputs) -> TableContent:
-    """How many confusing variants stay confusing with a neutral context."""
+    """Return how many confusing variants remain confusing with a neutral context."""
     (model,), run = given.models, given.options
     made = load_records(given.metrics, NeutralMetrics)
     reason = "" if made else given.why_not(model.name)
@@ -124,9 +124,9 @@ def neutral(given: DisplayInputs) -> TableContent:
 
 
 def attention(given: DisplayInputs) -> TableContent:
-    """Share of the PIE's attention on cue words (per cent): misleading, resolved, difference.
+    """Return the share of the PIE's attention on cue words (percent): MIS, COR and difference.
 
-    The paper describes the pattern and prints no number; the CSV says so.
+    The paper describes the pattern without printing numbers; the CSV states this.
     """
     (model,), language = given.models, find(given.options["language"]).label
     made = load_records(given.metrics, AttentionMetrics)

@@ -1,4 +1,4 @@
-"""ID10M-JAM's Table 2: sizes of ID10M and ID10M-JAM."""
+"""Build ID10M-JAM's Table 2: sizes of ID10M and ID10M-JAM."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,11 +19,11 @@ PUBLISHED_IDS = {
     "literal": "jam.literal_originals_{language}",
     "filtered_originals": "jam.filtered_{language}",
 }
-"""Numbers that the paper's text prints, by their name in published/text_numbers.csv."""
+"""Ids in published/text_numbers.csv of numbers printed in the paper's text."""
 
 
 def _identifier(name: str, language: str) -> str:
-    """The id of a number that the text prints; empty if it prints none."""
+    """Return the id of a number printed in the text; empty if there is none."""
     return PUBLISHED_IDS.get(name, "").format(language=language)
 
 
@@ -33,7 +33,7 @@ def _count(
     value: Callable[[JamStatistics], int | None],
     unknown: str = f"not run: {NO_VARIANTS}",
 ) -> Column[JamStatistics]:
-    """A count, its thousands apart."""
+    """Return a column with a count and thousands separators."""
 
     def details(source: Source[JamStatistics]) -> dict[str, str]:
         identifier = _identifier(name, source.key["language"])
@@ -50,7 +50,10 @@ def _count(
 
 
 def _sentences(name: str, header: str, of_originals: str, of_dataset: str) -> Column[JamStatistics]:
-    """A count of the dataset, or without one of the originals if these are released."""
+    """Return a column with a count of the dataset.
+
+    Without a dataset, the count of the originals is used if they are the released ones.
+    """
 
     def value(item: JamStatistics) -> int | None:
         originals = item.originals_are_released and item.dataset_originals is None
@@ -74,17 +77,17 @@ LITERAL = _sentences("literal", "", "literal", "dataset_literal")
 FILTERED = _count(
     "filtered_originals",
     "",
-    # The release has only what later validation left: the first filtering is not recorded.
+    # The release has only originals that passed variant validation; the first filtering is unknown.
     lambda item: None if item.originals_are_released else item.originals,
     "not published: the release holds what variant validation left",
 )
 
 
 def statistics(given: DisplayInputs) -> TableContent:
-    """Table 2, with the number of different PIEs, and the counts that the text prints.
+    """Return Table 2, with the number of distinct PIEs and the counts printed in the text.
 
-    The test sentences of ID10M-JAM are those of the dataset. Without variants they are the released
-    originals, which are the dataset's; the numbers of any other originals stay unknown.
+    The test sentences of ID10M-JAM are those in the dataset. Without variants, released originals
+    are counted instead, because they equal the dataset's; other originals remain unknown.
     """
     found = load_records(given.metrics, JamStatistics)
     printed = read_published(given.files["published"], ["dataset", "language"])
@@ -128,7 +131,7 @@ def statistics(given: DisplayInputs) -> TableContent:
 
 
 def _obstacles(item: JamStatistics, dataset: str) -> list[str]:
-    """Why the numbers of a dataset cannot be compared with the printed ones."""
+    """Return why the numbers of a dataset are not comparable with the printed ones."""
     if item.conditions.are_of_own_data:
         return list(item.conditions.deviations)
     if not item.originals_are_released:

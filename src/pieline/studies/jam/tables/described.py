@@ -1,4 +1,4 @@
-"""What no run of ID10M-JAM computes: Figures 1 and 4, Tables 1 and 4."""
+"""Build the displays that need no run: Figures 1 and 4, Tables 1 and 4."""
 
 from pieline.core.upstream import load_upstream
 from pieline.languages.registry import find, known
@@ -19,14 +19,14 @@ _FILES = {
     "ID10M silver": "id10m/train_{language}.tsv",
     "ID10M-JAM": "id10m-jam/{language}.json",
 }
-"""The files of Table 1's datasets in data/upstream.yaml."""
+"""Paths of Table 1's datasets in data/upstream.yaml."""
 _UNREAD = "this project does not read it"
 _SHOWN = "shown, not compared"
 _ROLES = {"system": "System prompt", "user": "User prompt", "assistant": "Answer"}
 
 
 def example(given: DisplayInputs) -> TableContent:
-    """Figure 1, with sentences of this run: an original of each usage, and a hard variant.
+    """Return Figure 1 with sentences of this run: an original of each usage and a hard variant.
 
     `files` are datasets by language.
     """
@@ -55,7 +55,7 @@ def example(given: DisplayInputs) -> TableContent:
 
 
 def datasets(given: DisplayInputs) -> TableContent:
-    """Table 1: languages of datasets of idioms, and those of which this project reads files."""
+    """Return Table 1: the languages of idiom datasets, and which of them this project reads."""
     public = load_upstream(given.files["upstream"])
     rows = []
     for row in read_printed(given.files["published"]):
@@ -78,9 +78,9 @@ def datasets(given: DisplayInputs) -> TableContent:
 
 
 def hyperparameters(given: DisplayInputs) -> TableContent:
-    """Table 4: what this run's encoders are fine-tuned with.
+    """Return Table 4: the fine-tuning hyperparameters of this run's encoders.
 
-    `options` are the settings of fine-tuning, empty where none is fine-tuned.
+    `options` are the fine-tuning settings; empty if no encoder is fine-tuned.
     """
     tuning = JamFineTuning.model_validate(given.options)
     values = {
@@ -97,9 +97,9 @@ def hyperparameters(given: DisplayInputs) -> TableContent:
 
 
 def prompt(given: DisplayInputs) -> TableContent:
-    """Figure 4: the turns of each prompt, with names in braces where something is filled in.
+    """Return Figure 4: the messages of each prompt, with placeholders in braces.
 
-    `files` are templates by setting, and that of a `few_shot_example`; `options` have their order.
+    `files` are templates by setting, plus `few_shot_example`; `options` define their order.
     """
     groups, notes = [], []
     for setting in given.options["prompts"]:

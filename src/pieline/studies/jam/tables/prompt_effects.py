@@ -1,4 +1,4 @@
-"""Custom prompts of ID10M-JAM against a setting of the paper: does any of them help?"""
+"""Compare custom prompts of ID10M-JAM with a setting of the paper."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
@@ -38,11 +38,11 @@ from pieline.studies.jam.tables.common import (
 )
 
 NONE = "always-none"
-"""The baseline that drifts never, because it names nothing."""
+"""Baseline that never drifts because it names no idiom."""
 
 
 class PromptRow(NamedTuple):
-    """A setting of a model on originals of one usage."""
+    """One setting of a model, measured on originals of one usage."""
 
     run: RunKey
     usage: str
@@ -51,9 +51,9 @@ class PromptRow(NamedTuple):
 
 
 def prompt_rows(given: DisplayInputs) -> Iterator[PromptRow]:
-    """Every setting of each model and language by usage, `NONE` last.
+    """Yield every setting of each model and language by usage, `NONE` last.
 
-    `options` are `against` (the setting), `permutations` and `resamples`.
+    `options` are `against` (a setting), `permutations` and `resamples`.
     """
     found, against = run_sources(given), given.options["against"]
     counts = {name: given.options[name] for name in ("permutations", "resamples")}
@@ -74,7 +74,7 @@ def prompt_rows(given: DisplayInputs) -> Iterator[PromptRow]:
 
 
 def prompt_label(setting: str) -> str:
-    """What table and figure call a setting."""
+    """Return the display name of a setting in the table and the figure."""
     return BASELINES[NONE] if setting == BASELINE else title_of(setting)
 
 
@@ -89,7 +89,7 @@ def _share(
 def _effect(
     name: str, get: Callable[[PromptMeasures], Effect | None]
 ) -> tuple[Column[PromptMeasures], Column[PromptMeasures]]:
-    """The columns of a difference in points with its interval, and of its corrected p-value."""
+    """Return columns for a difference (percentage points) and its corrected p-value."""
 
     def value(item: PromptMeasures) -> float | None:
         effect = get(item)
@@ -129,7 +129,7 @@ COLUMNS: list[Column[PromptMeasures]] = [
 
 
 def prompts(given: DisplayInputs) -> TableContent:
-    """Each custom prompt against a setting, on the same originals, by usage."""
+    """Compare each custom prompt with a setting on the same originals, by usage."""
     labels, against = given.labels(), title_of(given.options["against"])
     found = run_sources(given)
     groups: dict[tuple[str, str], list[Row]] = {}

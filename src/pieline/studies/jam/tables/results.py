@@ -1,6 +1,6 @@
-"""ID10M-JAM's result tables: negative drift (Table 3), by usage (Table 5), confusion (Table 6).
+"""Build the result tables: negative drift (Table 3), by usage (Table 5), confusion (Table 6).
 
-Without hard variants there is one of the originals.
+Without hard variants, a table of the originals replaces them.
 """
 
 from collections import defaultdict
@@ -35,18 +35,18 @@ from pieline.studies.jam.tables.common import (
 )
 
 _ABREAST = 10
-"""Columns of numbers that a page has room for."""
+"""Maximum number of numeric columns on a page."""
 Sources = dict[str, Source[JamMetrics]]
-"""What a row has in each language."""
+"""Runs of a table row by language."""
 ByRow = Mapping[tuple[str, str], Sources]
-"""That of each setting and model."""
+"""Table rows by setting and model."""
 NOT_SO = "not with this setting and language in this configuration"
-"""Why there is no number of ours of a model that is run otherwise."""
+"""Reason for a missing number of a model that has runs with other settings or languages."""
 
 
 def _confusion(name: str, header: str) -> Column[JamMetrics]:
     def value(metrics: JamMetrics) -> float:
-        # The paper counts variants of encoders, and originals of language models.
+        # The paper counts variants for encoders and originals for language models.
         tagged = metrics.setting == "fine_tuned"
         return int(getattr(metrics.confusion_of_variants if tagged else metrics.confusion, name))
 
@@ -92,7 +92,7 @@ CONFUSION: list[Column[JamMetrics]] = [
 
 
 def _right(usage: str, header: str, *figurative: bool) -> list[Column[JamMetrics]]:
-    """The originals of some usages that were judged right: their share, and in the CSV how many."""
+    """Return columns for originals judged right: their share, and in the CSV their number."""
 
     def judged(item: JamMetrics) -> list[JudgedOriginal]:
         return [case for case in item.judged if case.is_figurative in figurative]
@@ -119,7 +119,7 @@ _UNREADABLE = Column[Sequence[JamMetrics]](
 
 
 def drift_table(given: DisplayInputs) -> TableContent:
-    """Table 3: successes and negative drift."""
+    """Return Table 3: successes and negative drift."""
     return _table(
         given,
         DRIFT,
@@ -131,7 +131,7 @@ def drift_table(given: DisplayInputs) -> TableContent:
 
 
 def usage_table(given: DisplayInputs) -> TableContent:
-    """Table 5: the same by usage."""
+    """Return Table 5: successes and negative drift by usage."""
     return _table(
         given,
         USAGE,
@@ -145,7 +145,7 @@ def usage_table(given: DisplayInputs) -> TableContent:
 
 
 def confusion_table(given: DisplayInputs) -> TableContent:
-    """Table 6: all-confused, none-confused and mixed originals."""
+    """Return Table 6: all-confused, none-confused and mixed originals."""
     return _table(
         given,
         CONFUSION,
@@ -159,7 +159,7 @@ def confusion_table(given: DisplayInputs) -> TableContent:
 
 
 def originals_table(given: DisplayInputs) -> TableContent:
-    """Originals that were judged right, by usage: where there are no hard variants."""
+    """Return originals judged right by usage, for data without hard variants."""
     return _table(
         given,
         ORIGINALS,
@@ -179,18 +179,17 @@ def _table(
     symbols: Mapping[str, str],
     of: Callable[[JamMetrics], str],
 ) -> TableContent:
-    """One of these tables: the paper's rows in its order, then those that are only ours.
+    """Build a result table: the paper's rows in its order, then our additional rows.
 
-    The columns stand there for each language of the runs, as many languages abreast as a page has
-    room for, but at least two; the others stand below. Printed numbers of other languages are only
-    in the CSV.
+    Columns are repeated for each language. As many languages as fit (at least two) are side by
+    side, and further ones are below. Printed numbers of other languages are only in the CSV.
 
     Args:
-        given: metrics, printed numbers and models.
-        columns: for each language.
-        caption: with a place for each symbol, and `{of}` for out of how many.
-        symbols: how LaTeX writes them, by plain text.
-        of: out of how many the numbers of a language are.
+        given: Metrics, printed numbers and models.
+        columns: Columns for each language.
+        caption: Caption with a placeholder for each symbol, and `{of}` for the totals.
+        symbols: LaTeX symbols by plain text.
+        of: Returns the total of a language.
     """
     found = run_sources(given)
     metrics = records_of(found)
@@ -253,7 +252,7 @@ def _table(
 def _by_row(
     given: DisplayInputs, found: Mapping[RunKey, Source[JamMetrics]], left_out: Sequence[RunKey]
 ) -> ByRow:
-    """What each row has by language: the paper's rows in its order, then those that are ours."""
+    """Return the sources of each row by language: the paper's rows in its order, then ours."""
     printed, by_row = printed_runs(given), defaultdict[tuple[str, str], Sources](dict)
     places = [model.name for model in (*given.models, *given.absent)]
     ours = sorted([*found, *left_out], key=lambda key: places.index(key.model))
@@ -271,7 +270,7 @@ def _by_row(
 def _unseen(
     sources: Sources, shown: Sequence[str], columns: Sequence[Column[JamMetrics]]
 ) -> list[Number]:
-    """What only the CSV has of a row: languages that are not shown, and unreadable answers."""
+    """Return CSV-only numbers of a row: hidden languages and unreadable answers."""
     hidden = [source for language, source in sources.items() if language not in shown]
     cells = [cell(column, source) for source in hidden for column in columns]
     for source in (sources[language] for language in shown if language in sources):
@@ -282,7 +281,7 @@ def _unseen(
 
 
 def _single_seed_ranges(by_row: ByRow, columns: Sequence[Column[JamMetrics]]) -> list[str]:
-    """How wide the sampling ranges of numbers are that the paper prints of a single seed."""
+    """Return a note on the widths of sampling ranges for numbers printed from a single seed."""
     halves: dict[str, dict[str, float]] = defaultdict(dict)
     for sources in by_row.values():
         for (language, source), column in product(sources.items(), columns):
@@ -305,5 +304,5 @@ def _why_not(given: DisplayInputs, key: RunKey) -> str:
 
 
 def group_of(setting: str, model: ModelDescription) -> str:
-    """The part of a table in which a run stands."""
+    """Return the table section of a run."""
     return "reasoning" if model.reasoning and setting == "zero_shot" else setting

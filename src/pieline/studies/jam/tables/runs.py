@@ -1,4 +1,4 @@
-"""ID10M-JAM run by run: intervals and F1 of each seed, and a paired test of every two runs."""
+"""Build tables of single runs: intervals and F1 per seed, and paired tests between runs."""
 
 from dataclasses import replace
 from operator import attrgetter
@@ -84,10 +84,10 @@ TAGS_OF_VARIANTS = [_f1("span", "variants"), _f1("token", "variants")]
 
 
 def runs(given: DisplayInputs) -> TableContent:
-    """Every run and seed by itself: accuracy, S, F, ND with 95 % intervals, F1 of the tags (%).
+    """Return accuracy, S, F and ND with 95 % intervals and tag F1 (%) for every run and seed.
 
-    The paper prints none of these by seed; the CSV says so. The table shows the first four, and
-    how many answers could not be read.
+    The paper prints none of these per seed; the CSV states this. The table shows the first four and
+    the number of unreadable answers.
     """
     labels = given.labels()
     found = sources(given, JamMetrics, (*RunKey._fields, "seed"), obstacles_of)
@@ -130,9 +130,10 @@ DIFFERENCE = Column[DriftComparison](
 
 
 def pairs(given: DisplayInputs) -> TableContent:
-    """Negative drift of every two runs on the same originals, over all seeds, by language.
+    """Compare the negative drift of every pair of runs on the same originals, by language.
 
-    Differences are in points, first minus second; the CSV has both p-values.
+    Differences are in percentage points, first minus second, over all seeds; the CSV has both
+    p-values.
     """
     found, labels, permutations = run_sources(given), given.labels(), given.options["permutations"]
     made = {key: item for key, item in found.items() if item.records[0].overall.variants}

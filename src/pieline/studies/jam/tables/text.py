@@ -1,4 +1,4 @@
-"""What ID10M-JAM's section 5 says of its figures in numbers."""
+"""Build the table of numbers stated in section 5 of ID10M-JAM."""
 
 from statistics import median
 
@@ -29,11 +29,11 @@ from pieline.studies.jam.tables.common import (
 )
 
 _PANELS = {"": "zero_shot", "_few_shot": "few_shot_sc_cotbest"}
-"""Settings whose medians the paper tells, by how their numbers' names end."""
+"""Settings for which the paper states medians, by suffix of the number's name."""
 _MEDIANS = {"accuracy": (accuracy, "success"), "drift": (negative_drift, "negative_drift_pct")}
-"""What they are of, with the column of Table 3."""
+"""Aggregated metrics, each with its column of Table 3."""
 _DRAWN = "both are medians of runs that deviate as printed"
-"""The reading under which a median is within sampling range."""
+"""Assumption under which a median is within sampling range."""
 _JUDGED = (
     "A median is within sampling range, which is not equal, at the distance that 95 % of pairs of"
     " draws have, if each printed run is drawn with its deviation (of a single seed: those of the"
@@ -42,7 +42,7 @@ _JUDGED = (
 
 
 def text(given: DisplayInputs) -> TableContent:
-    """Medians over the runs of language models, and how many variants confuse some run."""
+    """Return medians over runs of language models, and the number of confusing variants."""
     metrics = load_records(given.metrics, JamMetrics)
     runs, printed = prompted(metrics), printed_runs(given)
     wanted = {key[:2] for key in printed if key.setting != "fine_tuned"}
