@@ -41,7 +41,7 @@ def names_nothing(text: str) -> bool:
 
 
 def truth_of(text: str) -> bool | None:
-    """Return the truth value of a text that is only yes or no (or 1 or 0), otherwise None."""
+    """Parse a text that is only yes or no (or 1 or 0); None for other texts."""
     form = normalise(text)
     return True if form in _all("yes") | {"1"} else False if form in _all("no") | {"0"} else None
 

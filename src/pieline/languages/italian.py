@@ -79,7 +79,7 @@ LANGUAGE = Language(
         (r"at[oaie]", "are"),
         (r"ut[oaie]", "ere"),
         (r"it[oaie]", "ire"),
-        # Exclude "persi": "per" is not a verb stem.
+        # Require two letters before the vowel: "per" in "persi" is not an infinitive.
         (rf"((?<=..)[aei]r|\b[df][ai]r)(?:{_CLITICS})?", r"\1e"),
         (rf"ando{_CLITICS}", "are"),
         (rf"endo{_CLITICS}", "ere"),

@@ -53,7 +53,7 @@ class Decision(Record):
     Attributes:
         sentence_id: Id of the raw sentence, such as `test-0001`.
         decision: Keep, drop or fix.
-        reason: Reason for dropping or fixing; otherwise null.
+        reason: Reason for dropping or fixing; null if the sentence is kept.
         pie: The PIE; null if the sentence is dropped.
         text: Corrected text; null unless the sentence is fixed.
         tokens: Corrected tokens; null unless the sentence is fixed.

@@ -19,11 +19,11 @@ from pieline.studies.jam.training.settings import EncoderInput, TaggingSettings
 from pieline.studies.jam.variants.settings import USUAL_CHECKS, VariantChecks
 
 NO_VARIANTS = "this configuration takes no hard variants (jam.variants.source: none)"
-"""Why there are no numbers on variants."""
+"""Reason for missing numbers on variants."""
 
 
 class JamVariants(Settings):
-    """Hard variants of ID10M-JAM: where they come from and which are valid (sections 3.3, 3.4)."""
+    """Source and validation of hard variants (sections 3.3, 3.4)."""
 
     source: Literal["sample", "released", "generated", "none"] = Field(
         default="released",
@@ -86,7 +86,7 @@ class JamFineTuning(TaggingSettings):
 
 
 class NeutralAblation(Settings):
-    """Whose confusing variants are rewritten with a neutral context (ID10M-JAM, appendix G)."""
+    """The run whose confusing variants get neutral contexts (ID10M-JAM, appendix G)."""
 
     model: str = Field(description="One of jam.models.")
     setting: PromptSetting | Literal["fine_tuned"] = Field(
@@ -97,9 +97,9 @@ class NeutralAblation(Settings):
 
 
 FINE_TUNED = "fine_tuned"
-"""The setting of encoders."""
+"""Setting of encoders."""
 BASELINE = "baseline"
-"""The setting of what needs no model."""
+"""Setting of baselines that need no model."""
 
 
 class AttentionAnalysis(Settings):
@@ -114,7 +114,7 @@ class AttentionAnalysis(Settings):
 
 
 class ConfusedModels(Settings):
-    """What Figure 3 counts of each hard variant (ID10M-JAM, section 5)."""
+    """Runs that Figure 3 counts for each hard variant (ID10M-JAM, section 5)."""
 
     count: Literal["models", "runs"] = Field(
         default="models",
@@ -218,7 +218,7 @@ class JamSettings(Settings):
         return self
 
     def seeds_of(self, run: NeutralAblation) -> list[int]:
-        """The seeds of a model in a setting."""
+        """Return the seeds of a model in a setting."""
         if run.setting == FINE_TUNED:
             return self.fine_tuning.seeds
         return self.seeds_by_model.get(run.model, self.seeds)

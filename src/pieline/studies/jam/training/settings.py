@@ -1,4 +1,4 @@
-"""Hyperparameters of fine-tuning; apart, so that reading a configuration loads no torch."""
+"""Fine-tuning hyperparameters, kept separate so that reading a configuration loads no torch."""
 
 from typing import Literal
 

@@ -1,7 +1,7 @@
-"""Label Studio: tasks and labelling configuration for people who review texts, and their answers.
+"""Write Label Studio tasks for reviewing texts, and read the reviews.
 
-One task shows an original text with its gold label and one text made from it; the annotator calls
-it valid, corrects it, or calls it invalid (ID10M-JAM, section 3.4 and appendix E).
+Each task shows an original text with its gold label and a text derived from it; the annotator marks
+it as valid, corrects it, or marks it as invalid (ID10M-JAM, section 3.4 and appendix E).
 """
 
 import csv
@@ -27,20 +27,20 @@ VERDICTS: dict[HumanVerdict, str] = {
     "invalid": "Invalid: it breaks the guidelines and cannot be repaired",
 }
 _CONTROLS = ("verdict", "correction", "note")
-"""Of the labelling configuration."""
+"""Control names in the labeling configuration."""
 _ADJUDICATION_COLUMNS = ["item_id", "reviewed", "verdict", "text", "note"]
 
 
 class ReviewItem(Record):
-    """What one task shows.
+    """Content of one review task.
 
     Attributes:
-        item_id: name under which the answer comes back.
-        original: the text it was made from.
-        expression: the PIE.
-        gold_label: the reading that it must keep, for the annotator.
-        text: what is to be judged.
-        remarks: what automatic checks found, for the annotator.
+        item_id: Id of the item, returned with the review.
+        original: Original text.
+        expression: The PIE.
+        gold_label: Usage that the reviewed text must preserve.
+        text: Text to review.
+        remarks: Results of automatic checks.
     """
 
     item_id: str
@@ -52,15 +52,15 @@ class ReviewItem(Record):
 
 
 class Review(Record):
-    """What one person said of one item.
+    """Review of one item by one annotator.
 
     Attributes:
-        item_id: of the item.
-        verdict: the person's choice.
-        text: the corrected text, with the verdict `corrected` only.
-        note: a remark.
-        annotator: who said it; `adjudication` for the decision of a conference.
-        reviewed: the text that was judged; null where that is not recorded.
+        item_id: Id of the reviewed item.
+        verdict: Verdict of the annotator.
+        text: Corrected text; null unless the verdict is `corrected`.
+        note: Remark of the annotator.
+        annotator: Name of the annotator; `adjudication` for a joint decision.
+        reviewed: Text that was reviewed; null if not recorded.
     """
 
     item_id: Id
@@ -78,10 +78,10 @@ class Review(Record):
 
 
 def labelling_config(*, text_name: str, criteria: Sequence[str]) -> str:
-    """The labelling configuration, in Label Studio's XML.
+    """Return the labeling configuration in Label Studio's XML format.
 
-    `text_name` is what the heading calls the judged text ("Hard variant"); the `criteria` of its
-    validity are shown to the annotator.
+    `text_name` is the heading of the reviewed text ("Hard variant"); `criteria` are the validity
+    criteria shown to the annotator.
     """
     choices = "\n".join(
         f"    <Choice value={quoteattr(value)} html={quoteattr(label)}/>"
@@ -113,27 +113,27 @@ def labelling_config(*, text_name: str, criteria: Sequence[str]) -> str:
 
 
 def write_tasks(path: str | Path, items: Iterable[ReviewItem]) -> None:
-    """Write a JSON file of tasks that Label Studio imports, atomically."""
+    """Write a JSON file of tasks for Label Studio, atomically."""
     write_json(
         path,
-        # Label Studio shows the empty text as an error.
+        # Label Studio reports an error for empty text.
         [{"data": {**item.model_dump(), "remarks": item.remarks or "none"}} for item in items],
     )
 
 
 def read_export(path: str | Path) -> list[Review]:
-    """Read Label Studio's JSON export; tasks without an answer and skipped ones are left out.
+    """Read Label Studio's JSON export, ignoring unanswered and skipped tasks.
 
     Raises:
-        UserError: no such export, no answer at all, a verdict that does not exist, two in one
-            annotation, a correction without its text; names the file and the item.
+        UserError: If the file is no such export, has no answers, or has an unknown verdict, several
+            verdicts in one annotation or a correction without text; states file and item.
     """
     rows = reviewed_rows(path, ("item_id", "text"), {name: name for name in _CONTROLS})
     reviews = [
         _review(
             {
                 **{name: fields.get(name, "") for name in ("item_id", "verdict", "note")},
-                # The text area may hold the unchanged text that it was opened with.
+                # The text area may contain its unchanged initial text.
                 "text": fields.get("correction", "")
                 if fields.get("verdict") == "corrected"
                 else "",
@@ -151,11 +151,11 @@ def read_export(path: str | Path) -> list[Review]:
 
 
 def read_adjudications(path: str | Path) -> list[Review]:
-    """Read decisions on complex cases: a table as `write_adjudications` writes it, filled in.
+    """Read decisions on disputed items from a filled-in table of `write_adjudications`.
 
     Raises:
-        UserError: a wrong header or row, no judged text, or two rows for one item; names file and
-            line.
+        UserError: If the header or a row is invalid, a reviewed text is missing, or an item occurs
+            twice; states file and line.
     """
     hint = "fill in the table of disputed variants that the workflow wrote"
     reviews = []
@@ -169,7 +169,7 @@ def read_adjudications(path: str | Path) -> list[Review]:
 
 
 def write_adjudications(path: str | Path, texts: Mapping[str, str]) -> None:
-    """Write an adjudication file to be filled in: tab-separated, a row for each item and text."""
+    """Write an adjudication form: tab-separated, with one row per item."""
     stream = io.StringIO()
     writer = csv.writer(stream, delimiter="\t", lineterminator="\n")
     writer.writerow(_ADJUDICATION_COLUMNS)
@@ -180,10 +180,10 @@ def write_adjudications(path: str | Path, texts: Mapping[str, str]) -> None:
 def settle(
     reviews: Iterable[Review], adjudications: Iterable[Review] = ()
 ) -> tuple[dict[str, Review], list[str]]:
-    """One review for each item, and the items on which people disagree.
+    """Return the final review of each item, and the ids of disputed items.
 
-    An adjudication decides. Else all reviews of an item must give the same verdict and the same
-    correction; where they do not, the item is in the second value and in no other.
+    An adjudication takes precedence. Otherwise, all reviews of an item must have the same verdict
+    and correction; if they differ, the item is disputed and has no final review.
     """
     decided = {review.item_id: review for review in adjudications}
     given: dict[str, list[Review]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Validated hard variants in the released format."""
+"""Read validated hard variants in the released format."""
 
 import ast
 import re
@@ -21,31 +21,32 @@ from pieline.studies.jam.variants.projection import find_original
 from pieline.studies.jam.variants.validation import make_variant
 
 PRINTED_COUNTS = {"english": (178, 534), "german": (137, 411)}
-"""Originals and variants of the paper by language (section 3.4)."""
+"""Number of originals and variants in the paper by language (section 3.4)."""
 _PER_ORIGINAL = 3
 _KNOWN_EDITS = frozenset({"can → could"})
-"""Edits of originals that the released variants are known to have."""
+"""Edits of originals that are known in the released variants."""
 _FEW, _MOST_ODD = 3, 1 / 3
-"""Variants with one fault, and their share, up to which it is not the whole file's."""
+"""Number and share of variants with the same fault up to which the fault does not indicate a wrong
+file."""
 _EDITED = 75.0
-"""Similarity (0-100) from which a sentence can be an original that somebody edited."""
+"""Minimum similarity (0-100) of a sentence and the original from which it was edited."""
 
 
 def read_variants(
     path: str | Path, originals: Sequence[Original], *, source: VariantSource
 ) -> list[Variant]:
-    """Read validated variants in the released format: a JSON array of records.
+    """Read validated variants in the released format, a JSON array of records.
 
-    A record belongs to the original that its `sentence_id` (the sample) or its `sentence` (the
-    release) names. Where the original stands in the variant, tokens and tags are projected anew, so
-    that they fit the originals. The release has records whose original was edited ("could" for
-    "can"): they belong to the most similar original and keep the tokens and tags that they bring.
-    All variants count as judged valid by people.
+    A record belongs to the original identified by its `sentence_id` (sample) or `sentence`
+    (release). If the original is in the variant, tokens and tags are projected again to match the
+    original's. The release also has records with an edited original ("could" for "can"); these
+    belong to the most similar original and keep their own tokens and tags. All variants count as
+    valid by human review.
 
     Raises:
-        UserError: not such a file, a variant of no original, a variant that has neither its
-            original's sentence nor tokens and tags of an edited one, many with another PIE than
-            their originals', or two variants of one number; names file and record.
+        UserError: If the format is wrong, a variant has no original, a variant contains neither its
+            original nor tokens and tags of an edited one, many variants have another PIE than their
+            originals, or two variants of an original have the same number; states file and record.
     """
     by_id = {item.id: item for item in originals}
     by_text = {item.sentence: item for item in originals}
@@ -93,7 +94,7 @@ def read_variants(
 
 
 def check_contexts(variants: Sequence[Variant], *, where: str | Path) -> None:
-    """Raise a `UserError` if many checked variants have no usable context: a wrong column."""
+    """Raise a `UserError` if many variants lack a usable context, a sign of a wrong column."""
     flags = Counter(flag for item in variants for flag in item.flags)
     faults = {
         "no context": flags["context_empty"],
@@ -108,15 +109,15 @@ def check_contexts(variants: Sequence[Variant], *, where: str | Path) -> None:
 
 
 def _names(value: Any, pies: Iterable[str]) -> bool:
-    """Whether a cell, whatever its form, names the PIEs."""
+    """Return whether a cell of any type names all PIEs."""
     return all(normalise(pie) in normalise(str(value)) for pie in pies)
 
 
 def count_problem(originals: Sequence[Original], variants: Sequence[Variant]) -> str:
-    """How variants differ from what the paper states of its own; empty if they do not.
+    """Return how variants differ from the paper's description; empty if they do not.
 
-    That is their number, three for each original, and that each contains its original with only
-    minor punctuation differences (sections 3.3 and 3.4), except for the known edits.
+    The paper has a known number of variants, three per original, and each contains its original
+    with only minor punctuation differences (sections 3.3 and 3.4), except for known edits.
     """
     language = originals[0].language
     if language not in PRINTED_COUNTS:
@@ -137,7 +138,7 @@ def count_problem(originals: Sequence[Original], variants: Sequence[Variant]) ->
 
 
 def _as_list(value: Any) -> Any:
-    """The German file of the release has lists as Python writes them."""
+    """Parse a list that the German release has in Python notation."""
     if not isinstance(value, str):
         return value
     try:
@@ -149,7 +150,7 @@ def _as_list(value: Any) -> Any:
 def edited_originals(
     originals: Iterable[Original], variants: Iterable[Variant]
 ) -> dict[str, list[str]]:
-    """What was edited in the originals of variants, as in "can → could", by the variant's id."""
+    """Return the edits of originals, such as "can → could", by variant id."""
     by_id = {item.id: item.sentence for item in originals}
     return {
         item.id: _edits(by_id[item.original_id], item.sentence)
@@ -159,7 +160,7 @@ def edited_originals(
 
 
 def _edits(original: str, variant: str) -> list[str]:
-    """Words of the original, and those that stand for them at the end of the variant."""
+    """Return words of the original with their replacements at the end of the variant."""
     old, new = original.split(), variant.split()
     ends = (new[start:] for start in range(len(new)))
     nearest = min(ends, key=lambda words: Levenshtein.distance(old, words))
@@ -175,7 +176,7 @@ def _shown(words: Sequence[str]) -> str:
 
 
 def _tokens(record: "_ReleasedVariant") -> tuple[str, ...] | None:
-    """The record's tokens with the space that follows each; null unless they spell the variant."""
+    """Return the tokens with their trailing spaces; None if they do not match the variant."""
     if not (isinstance(record.tokens, list) and isinstance(record.tags, list)):
         return None
     pattern = "".join(rf"({re.escape(str(token).strip())}\s*)" for token in record.tokens)
@@ -184,7 +185,7 @@ def _tokens(record: "_ReleasedVariant") -> tuple[str, ...] | None:
 
 
 class _ReleasedVariant(Frozen):
-    """A record of the released variants (and of the sample, which names its original by id)."""
+    """A record of the released variants, or of the sample, which identifies originals by id."""
 
     sentence_id: str | None = None
     sentence: str

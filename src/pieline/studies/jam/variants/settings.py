@@ -1,4 +1,4 @@
-"""Bounds of the checks; apart, so that reading a configuration loads little."""
+"""Limits of automatic checks, kept separate so that reading a configuration is fast."""
 
 from pydantic import Field, PositiveInt
 
@@ -6,7 +6,7 @@ from pieline.core.settings import Settings
 
 
 class VariantChecks(Settings):
-    """Bounds of the automatic checks of hard variants."""
+    """Limits of the automatic checks of hard variants."""
 
     min_context_words: PositiveInt = 3
     max_context_words: PositiveInt = 120

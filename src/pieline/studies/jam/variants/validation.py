@@ -1,4 +1,4 @@
-"""Validation of hard variants: automatic checks, human review, and what both say together."""
+"""Validate hard variants with automatic checks and human reviews."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ CRITERIA = (
     "A reader cannot take the expression in the other reading than the gold label.",
     "The added context holds words that belong to the opposite reading and could mislead a model.",
 )
-"""The criteria of a valid variant (section 3.4), as the annotators see them."""
+"""Criteria of a valid variant as shown to annotators (section 3.4)."""
 
 
 def check_text(
@@ -35,15 +35,17 @@ def check_text(
     known_pies: Collection[str] = (),
     limits: VariantChecks = USUAL_CHECKS,
 ) -> tuple[Flag, ...]:
-    """What the automatic checks find wrong with a variant's text, by name.
+    """Return the problems that automatic checks find in a variant's text.
 
-    - `original_missing`: the original does not stand in it, or not with minor punctuation
-      differences only; then no other check is made. `original_not_last`: text follows it.
-    - `context_empty`, `context_too_short`, `context_too_long`.
-    - `pie_repeated`: the PIE stands in the context too, in whatever inflection.
-    - `other_pie`: another known PIE does. It may well be used literally: a person decides.
-    - `wrong_language`: the context is not in the original's language.
-    - `duplicate`: its context is (nearly) that of an earlier sibling.
+    - `original_missing`: The original is not in the text, even with minor punctuation differences.
+      No other check is applied.
+    - `original_not_last`: Text follows the original.
+    - `context_empty`, `context_too_short`, `context_too_long`: The context has too few or too many
+      words.
+    - `pie_repeated`: The context also contains the PIE, in any inflection.
+    - `other_pie`: The context contains another known PIE. It may be literal, so a person decides.
+    - `wrong_language`: The context is not in the language of the original.
+    - `duplicate`: The context is nearly equal to that of an earlier variant of the same original.
     """
     place = find_original(original.sentence, text)
     if place is None:
@@ -69,9 +71,10 @@ def check_text(
 
 
 def make_variant(original: Original | JamSentence, text: str, **fields: Any) -> Variant:
-    """A variant with the original's tags projected on to it, and what else it does not say itself.
+    """Create a variant with the original's tags projected onto it; `fields` are its other fields.
 
-    Where the original is missing all tags are O; the check says so, and no such variant is used.
+    If the original is missing, all tags are O; the checks flag such variants, and they are not
+    used.
     """
     elides = find(original.language).elides
     projected = project_tags(original.tokens, original.tags, text, elides=elides)
@@ -97,7 +100,7 @@ def check_variants(
     *,
     limits: VariantChecks = USUAL_CHECKS,
 ) -> list[Variant]:
-    """The variants with the flags of all automatic checks, sorted by original and number."""
+    """Return the variants with flags of all automatic checks, sorted by original and number."""
     by_id = {item.id: item for item in originals}
     pies = sorted({pie for item in by_id.values() for pie in item.pies})
     siblings: dict[str, list[str]] = defaultdict(list)
@@ -118,7 +121,7 @@ def check_variants(
 
 
 def review_items(originals: Iterable[Original], variants: Iterable[Variant]) -> list[ReviewItem]:
-    """What annotators are shown: the original, its gold label and one variant (appendix E)."""
+    """Return the review tasks: the original, its gold label and one variant each (appendix E)."""
     by_id = {item.id: item for item in originals}
     return [
         ReviewItem(
@@ -134,10 +137,10 @@ def review_items(originals: Iterable[Original], variants: Iterable[Variant]) -> 
 
 
 def check_reviews(variants: Iterable[Variant], reviews: Iterable[Review], *, where: str) -> None:
-    """Refuse reviews, from the files `where`, of anything but these variants.
+    """Validate that reviews (from the files `where`) refer to these variants.
 
     Raises:
-        UserError: a review of a variant that does not exist, or of another text than it has now.
+        UserError: If a reviewed variant does not exist or its text has changed.
     """
     texts = {item.id: item.sentence for item in variants}
     for review in reviews:
@@ -160,14 +163,14 @@ def apply_reviews(
     where: str,
     limits: VariantChecks = USUAL_CHECKS,
 ) -> list[Variant]:
-    """The variants as people left them: their verdicts, their corrections, checked anew.
+    """Apply human verdicts and corrections to the variants, and check the results.
 
-    `reviews` are settled and checked, by variant id, and come from the files `where`.
+    `reviews` are settled and validated, by variant id, and come from the files `where`.
 
     Raises:
-        UserError: a review that lets a variant pass in which the original is missing (its gold
-            tags would be unknown), or a correction that has no context, one in another language,
-            or the text of another variant.
+        UserError: If an accepted variant lacks the original (its gold tags would be unknown), or a
+            correction has no context, a context in another language, or the text of another
+            variant.
     """
     by_id = {item.id: item for item in originals}
     reviewed = []
@@ -201,7 +204,7 @@ def apply_reviews(
 
 
 def _similarity(context: str, original: Original | JamSentence, sibling: str) -> float:
-    """How alike the contexts of two variants are, from 0 to 1."""
+    """Return the similarity of the contexts of two variants, from 0 to 1."""
     place = find_original(original.sentence, sibling)
     other = sibling if place is None else sibling[: place.start].strip()
     return float(fuzz.ratio(context.casefold(), other.casefold())) / 100
