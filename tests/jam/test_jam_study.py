@@ -196,12 +196,12 @@ def test_the_authors_wording_of_the_released_form_is_a_folder(tmp_path: Path) ->
     file.write_text(file.read_text().replace("The idioms of the sentence", "Idioms found"))
     assert digest(made) != before
     file.write_text("=== user ===\nSentence:{{ sentence }}\n")
-    with pytest.raises(UserError, match=r"zero_shot\.jinja: the front matter has no `answer`"):
+    with pytest.raises(UserError, match=r"zero_shot\.jinja: the front matter lacks `answer`"):
         study(**own, asking="released")
     file.unlink()
     with pytest.raises(UserError, match=r"zero_shot\.jinja"):
         study(**own, asking="released")
-    with pytest.raises(ValueError, match="released_prompts is read only with asking: released"):
+    with pytest.raises(ValueError, match="released_prompts requires asking: released"):
         study(**own)
 
 
@@ -224,20 +224,24 @@ def test_a_model_without_an_enforced_form_is_not_asked_in_the_released_one() -> 
         (
             {"models": ["o3-mini"], "settings_by_model": {"o3-mini": ["few_shot_sc_cotbest"]}},
             None,
-            "settings_by_model: 'o3-mini' reasons.*name zero_shot",
+            "settings_by_model: 'o3-mini' is a reasoning model.*use zero_shot",
         ),
         ({"models": ["gpt-4o-mni"]}, None, "jam.models: unknown model.*did you mean 'gpt-4o-mini'"),
         ({"models": ["sbert"]}, None, "jam.models: model 'sbert' is of kind 'embedder'"),
         ({"seeds_by_model": {"bert": [1]}}, None, "jam.seeds_by_model: model 'bert' is of kind"),
         ({"attention": {"model": "bert"}}, None, "jam.attention.model: model 'bert' is of kind"),
-        ({"neutral": {"model": "gpt-4o"}}, None, "jam.neutral.model: 'gpt-4o' is not among"),
+        (
+            {"neutral": {"model": "gpt-4o"}},
+            None,
+            "jam.neutral.model: 'gpt-4o' is not in jam.models",
+        ),
         (
             {"variants": {"source": "sample"}},
             RELEASED,
-            "jam.variants.source: the sample variants do not belong to the released originals;"
+            "jam.variants.source: sample variants do not fit the released originals;"
             " choose 'released', 'generated' or 'none'",
         ),
-        ({"variants": {"source": "released"}}, None, "the released variants do not belong to the"),
+        ({"variants": {"source": "released"}}, None, "released variants do not fit the sample"),
     ],
 )
 def test_settings_that_cannot_be_run_are_one_line(
@@ -358,7 +362,9 @@ def test_own_decisions_for_one_language_leave_the_others_derived(tmp_path: Path)
     assert "results/raw/id10m-jam/german.json" not in made.raw_files()
     assert study(**own).decisions("english").endswith("data/sample/id10m/decisions/english.tsv")
     (tmp_path / "English.tsv").touch()
-    with pytest.raises(UserError, match=r"English\.tsv: not named as .*; name it english\.tsv"):
+    with pytest.raises(
+        UserError, match=r"English\.tsv: the file name .*; rename it to english\.tsv"
+    ):
         study(**own)
 
 

@@ -165,7 +165,9 @@ def test_skipped_and_unanswered_tasks_stay_unreviewed(tmp_path, exported):
 
 def test_an_export_without_an_answer_is_refused(tmp_path, exported):
     path = write(tmp_path / "export.json", json.dumps(exported[2]))
-    with pytest.raises(UserError, match=r"export\.json: no task has an answer; submit the annot"):
+    with pytest.raises(
+        UserError, match=r"export\.json: no task has been answered; submit the annot"
+    ):
         read_export(path)
 
 
@@ -203,8 +205,8 @@ def test_disagreement_waits_for_an_adjudication(tmp_path, exported):
 @pytest.mark.parametrize(
     ("cells", "problem"),
     [
-        (["Another text.", "valid", "", ""], "the review of 'test-0001-v1' was made for another"),
-        (["", "valid", "", ""], r"disputed\.tsv:2: no reviewed text"),
+        (["Another text.", "valid", "", ""], "the review of 'test-0001-v1' is for a different"),
+        (["", "valid", "", ""], r"disputed\.tsv:2: the cell `reviewed` is empty"),
         (["{text}", "", "", ""], r"disputed\.tsv:2: verdict: Field required"),
     ],
 )
@@ -256,7 +258,7 @@ def test_an_adjudication_decides_against_agreement():
         ),
         (
             lambda task: task["annotations"][0]["result"][0]["value"].update(choices=["corrected"]),
-            "task 1 .*needs the corrected text",
+            "task 1 .*text is required for corrected items",
         ),
     ],
 )
@@ -271,7 +273,10 @@ def test_a_wrong_export_is_named(tmp_path, exported, change, problem):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda original, sibling: "Something else entirely.", "the original is not in it"),
+        (
+            lambda original, sibling: "Something else entirely.",
+            "the variant does not contain its original",
+        ),
         (lambda original, sibling: original, "no context before the original"),
         (
             lambda original, sibling: f"Das war ein langer Abend für alle im Haus. {original}",
@@ -291,7 +296,7 @@ def test_a_correction_must_be_a_variant(exported, change, problem):
 def test_a_review_of_another_dataset_is_named(exported):
     originals, variants, _ = exported
     review = Review(item_id="test-9999-v1", verdict="valid")
-    with pytest.raises(UserError, match=r"export\.json: no variant 'test-9999-v1'"):
+    with pytest.raises(UserError, match=r"export\.json: unknown variant 'test-9999-v1'"):
         built(originals, variants, [review])
 
 
@@ -307,7 +312,7 @@ def test_a_review_of_another_text_is_refused(tmp_path, exported, person):
         for review in read_export(write(tmp_path / f"{number}.json", json.dumps(export)))
     ]
     name = tasks[3]["data"]["item_id"]
-    problem = rf"export\.json: the review of '{name}' was made for another text; review the text"
+    problem = rf"export\.json: the review of '{name}' is for a different text; review the current"
     for adjudications in [], [Review(item_id=name, verdict="valid")]:
         with pytest.raises(UserError, match=problem):
             built(originals, variants, reviews, adjudications)
@@ -368,7 +373,7 @@ def test_three_valid_variants_are_needed():
     ]
     chosen = {"review": "automatic", "per_original": 3, "seed": 0}
     assert select_variants([item], invalid, min_valid=3, **chosen) == []
-    with pytest.raises(ValueError, match="cannot be kept"):
+    with pytest.raises(ValueError, match="exceeds min_valid"):
         select_variants([item], variants, min_valid=2, **chosen)
 
 
@@ -407,7 +412,10 @@ def move(rows, name):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda rows: move(rows, "PIE"), r"record \d+: another PIE than its original's \(1\d\d of"),
+        (
+            lambda rows: move(rows, "PIE"),
+            r"record \d+: the PIE differs from the original's \(1\d\d",
+        ),
         (
             lambda rows: [row.update(variant_sentence=row["sentence"]) for row in rows],
             "no context in 125 of 125 variants",
@@ -423,7 +431,7 @@ def move(rows, name):
                 row.update(variant_sentence=f"Das war ein kalter Abend im Haus. {row['sentence']}")
                 for row in rows
             ],
-            "a context in another language in 125 of 125 variants; write another context",
+            "a context in another language in 125 of 125 variants; write a different",
         ),
     ],
 )
@@ -502,11 +510,11 @@ def test_tokens_without_their_spaces_get_them(tmp_path):
 @pytest.mark.parametrize(
     ("records", "problem"),
     [
-        ([row(ICE, sentence="Another one.")], "record 1: no such original"),
+        ([row(ICE, sentence="Another one.")], "record 1: unknown original"),
         ([row(ICE, variant_sentence="Another one.")], "record 1: the original is not in"),
         ([EDITED[1] | {"tokens": None}], "record 1: the original is not in"),
         ([EDITED[1] | {"tags": ["O"]}], "record 1: 1 tags for"),
-        ([row(ICE, is_figurative=False)], "record 1: another reading"),
+        ([row(ICE, is_figurative=False)], "record 1: is_figurative differs"),
         ([row(ICE), row(ICE)], "test-0001-v1 occurs more than once"),
         ([row(ICE), {}], "record 2: sentence"),
         ([row(ICE, true_idioms="x y")], "record 1: true_idioms: .*not a list"),

@@ -259,7 +259,7 @@ def test_a_neutral_variant_without_its_original_is_not_used(asking, dataset):
         )
     assert made == []
     assert report["flags"] == {"test-0001-v1": ["original_missing"]}
-    with pytest.raises(UserError, match="no variant 'test-0009-v1'"):
+    with pytest.raises(UserError, match="variant 'test-0009-v1' is not in the dataset"):
         generate_neutral_variants(
             dataset, ["test-0009-v1"], VariantWriting(spec, GENERATION, PROMPTS), model
         )

@@ -96,7 +96,7 @@ def test_a_table_of_both_people_may_have_the_text(tmp_path: Path, sentence: str)
     if sentence == SENTENCES[1].sentence:
         assert score(path).variants == 1
         return
-    with pytest.raises(UserError, match=r"both\.csv: 'o1-v1' was labelled in another text"):
+    with pytest.raises(UserError, match=r"both\.csv: 'o1-v1' was labeled with a different text"):
         score(path)
 
 
@@ -126,11 +126,11 @@ def test_kappa_is_unknown_for_one_label(tmp_path: Path) -> None:
                 ("o1-v1", "literal", "literal", "people"),
                 ("o2-v1", "literal", "literal", "simulated"),
             ],
-            "origins are mixed",
+            "mixed origins",
         ),
         ([], "no labels"),
-        ([("o999-v1", "literal", "literal", "people")], "no variant 'o999-v1'"),
-        ([("o1", "literal", "literal", "people")], "no variant 'o1'"),
+        ([("o999-v1", "literal", "literal", "people")], "unknown variant 'o999-v1'"),
+        ([("o1", "literal", "literal", "people")], "unknown variant 'o1'"),
         (
             [("o1-v1", "literal", "literal", "people"), ("o1-v2", "literal", "literal", "people")],
             "2 variants of 'o1'",
@@ -288,15 +288,15 @@ def wrong(change: str, form: Form) -> list[Path]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("blank", r"form\.csv: labels of 0 persons, not 2; name what two people filled in"),
-        ("one person", r"a\.json: labels of 1 person, not 2"),
-        ("three", r"a\.json: labels of 3 persons, not 2"),
+        ("blank", r"form\.csv: labels by 0 annotators instead of 2; name the files filled in by"),
+        ("one person", r"a\.json: labels by 1 annotator instead of 2"),
+        ("three", r"a\.json: labels by 3 annotators instead of 2"),
         ("same file", r"a\.csv:2 \(o1-v\d\): .*a\.csv labels 'o1-v\d' twice; keep one label"),
-        ("copy", r"b\.csv: a copy of .*a\.csv; name each person's file, or write variant_id"),
-        ("one export", r"b\.json: a copy of .*a\.json"),
-        ("one fewer", r"b\.csv: no label of 'o1-v\d', which the other person labels"),
-        ("one more", r"a\.csv: no label of 'o1-v\d', which the other person labels"),
-        ("other text", r"'o1-v\d' was labelled in another text; label the form of this dataset"),
+        ("copy", r"b\.csv: the file is a copy of .*a\.csv; name one file per person, or"),
+        ("one export", r"b\.json: the file is a copy of .*a\.json"),
+        ("one fewer", r"b\.csv: no label for 'o1-v\d', which the other person labeled"),
+        ("one more", r"a\.csv: no label for 'o1-v\d', which the other person labeled"),
+        ("other text", r"'o1-v\d' was labeled with a different text; label the form written for"),
         (
             "label",
             r"a\.csv:6 \(o\d-v\d\): label: .*'maybe'.*; write one of figurative, literal",
@@ -305,7 +305,10 @@ def wrong(change: str, form: Form) -> list[Path]:
             "control",
             r"a\.json: task 1 \(o1-v1\): unknown control 'verdict'; use our labelling",
         ),
-        ("both in one", r"a\.csv:1: no column 'first'; write variant_id,first,second,origin"),
+        (
+            "both in one",
+            r"a\.csv:1: no column 'first'; use the header variant_id,first,second,origin",
+        ),
     ],
 )
 def test_wrong_forms_are_one_line(form: Form, change: str, message: str) -> None:

@@ -350,7 +350,7 @@ def test_a_model_writes_neutral_contexts_for_all_variants(
 
 
 def test_the_setting_compared_with_must_be_run() -> None:
-    with pytest.raises(ValueError, match="prompts_against 'zero_shot' is none of the settings"):
+    with pytest.raises(ValueError, match="prompts_against 'zero_shot' is not one of the settings"):
         JamSettings.model_validate(
             {"settings": ["zero_shot_schema"], "prompts_against": "zero_shot"}
         )

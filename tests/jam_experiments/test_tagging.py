@@ -183,7 +183,7 @@ def test_interrupted_after_an_epoch_ends_as_uninterrupted(
             seed=5, identity="t", checkpoint=checkpoint, after_epoch=stop,
         )  # fmt: skip
     seen: list[int] = []
-    told = f"training goes on after epoch {last}\n"
+    told = f"resuming training after epoch {last}\n"
     assert told not in capsys.readouterr().err
     resumed = load_tagger(entry, seed=99)  # its head comes from the checkpoint
     resumed_log = fine_tune(

@@ -400,14 +400,14 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "none as an idiom": (
         "jam",
         rows(each("idioms", lambda said: said or "none")),
-        "'none' names no idiom",
+        "'none' is not an idiom",
     ),
     "whole sentences for idioms": (
         "jam",
         lambda folder: rows(
             lambda read: [row.update(idioms=texts(folder)[row["id"]]) for row in read]
         )(folder),
-        "34 of 34 idioms are the whole sentence",
+        "34 of 34 idioms are complete sentences",
     ),
     "its sentences beside": (
         "jam",

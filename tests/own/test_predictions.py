@@ -95,8 +95,8 @@ WRONG_IDIOMS = {
         r"a\.jsonl:2: 2 unknown ids, such as 'x'; no prediction for 1 of 2",
     ),
     "twice": (lines(ROW, ROW), r"a\.jsonl:2: id 'test-0001' stands in line 1 already"),
-    "neither": (lines({"id": "test-0001"}), r"a\.jsonl:1: either idioms or tags"),
-    "both": (lines(ROW | {"tags": TAGS}), r"a\.jsonl:1: either idioms or tags"),
+    "neither": (lines({"id": "test-0001"}), r"a\.jsonl:1: exactly one of idioms and tags"),
+    "both": (lines(ROW | {"tags": TAGS}), r"a\.jsonl:1: exactly one of idioms and tags"),
     "no json": ("id,idioms\n", r"a\.jsonl:1: "),
     "short": (
         lines({"id": "test-0001", "tags": TAGS[:4]}, {"id": "test-0001-v1", "tags": TAGS}),
@@ -130,7 +130,7 @@ def test_a_word_for_none_is_asked_about(word: str, name: str, tmp_path: Path) ->
         "a.jsonl": lines(ROW, {"id": "test-0001-v1", "idioms": [word]}),
         "a.csv": f"id,idioms\ntest-0001,\ntest-0001-v1,{word}\n",
     }[name]
-    said = r"a\.\w+:[23]: '.*' names no idiom; .*empty.* null"
+    said = r"a\.\w+:[23]: '.*' is not an idiom; .*empty.* null"
     with pytest.raises(UserError, match=said):
         jam.read_predictions(write(tmp_path / name, text), SENTENCES)
 
@@ -408,7 +408,7 @@ WRONG_ENTRIES: dict[str, tuple[Callable[[str], str], str]] = {
     ),
     "no language": (
         lambda text: text.replace("language: english, setting: tuned", "setting: tuned"),
-        "a file of 'mine' for jam has no language",
+        "a jam file of 'mine' has no language",
     ),
     "query mode": (lambda text: text.replace("setting: span", "setting: spans"), "setting 'spans'"),
     "same run": (

@@ -22,7 +22,7 @@ def find(name: str) -> Language:
     if name not in _languages():
         raise UserError(
             f"unknown language {name!r}",
-            hint=f"known: {', '.join(known())}; a language is a module of pieline.languages",
+            hint=f"choose one of {', '.join(known())}, or add a module to pieline.languages",
         )
     return _languages()[name]
 

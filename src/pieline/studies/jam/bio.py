@@ -48,7 +48,7 @@ def tags_of(spans: Iterable[Span], length: int) -> list[Tag]:
     tags: list[Tag] = [OUTSIDE] * length
     for start, end in spans:
         if not 0 <= start < end <= length:
-            raise ValueError(f"span {start}-{end} does not lie within {length} tokens")
+            raise ValueError(f"span {start}-{end} is not within {length} tokens")
         if any(tag != OUTSIDE for tag in tags[start:end]):
             raise ValueError(f"span {start}-{end} overlaps another")
         tags[start:end] = [BEGIN] + [INSIDE] * (end - start - 1)

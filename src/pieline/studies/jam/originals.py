@@ -75,12 +75,18 @@ class Decision(Record):
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
         if (self.reason is None) != (self.decision == "keep"):
-            raise ValueError("dropped and fixed sentences need a reason, kept ones have none")
+            raise ValueError(
+                "reason is required for dropped and fixed sentences, and not allowed for kept ones"
+            )
         if (self.pie is None) != (self.decision == "drop"):
-            raise ValueError("kept and fixed sentences need a pie, dropped ones have none")
+            raise ValueError(
+                "pie is required for kept and fixed sentences, and not allowed for dropped ones"
+            )
         for name in ("text", "tokens", "tags"):
             if (getattr(self, name) is None) != (self.decision != "fix"):
-                raise ValueError(f"fixed sentences need {name}, others have none")
+                raise ValueError(
+                    f"{name} is required for fixed sentences, and not allowed for others"
+                )
         return self
 
 
@@ -93,7 +99,7 @@ def load_decisions(path: str | Path) -> list[Decision]:
         UserError: If the header is wrong, a row is invalid or a sentence occurs twice; states file
             and line.
     """
-    hint = f"write all of {', '.join(REQUIRED_COLUMNS)}, empty where there is nothing"
+    hint = f"write all columns ({', '.join(REQUIRED_COLUMNS)}), and leave unused cells empty"
     rows = read_table(
         path, REQUIRED_COLUMNS, more=OPTIONAL_COLUMNS, delimiter="\t", quoted=False, hint=hint
     )
@@ -138,17 +144,17 @@ def apply_decisions(
             sentence.
     """
     if not is_in(language, " ".join(item.text for item in sentences)):
-        hint = "take the file of this language"
-        raise UserError(f"the sentences are not {find(language).label}", where=raw, hint=hint)
+        hint = "use the file for this language"
+        raise UserError(f"the sentences are not in {find(language).label}", where=raw, hint=hint)
     by_id = {item.sentence_id: item for item in decisions}
     known = {item.id for item in sentences}
     missing = [item.id for item in sentences if item.id not in by_id]
     extra = [name for name in by_id if name not in known]
     if missing or extra:
-        problem = f"no decision for {missing[0]}" if missing else f"no raw sentence {extra[0]}"
+        problem = f"no decision for {missing[0]}" if missing else f"unknown raw sentence {extra[0]}"
         hint = (
-            f"take it and {raw} of one version: of {len(known)} sentences in that"
-            f" {len(missing)} have no decision, and {len(extra)} decisions have no sentence"
+            f"use decisions for the same version of {raw}: {len(missing)} of its {len(known)}"
+            f" sentences have no decision, and {len(extra)} decisions have no sentence"
         )
         raise UserError(problem, where=where, hint=hint)
     originals = []
@@ -302,7 +308,7 @@ def _cell(name: str, value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     text = str(value)
     if "\t" in text or "\n" in text:
-        raise UserError(f"{name} holds a tab or a line end", hint="take it out of the sentence")
+        raise UserError(f"{name} contains a tab or a line end", hint="remove it from the sentence")
     return text
 
 
@@ -315,7 +321,9 @@ def _original(sentence: TaggedSentence, decision: Decision, language: str) -> Or
     idioms = TaggedSentence(sentence.id, tokens, tags).idioms
     figurative = bool(idioms) if decision.is_figurative is None else decision.is_figurative
     if figurative and not idioms and decision.true_idioms is None:
-        raise ValueError("is_figurative is true and all tags are O: tag it, or state true_idioms")
+        raise ValueError(
+            "is_figurative is true, but all tags are O; tag the idiom, or set true_idioms"
+        )
     if not contains_pie(text, pie, language=language):
         raise ValueError(f"the PIE {pie!r} is not in the sentence")
     return Original(
@@ -336,7 +344,7 @@ def _original(sentence: TaggedSentence, decision: Decision, language: str) -> Or
 def _derived(sentence: TaggedSentence, row: ReleasedRow) -> Decision:
     """Derive the keep or fix decision for a raw sentence from its released row."""
     if len(row.PIE) != 1:
-        raise UserError(f"{len(row.PIE)} PIEs, not one", where=row.sentence)
+        raise UserError(f"{len(row.PIE)} PIEs instead of 1", where=row.sentence)
     fields: dict[str, Any] = {"sentence_id": sentence.id, "pie": row.PIE[0], "decision": "keep"}
     if row.was_fixed:
         corrected = {"text": row.sentence, "tokens": row.tokens, "tags": row.tags}
@@ -376,9 +384,9 @@ def _places(raw: Sequence[str], released: Sequence[str], where: str | Path) -> l
             place = -minus_place if score >= _SAME_SENTENCE else -1
         if place < first:
             raise UserError(
-                "a row that no raw sentence can have become, or out of the raw order",
+                "no raw sentence corresponds to this row, or it is not in the raw order",
                 where=f"{where}: record {number + 1}",
-                hint="take raw and released files of one version",
+                hint="use raw and released files of the same version",
             )
         places.append(place)
     return places

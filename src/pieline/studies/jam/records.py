@@ -54,7 +54,7 @@ class TaggedRecord(Record):
     @model_validator(mode="after")
     def _tokens_fit(self) -> Self:
         if "".join(self.tokens) != self.sentence:
-            raise ValueError("the tokens are not the sentence")
+            raise ValueError("the tokens do not add up to the sentence")
         if len(self.tags) != len(self.tokens):
             raise ValueError(f"{len(self.tags)} tags for {len(self.tokens)} tokens")
         if spans_of(self.tags) and not self.is_figurative:

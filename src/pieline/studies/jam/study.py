@@ -117,9 +117,9 @@ class JamStudy(Study[JamSettings]):
                 path.suffix == ".tsv" or language in known()
             ):
                 raise UserError(
-                    "not named as the decisions on a language",
+                    "the file name is not that of a language",
                     where=path,
-                    hint=f"name it {language if language in known() else 'LANGUAGE'}.tsv",
+                    hint=f"rename it to {language if language in known() else 'LANGUAGE'}.tsv",
                 )
         if variants.model:
             self.check_models([variants.model], "llm", where=f"{where}.variants.model")
@@ -128,23 +128,23 @@ class JamStudy(Study[JamSettings]):
         for name in settings.models:
             if any(one.language is None for one in self.taken(name)):
                 raise UserError(
-                    f"a file of {name!r} for jam has no language",
+                    f"a jam file of {name!r} has no language",
                     where=f"{where}.models",
-                    hint="say it in its entry",
+                    hint="add `language` to its entry",
                 )
         if settings.neutral:
             where_neutral = f"{where}.neutral.model"
             self.check_models([settings.neutral.model], "llm", "encoder", where=where_neutral)
         if settings.neutral and settings.neutral.model not in settings.models:
             raise UserError(
-                f"{settings.neutral.model!r} is not among jam.models",
+                f"{settings.neutral.model!r} is not in jam.models",
                 where=f"{where}.neutral.model",
                 hint="choose one of them, or set jam.neutral: null",
             )
         usable, other = ("sample", "released") if self.run.is_sample else ("released", "sample")
         if variants.source == other:
             raise UserError(
-                f"the {other} variants do not belong to the {self.run.data} originals",
+                f"{other} variants do not fit the {self.run.data} originals",
                 where=f"{where}.variants.source",
                 hint=f"choose {usable!r}, 'generated' or 'none'",
             )
@@ -155,16 +155,16 @@ class JamStudy(Study[JamSettings]):
                 if self.run.own_data
                 else f"there are no released variants in {find(lacking).label}",
                 where=f"{where}.variants.model",
-                hint="name a model that writes them, or choose the source 'none'",
+                hint="name a model to write them, or set the source to 'none'",
             )
 
     def _check_attention(self, model: str, where: str) -> None:
         self.check_models([model], "embedder", "causal_lm", where=where, have_weights=True)
         if getattr(self.run.entry(model), "adapter", None):
             raise UserError(
-                f"{model!r} has an adapter, which is added only to embed",
+                f"{model!r} has an adapter, which is used only for embedding",
                 where=where,
-                hint="merge it with its base model, and name the merged one",
+                hint="merge the adapter into its base model, and name the merged model",
             )
 
     def _check_prompts(self, where: str) -> None:
@@ -175,16 +175,16 @@ class JamStudy(Study[JamSettings]):
             prompt.check_shows("sentence", language="")
             if setting in released and not prompt.response_format:
                 raise UserError(
-                    "the front matter has no `answer`, whose fields the released form enforces",
+                    "the front matter lacks `answer`, which the released form enforces",
                     where=prompt.path,
                     hint="copy it from prompts/jam/released",
                 )
         for name, ways in settings.settings_by_model.items():
             if not all(is_asked(self.run.language_model(name), way) for way in ways):
                 raise UserError(
-                    f"{name!r} reasons, and such models are only asked zero-shot (section 4.3)",
+                    f"{name!r} is a reasoning model, which supports only zero-shot (section 4.3)",
                     where=f"{where}.settings_by_model",
-                    hint="name zero_shot or zero_shot_schema",
+                    hint="use zero_shot or zero_shot_schema",
                 )
 
     def is_written(self, language: str) -> bool:
@@ -406,7 +406,7 @@ class JamStudy(Study[JamSettings]):
         """
         if not self.has_variants:
             raise UserError(
-                f"{paths.DATASET.format(language=language)} needs variants, and there are none",
+                f"{paths.DATASET.format(language=language)} needs variants, but there are none",
                 where="jam.variants.source",
                 hint="choose 'sample', 'released' or 'generated'",
             )
@@ -1246,9 +1246,9 @@ class JamStudy(Study[JamSettings]):
                 common = len(blocks & _blocks(path))
                 if common > _MOST_COMMON * len(blocks):
                     raise UserError(
-                        f"has {common} of the {len(blocks)} sentences of {test}",
+                        f"the file contains {common} of the {len(blocks)} sentences of {test}",
                         where=path,
-                        hint="keep the splits apart",
+                        hint="remove the overlap between the splits",
                     )
 
     def behind(self, metrics: str) -> list[str]:

@@ -97,7 +97,7 @@ def select_variants(
         ValueError: If `per_original` is greater than `min_valid`.
     """
     if per_original > min_valid:
-        raise ValueError(f"{per_original} variants cannot be kept where {min_valid} are enough")
+        raise ValueError(f"per_original ({per_original}) exceeds min_valid ({min_valid})")
     valid: dict[str, list[Variant]] = defaultdict(list)
     for item in variants:
         if is_valid(item, review=review):

@@ -260,5 +260,5 @@ def counts_by_original(
             more, of_it = count(case)
             found[case.id] = base + more / len(seeds), counted + of_it / len(seeds)
     if len({tuple(found) for found in counts.values()}) > 1:
-        raise ValueError("the runs are not of the same originals")
+        raise ValueError("the runs have different originals")
     return {key: np.array(list(found.values())).T for key, found in counts.items()}

@@ -22,7 +22,7 @@ Label = Literal["figurative", "literal", "ambiguous"]
 Origin = Literal["people", "simulated"]
 
 
-_FORM = "fill in the form that the workflow wrote"
+_FORM = "fill in the form written by the workflow"
 _LABELS = f"write one of {', '.join(get_args(Label))}"
 
 
@@ -154,16 +154,16 @@ def read_labels(*paths: str | Path) -> list[LabelledVariant]:
             people[person][label.variant_id] = label
     names = ", ".join(map(str, paths))
     if len(people) != 2:
-        problem = f"labels of {pluralize(len(people), 'person')}, not 2"
-        raise UserError(problem, where=names, hint="name what two people filled in")
+        problem = f"labels by {pluralize(len(people), 'annotator')} instead of 2"
+        raise UserError(problem, where=names, hint="name the files filled in by two people")
     for one, other in combinations(paths, 2):
         if filecmp.cmp(one, other, shallow=False):
-            hint = f"name each person's file, or write {','.join(COLUMNS)} into one"
-            raise UserError(f"a copy of {one}", where=other, hint=hint)
+            hint = f"name one file per person, or combine them with the columns {','.join(COLUMNS)}"
+            raise UserError(f"the file is a copy of {one}", where=other, hint=hint)
     (first, ours), (second, theirs) = people.items()
     for has, lacks, name in ((ours, theirs, second), (theirs, ours, first)):
         if missing := sorted(has.keys() - lacks.keys()):
-            problem = f"no label of {missing[0]!r}, which the other person labels"
+            problem = f"no label for {missing[0]!r}, which the other person labeled"
             raise UserError(problem, where=name, hint="have both label the same variants")
     return [
         LabelledVariant(
@@ -187,7 +187,7 @@ class _OneLabel(Frozen):
 
 def _read_both(path: str | Path) -> list[LabelledVariant]:
     hint = f"{_LABELS}, of {', '.join(get_args(Origin))}"
-    header = f"write {','.join(COLUMNS)} first, or name what two people filled in"
+    header = f"use the header {','.join(COLUMNS)}, or name the files filled in by two people"
     rows: list[LabelledVariant] = []
     for line, row in read_table(path, COLUMNS, hint=header):
         where = f"{path}:{line}"
@@ -198,10 +198,10 @@ def _read_both(path: str | Path) -> list[LabelledVariant]:
         if any(made.variant_id == other.variant_id for other in rows):
             raise UserError(f"{made.variant_id!r} occurs twice", where=where, hint="keep one line")
         if rows and made.origin != rows[0].origin:
-            raise UserError("origins are mixed", where=where, hint="use one file for each origin")
+            raise UserError("mixed origins", where=where, hint="use one file per origin")
         rows.append(made)
     if not rows:
-        raise UserError("no labels", where=path, hint="write one line for each variant")
+        raise UserError("no labels", where=path, hint="write one line per variant")
     return rows
 
 
@@ -224,15 +224,15 @@ def human_metrics(
     variants = {item.id: item for item in sentences if not item.is_original}
     if unknown := [item.variant_id for item in labels if item.variant_id not in variants]:
         hint = "label variants of this dataset"
-        raise UserError(f"no variant {unknown[0]!r}", where=where, hint=hint)
+        raise UserError(f"unknown variant {unknown[0]!r}", where=where, hint=hint)
     for item in labels:
         if any(text.strip() != variants[item.variant_id].sentence.strip() for text in item.shown):
-            problem = f"{item.variant_id!r} was labelled in another text"
-            raise UserError(problem, where=where, hint="label the form of this dataset")
+            problem = f"{item.variant_id!r} was labeled with a different text"
+            raise UserError(problem, where=where, hint="label the form written for this dataset")
     originals = Counter(variants[label.variant_id].original_id for label in labels)
     name, number = originals.most_common(1)[0]
     if number > 1:
-        hint = "label one variant of each original"
+        hint = "label only one variant per original"
         raise UserError(f"{number} variants of {name!r}", where=where, hint=hint)
     first, second = [item.first for item in labels], [item.second for item in labels]
     figurative = sum(variants[item.variant_id].is_figurative for item in labels)

@@ -81,14 +81,16 @@ def match_predictions(
     """
     found = {item.id: item for item in predictions}
     if len(found) != len(predictions):
-        raise UserError("a sentence is predicted twice", where=where, hint="make it again")
+        raise UserError(
+            "a sentence has two predictions", where=where, hint="delete the file and run again"
+        )
     wanted = {item.id for item in sentences}
     if missing := sorted(wanted ^ found.keys()):
-        problem = "no prediction" if missing[0] in wanted else "a prediction without sentence"
+        problem = "missing prediction" if missing[0] in wanted else "unknown sentence"
         raise UserError(
-            f"{problem}: {missing[0]!r} ({len(missing)} in all)",
+            f"{problem} {missing[0]!r} ({len(missing)} in total)",
             where=where,
-            hint="predict the same dataset",
+            hint="run predictions and metrics on the same dataset",
         )
     return found
 

@@ -45,7 +45,7 @@ def tagging_scores(
     from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 
     if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
-        raise ValueError("gold and predicted tags do not belong to the same sentences")
+        raise ValueError("gold and predicted tags differ in number")
     exact = precision_recall_fscore_support(
         _lists(gold), _lists(predicted), average="micro", zero_division=0
     )

@@ -44,7 +44,7 @@ class ForeignIdioms(ExternalRow):
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if len(self.model_fields_set & {"idioms", "tags"}) != 1:
-            raise ValueError("either idioms or tags")
+            raise ValueError("exactly one of idioms and tags is required")
         return self
 
 
@@ -72,9 +72,9 @@ def _check_idioms(
         for idiom in row.idioms or ():
             if names_nothing(idiom):
                 raise UserError(
-                    f"{idiom!r} names no idiom",
+                    f"{idiom!r} is not an idiom",
                     where=f"{path}:{line}",
-                    hint="leave the list or the cell empty, or write null if there is no answer",
+                    hint="leave the list or cell empty, or write null if there is no answer",
                 )
             named += 1
             if normalise(idiom) == normalise(sentence.sentence):
@@ -84,7 +84,7 @@ def _check_idioms(
                 absent.append((line, idiom, sentence))
     if 2 * len(whole) > named:
         raise UserError(
-            f"{len(whole)} of {named} idioms are the whole sentence",
+            f"{len(whole)} of {named} idioms are complete sentences",
             where=f"{path}:{whole[0]}",
             hint="write only the words of the idiom",
         )
@@ -94,7 +94,7 @@ def _check_idioms(
             f"{len(absent)} of {named} idioms are not in their sentences, such as {idiom!r} in"
             f" {sentence.sentence!r} ({sentence.id})",
             where=f"{path}:{line}",
-            hint="check the ids, and write idioms as they stand in the sentence",
+            hint="check the ids, and write idioms exactly as in the sentence",
         )
 
 
@@ -108,7 +108,7 @@ def _prediction(row: ForeignIdioms, sentence: JamSentence, where: str) -> IdiomP
             raise UserError(
                 f"{len(row.tags)} tags for the {len(sentence.tokens)} tokens of {sentence.id}",
                 where=where,
-                hint="tag the tokens of the data set",
+                hint="write one tag per token of the dataset",
             )
         named = [span_text(sentence.tokens, span) for span in spans]
     elif row.idioms is None:

@@ -59,9 +59,9 @@ def choose_examples(
         if len(group) < wanted:
             kind = "with" if has_idiom else "without"
             raise UserError(
-                f"{len(group)} sentences {kind} an idiom, {wanted} wanted",
+                f"only {len(group)} sentences {kind} an idiom ({wanted} examples requested)",
                 where="train split",
-                hint="ask for fewer examples",
+                hint="reduce the number of examples",
             )
         groups.append(group)
     if examples == "random":

@@ -37,10 +37,10 @@ class Arranged(ZeroShot):
 
     context: Context = Field(
         default="first",
-        description="The text of a variant that `sentence` is. 'first': as it is in the data;"
-        " 'last': the added context behind the original; 'none': the original alone; 'other':"
-        " before it a context that was written for another original, about as long as its own;"
-        " 'neutral': before it a neutral context of about the same length (appendix G).",
+        description="Added context of a variant in `sentence`. 'first': before the original, as in"
+        " the data; 'last': after the original; 'none': no context; 'other': the context of a"
+        " variant of another original with a similar length; 'neutral': a neutral context of about"
+        " the same length (appendix G).",
     )
 
 
@@ -48,7 +48,7 @@ class OwnPrompt(Arranged):
     """A custom prompt: template, request parameters and context."""
 
     file: str = Field(
-        description="Template of the turns, with a place for {{ sentence }} (and {{ language }})."
+        description="Template of the messages with {{ sentence }} and optionally {{ language }}."
     )
 
 
@@ -61,21 +61,21 @@ class FewShot(Settings):
     literal_examples: int = Field(default=5, ge=0)
     examples: Examples = Field(
         default="random",
-        description="'random': drawn as in the released code; 'contrastive': sentences in which a"
-        " PIE is used literally come first among those without an idiom.",
+        description="'random': drawn as in the released code; 'contrastive': prefers sentences with"
+        " a literally used PIE as examples without an idiom.",
     )
-    samples: PositiveInt = Field(default=5, description="Answers to each sentence.")
-    min_votes: PositiveInt = Field(default=3, description="Answers that must name an idiom.")
+    samples: PositiveInt = Field(default=5, description="Number of answers per sentence.")
+    min_votes: PositiveInt = Field(default=3, description="Answers required for an idiom.")
     votes: Votes = Field(
         default="majority",
-        description="How answers become a prediction. 'majority': at least min_votes of them, each"
-        " of which selects one idiom and may inflect it; 'half': at least half of those that could"
-        " be read, by equal words, as the released runner; 'first': only the first of them, as the"
-        " released scripts that make Tables 3 and 5.",
+        description="How answers are combined. 'majority': an idiom needs min_votes answers, each"
+        " of which selects one idiom in any inflection; 'half': an idiom needs half of the readable"
+        " answers with the same words, as in the released runner; 'first': only the first answer"
+        " counts, as in the released scripts for Tables 3 and 5.",
     )
 
     @model_validator(mode="after")
     def _is_possible(self) -> Self:
         if self.min_votes > self.samples:
-            raise ValueError(f"min_votes ({self.min_votes}) is above samples ({self.samples})")
+            raise ValueError(f"min_votes ({self.min_votes}) exceeds samples ({self.samples})")
         return self

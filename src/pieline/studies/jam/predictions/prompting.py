@@ -99,8 +99,8 @@ class Identification(Task):
         lacking = sum(example.lacks_candidate for example in examples)
         if few_shot and few_shot.examples == "contrastive" and lacking:
             print(
-                f"{lacking} of the examples show no candidate: the train split has too few"
-                " sentences without an idiom in which a PIE is used literally",
+                f"{lacking} of the examples show no candidate, because the train split has too few"
+                " sentences without an idiom that use a PIE literally",
                 file=sys.stderr,
             )
         questions = questions_about(sentences, entry, self, examples)
@@ -151,9 +151,9 @@ def questions_about(
     """
     if not is_asked(entry, task.setting):
         raise UserError(
-            f"this model is not asked in the setting {task.setting!r}",
+            f"reasoning models do not support the setting {task.setting!r}",
             where=entry.label,
-            hint="ask it zero_shot",
+            hint="use zero_shot",
         )
     prompt = load_prompt(task.inputs["prompt"])
     prompt.check_shows("sentence", language="")
@@ -161,7 +161,7 @@ def questions_about(
     # A custom prompt describes its format in words, so it also works without enforcement.
     must_enforce = enforced and task.setting in get_args(PromptSetting)
     if must_enforce and (lack := cannot_be_asked(entry, SCHEMA_SETTING)):
-        raise UserError(lack, where=entry.label, hint="leave the model or the setting out")
+        raise UserError(lack, where=entry.label, hint="remove the model or the setting")
     wanted: dict[str, Any] = {
         "max_tokens": task.parameters.max_tokens,
         "response_format": enforced,

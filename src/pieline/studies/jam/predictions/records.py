@@ -47,5 +47,7 @@ class IdiomPrediction(Record):
     @model_validator(mode="after")
     def _idioms_if_readable(self) -> Self:
         if (self.idioms is None) == (self.outcome in READABLE):
-            raise ValueError(f"outcome {self.outcome!r} does not fit idioms {self.idioms!r}")
+            raise ValueError(
+                f"outcome {self.outcome!r} is inconsistent with idioms {self.idioms!r}"
+            )
         return self

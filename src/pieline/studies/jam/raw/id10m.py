@@ -81,12 +81,12 @@ def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
             raise UserError(
                 f"no spaces between the words of {''.join(tokens)[:40]!r}",
                 where=f"{path}:{start}",
-                hint="keep the space that ends a token, before its tab",
+                hint="keep the trailing space of each token, before its tab",
             )
         name = f"{split}-{len(sentences) + 1:04d}"
         sentences.append(TaggedSentence(id=name, tokens=tokens, tags=tags, line=start))
     if not sentences:
-        raise UserError("no sentences", where=path, hint="fetch the file again")
+        raise UserError("the file has no sentences", where=path, hint="download the file again")
     return sentences
 
 
@@ -109,8 +109,10 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
     lines = text.removesuffix("\n").split("\n") if text else []
     for number, line in enumerate(lines, start=1):
         if line.endswith("\r"):
-            hint = "end lines with a line feed only, as upstream does"
-            raise UserError("a carriage return", where=f"{path}:{number}", hint=hint)
+            hint = "use line feeds only, as the released files do"
+            raise UserError(
+                "the line contains a carriage return", where=f"{path}:{number}", hint=hint
+            )
         if line == "":
             if rows:
                 yield number - len(rows), rows
@@ -121,12 +123,12 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
         columns = line.split("\t")
         if len(columns) != 2:
             raise UserError(
-                f"{len(columns)} columns, not 2",
+                f"{len(columns)} columns instead of 2",
                 where=f"{path}:{number}",
-                hint="write the token, a tab and its tag",
+                hint="write a token, a tab and a tag",
             )
         if not columns[0].strip():
-            raise UserError("an empty token", where=f"{path}:{number}", hint="delete this line")
+            raise UserError("empty token", where=f"{path}:{number}", hint="delete this line")
         rows.append(columns)
     if rows:
         yield number + 1 - len(rows), rows

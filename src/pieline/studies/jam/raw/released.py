@@ -38,7 +38,7 @@ def read_released_originals(path: str | Path) -> list[ReleasedRow]:
             # Validate as JSON, which allows lists for tuples.
             canonical_json(row),
             where=f"{path}: record {number}",
-            hint="fetch the file again",
+            hint="download the file again",
             is_json=True,
         )
         for number, row in enumerate(read_rows(path), start=1)
@@ -53,5 +53,5 @@ def read_rows(path: str | Path) -> list[Any]:
     """
     rows = read_json(path)
     if not isinstance(rows, list) or not rows:
-        raise UserError("not a JSON array of records", where=path, hint="fetch the file again")
+        raise UserError("not a JSON array of records", where=path, hint="download the file again")
     return rows

@@ -81,7 +81,7 @@ def fine_tune(
     key = _fingerprint(train, dev, settings, seed=seed, identity=identity)
     state = ResumableTraining(checkpoint, key, tagger.model, training.optimizer, training.schedule)
     if state.epochs:
-        print(f"training goes on after epoch {len(state.epochs)}", file=sys.stderr, flush=True)
+        print(f"resuming training after epoch {len(state.epochs)}", file=sys.stderr, flush=True)
     for epoch in range(len(state.epochs) + 1, settings.epochs + 1):
         loss = training.one_epoch(epoch)
         tags = tagger.tag([item.tokens for item in dev], bfloat16=settings.bfloat16)

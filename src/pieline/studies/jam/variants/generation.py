@@ -207,7 +207,7 @@ def confusing_variants(path: str | Path) -> list[str]:
             if not correct
         ]
     except (KeyError, TypeError, AttributeError):
-        hint = "name a metric file of ID10M-JAM"
+        hint = "use a metric file of ID10M-JAM"
         raise UserError("no judged variants", where=path, hint=hint) from None
 
 
@@ -224,7 +224,7 @@ def sample_neutral_variants(
     """
     texts = read_json(path)
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
-        raise UserError("not an object of texts", where=path, hint="map originals to texts")
+        raise UserError("not a JSON object of texts", where=path, hint="map original ids to texts")
     originals = {item.id: item for item in sentences if item.is_original}
     made = []
     for item in sentences:
@@ -233,8 +233,10 @@ def sample_neutral_variants(
             continue
         text = texts[original.id]
         if "original_missing" in check_text(original, text):
-            hint = "end the text with its original"
-            raise UserError(f"no original in {original.id!r}", where=path, hint=hint)
+            hint = "end the text with the original sentence"
+            raise UserError(
+                f"the text of {original.id!r} does not contain its original", where=path, hint=hint
+            )
         variant = make_variant(original, text, number=item.variant_number, source="sample")
         made.append(as_sentence(variant))
     return made
@@ -300,8 +302,8 @@ def neutral_questions(
     originals = {item.id: item for item in sentences if item.is_original}
     chosen = [item for item in sentences if not item.is_original and item.id in confusing]
     if unknown := sorted(set(confusing) - {item.id for item in chosen}):
-        hint = "take predictions and dataset of one run"
-        raise UserError(f"no variant {unknown[0]!r} in the dataset", hint=hint)
+        hint = "use metrics and dataset of the same run"
+        raise UserError(f"variant {unknown[0]!r} is not in the dataset", hint=hint)
     prompt, questions = load_prompt(writing.prompts / NEUTRAL), {}
     for item in chosen:
         original = originals[item.original_id]

@@ -73,7 +73,7 @@ class Review(Record):
     @model_validator(mode="after")
     def _has_its_text(self) -> "Review":
         if (self.text is None) != (self.verdict != "corrected"):
-            raise ValueError("a corrected item needs the corrected text, any other has none")
+            raise ValueError("text is required for corrected items, and not allowed for others")
         return self
 
 
@@ -145,8 +145,8 @@ def read_export(path: str | Path) -> list[Review]:
         for where, annotator, fields in rows
     ]
     if not reviews:
-        hint = "submit the annotations, and export them"
-        raise UserError("no task has an answer", where=path, hint=hint)
+        hint = "submit the annotations, and export them again"
+        raise UserError("no task has been answered", where=path, hint=hint)
     return reviews
 
 
@@ -157,12 +157,12 @@ def read_adjudications(path: str | Path) -> list[Review]:
         UserError: If the header or a row is invalid, a reviewed text is missing, or an item occurs
             twice; states file and line.
     """
-    hint = "fill in the table of disputed variants that the workflow wrote"
+    hint = "fill in the table of disputed variants written by the workflow"
     reviews = []
     for line, row in read_table(path, _ADJUDICATION_COLUMNS, more=[], delimiter="\t", hint=hint):
         where = f"{path}:{line}"
         if not row["reviewed"]:
-            raise UserError("no reviewed text", where=where, hint=hint)
+            raise UserError("the cell `reviewed` is empty", where=where, hint=hint)
         reviews.append(_review({**row, "annotator": "adjudication"}, where))
     check_unique_ids([review.item_id for review in reviews], where=path)
     return reviews

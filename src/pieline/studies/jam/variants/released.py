@@ -60,12 +60,12 @@ def read_variants(
                 record.sentence, list(by_text), scorer=fuzz.ratio, score_cutoff=_EDITED
             )
             if similar is None:
-                hint = "take variants and originals of one version"
-                raise UserError("no such original", where=where, hint=hint)
+                hint = "use variants and originals of the same version"
+                raise UserError("unknown original", where=where, hint=hint)
             original = by_text[similar[0]]
         if record.is_figurative != original.is_figurative:
-            hint = "give it the original's reading"
-            raise UserError("another reading than its original's", where=where, hint=hint)
+            hint = "use the original's is_figurative"
+            raise UserError("is_figurative differs from the original's", where=where, hint=hint)
         named = ((record.PIE, original.pies), (record.true_idioms, original.true_idioms))
         if any(value and not _names(value, pies) for value, pies in named):
             others.append(where)
@@ -78,17 +78,17 @@ def read_variants(
         if find_original(original.sentence, made.sentence) is None:
             tokens = _tokens(record)
             if tokens is None or fuzz.partial_ratio(original.sentence, made.sentence) < _EDITED:
-                hint = "keep the original sentence in it"
+                hint = "include the original sentence"
                 raise UserError("the original is not in the variant", where=where, hint=hint)
             own = {"tokens": tokens, "tags": tuple(record.tags)}
             made = validated(Variant, made.model_dump() | own, where=where, hint=hint)
         variants.append(made)
     if len(others) > max(_FEW, len(variants) * _MOST_ODD):
-        problem = f"another PIE than its original's ({len(others)} of {len(variants)} records)"
-        raise UserError(problem, where=others[0], hint="put PIE and true_idioms beside their texts")
+        problem = f"the PIE differs from the original's ({len(others)} of {len(variants)} records)"
+        raise UserError(problem, where=others[0], hint="check PIE and true_idioms")
     counts = Counter(item.id for item in variants)
     if repeated := [name for name, count in counts.items() if count > 1]:
-        hint = "number the variants of each original"
+        hint = "give the variants of an original different numbers"
         raise UserError(f"{repeated[0]} occurs more than once", where=path, hint=hint)
     return variants
 
@@ -104,7 +104,7 @@ def check_contexts(variants: Sequence[Variant], *, where: str | Path) -> None:
     for fault, count in faults.items():
         if count > max(_FEW, len(variants) * _MOST_ODD):
             problem = f"{fault} in {count} of {len(variants)} variants"
-            hint = "write another context, then the original, in each variant_sentence"
+            hint = "write a different context followed by the original in each variant_sentence"
             raise UserError(problem, where=where, hint=hint)
 
 
@@ -144,7 +144,7 @@ def _as_list(value: Any) -> Any:
     try:
         return ast.literal_eval(value)
     except (SyntaxError, ValueError):
-        raise ValueError("not a list, nor one as Python writes it") from None
+        raise ValueError("not a list in Python notation") from None
 
 
 def edited_originals(

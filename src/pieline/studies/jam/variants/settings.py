@@ -11,7 +11,7 @@ class VariantChecks(Settings):
     min_context_words: PositiveInt = 3
     max_context_words: PositiveInt = 120
     duplicate_similarity: float = Field(
-        default=0.9, gt=0, le=1, description="From here on a context is its sibling's duplicate."
+        default=0.9, gt=0, le=1, description="Minimum similarity of duplicate contexts."
     )
 
 

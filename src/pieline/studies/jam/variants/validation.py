@@ -145,13 +145,13 @@ def check_reviews(variants: Iterable[Variant], reviews: Iterable[Review], *, whe
     texts = {item.id: item.sentence for item in variants}
     for review in reviews:
         if review.item_id not in texts:
-            hint = "export tasks anew from these variants"
-            raise UserError(f"no variant {review.item_id!r}", where=where, hint=hint)
+            hint = "export the tasks of these variants again"
+            raise UserError(f"unknown variant {review.item_id!r}", where=where, hint=hint)
         if review.reviewed not in (None, texts[review.item_id]):
             raise UserError(
-                f"the review of {review.item_id!r} was made for another text",
+                f"the review of {review.item_id!r} is for a different text",
                 where=where,
-                hint="review the text again",
+                hint="review the current text",
             )
 
 
@@ -186,8 +186,10 @@ def apply_reviews(
     checked = check_variants(originals, reviewed, limits=limits)
     for item in checked:
         if item.id in reviews and item.verdict != "invalid" and "original_missing" in item.flags:
-            hint = "correct it so that it contains the original, or call it invalid"
-            raise UserError("the original is not in it", where=f"{where}: {item.id}", hint=hint)
+            hint = "correct it to contain the original, or mark it as invalid"
+            raise UserError(
+                "the variant does not contain its original", where=f"{where}: {item.id}", hint=hint
+            )
     texts = Counter(item.sentence for item in checked if item.verdict != "invalid")
     for item in checked:
         if item.id not in reviews or item.verdict != "corrected":
@@ -199,7 +201,9 @@ def apply_reviews(
         }.items():
             if is_so:
                 where = f"{where}: {item.id}"
-                raise UserError(problem, where=where, hint="correct it anew, or call it invalid")
+                raise UserError(
+                    problem, where=where, hint="correct it again, or mark it as invalid"
+                )
     return checked
 
 
