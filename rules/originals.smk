@@ -10,7 +10,7 @@ rule jam_decisions:
     input:
         raw=jam_paths.TEST_SPLIT,
         released=lambda wildcards: JAM.released_originals(wildcards.language),
-        dev=lambda wildcards: JAM.tagged_elsewhere(wildcards.language),
+        dev=lambda wildcards: JAM.extra_pie_sources(wildcards.language),
     output:
         jam_paths.DECISIONS,
     log:

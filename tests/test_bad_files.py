@@ -50,7 +50,7 @@ from pieline.studies.idiots.verdicts import COLUMNS as VERDICT_COLUMNS
 from pieline.studies.idiots.verdicts import read_cases
 from pieline.studies.jam.metrics.humans import read_labels
 from pieline.studies.jam.originals import apply_decisions, load_decisions
-from pieline.studies.jam.predictions.elsewhere import read_predictions
+from pieline.studies.jam.predictions.external import read_predictions
 from pieline.studies.jam.predictions.prompt_settings import FewShot
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.raw.released import read_released_originals

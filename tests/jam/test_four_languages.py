@@ -12,7 +12,7 @@ from support import ROOT
 from pieline.core.files import write_json
 from pieline.core.imports import import_object
 from pieline.core.records import load_jsonl, load_record, save_jsonl
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.llm.settings import LLMSettings
@@ -117,7 +117,7 @@ def predict(made: JamStudy) -> None:
     (asking,) = (item for item in made.llm_tasks() if item.name == "prompt_idioms")
     for wildcards in asking.runs:
         task = asking.make(**wildcards)
-        label = find(wildcards["language"]).label
+        label = get_language(wildcards["language"]).label
         questions = task.questions(task.entry())
         assert all(f"sentence in {label}," in item.messages[0].content for item in questions)
         task.run(task.entry(), ask)
@@ -206,10 +206,10 @@ def test_four_languages_from_originals_to_tables(made: JamStudy) -> None:
     assert shown["jam_drift"].count(r"\toprule") == 1
     for name in ("jam_usage", "jam_confusion"):
         above, below = shown[name].split(r"\bottomrule")[:2]
-        assert [f"{{{find(name).label}}}" in above for name in LANGUAGES] == [True] * 2 + [
+        assert [f"{{{get_language(name).label}}}" in above for name in LANGUAGES] == [True] * 2 + [
             False
         ] * 2
-        assert [f"{{{find(name).label}}}" in below for name in LANGUAGES] == [False] * 2 + [
+        assert [f"{{{get_language(name).label}}}" in below for name in LANGUAGES] == [False] * 2 + [
             True
         ] * 2
     for figure in made.figures():
@@ -217,7 +217,7 @@ def test_four_languages_from_originals_to_tables(made: JamStudy) -> None:
         save_figure(drawn, **{end: Path(path) for end, path in figure.files.items()})
         labels = {axis.get_title().partition(":")[0] for axis in drawn.axes}
         labels |= {text.get_text() for legend in drawn.legends for text in legend.get_texts()}
-        assert {find(name).label for name in LANGUAGES} <= labels
+        assert {get_language(name).label for name in LANGUAGES} <= labels
 
 
 def test_a_model_writes_variants_in_each_language(made: JamStudy) -> None:
@@ -248,7 +248,7 @@ def test_a_model_writes_variants_in_each_language(made: JamStudy) -> None:
 
         task = writing.hard_variants(language)
         assert all(
-            find(language).label in item.messages[0].content
+            get_language(language).label in item.messages[0].content
             for item in task.questions(task.entry())
         )
         task.run(task.entry(), ask)

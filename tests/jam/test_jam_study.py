@@ -15,7 +15,7 @@ from pieline.core.errors import UserError
 from pieline.core.imports import import_object
 from pieline.core.records import save_jsonl
 from pieline.core.yamls import read_yaml
-from pieline.languages.registry import known
+from pieline.languages.registry import language_names
 from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import load_task
@@ -324,7 +324,9 @@ def test_what_the_release_lacks_is_derived_and_written_and_said(tmp_path: Path) 
         study(**mixed)
     made = study(**mixed, variants={"model": "gemini-2.5-pro"})
     assert [made.decided_by(name) for name in made.settings.languages] == ["release", "tags"]
-    assert [name for name in known() if re.fullmatch(made.validated_languages(), name)] == [
+    assert [
+        name for name in language_names() if re.fullmatch(made.validated_languages(), name)
+    ] == [
         "english",
         "german",
     ]

@@ -11,13 +11,13 @@ from support import MIRROR, needs_mirror
 from pieline.core.yamls import read_yaml
 from pieline.languages.matching import contains_pie, matches_pie
 from pieline.languages.pointing import _stretches, points_at_pie
-from pieline.languages.registry import find, known
+from pieline.languages.registry import get_language, language_names
 from pieline.languages.spelling import normalise
 from pieline.studies.jam.bio import TAGS, Span, span_text, spans_of, tags_of
 
 WORDS = st.text(alphabet="abcdefgäöüßé", min_size=2, max_size=8)
 TEXTS = st.text(max_size=60)
-LANGUAGE = st.sampled_from(known())
+LANGUAGE = st.sampled_from(language_names())
 PHRASES = st.lists(
     st.sampled_from(
         [
@@ -223,7 +223,7 @@ def test_an_empty_answer_never_matches(answer, pie, language):
 
 @given(st.data(), LANGUAGE)
 def test_an_answer_of_stop_words_never_matches(data, language):
-    stop = sorted(find(language).stop_words)
+    stop = sorted(get_language(language).stop_words)
     answer = " ".join(data.draw(st.lists(st.sampled_from(stop), min_size=1, max_size=5)))
     pie = " ".join([answer, data.draw(WORDS.filter(lambda word: word not in stop))])
     assert not matches_pie(answer, pie, language=language)

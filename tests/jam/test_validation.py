@@ -8,7 +8,7 @@ import pytest
 from jam_cases import SAMPLE, original, sample_originals, sample_variants, write
 
 from pieline.core.errors import UserError
-from pieline.languages.registry import known
+from pieline.languages.registry import language_names
 from pieline.studies.jam.bio import TAG_IDS
 from pieline.studies.jam.datasets.dataset import build_dataset, select_variants
 from pieline.studies.jam.variants.label_studio import (
@@ -65,7 +65,7 @@ def test_bounds_are_settings():
     )
 
 
-@pytest.mark.parametrize("language", known())
+@pytest.mark.parametrize("language", language_names())
 def test_the_samples_variants_pass_all_checks(language):
     variants = sample_variants(language)
     assert [item.id for item in variants if item.flags] == []

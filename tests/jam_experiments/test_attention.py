@@ -16,7 +16,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from pieline.models.entries import CheckpointEntry
 from pieline.studies.jam.metrics.attention import (
     CausalModel,
-    analyse,
+    analyze,
     attention_to_words,
     cue_places,
     cue_shares,
@@ -184,7 +184,7 @@ GROUP = {
 
 
 def test_analysis_from_files(causal: CausalModel) -> None:
-    (pair,) = analyse(causal, GROUP, [("o", "o-v1", "o-v2")], number=10)
+    (pair,) = analyze(causal, GROUP, [("o", "o-v1", "o-v2")], limit=10)
     found = pair.misleading
     assert (found.id, pair.resolved.id) == ("o-v1", "o-v2")
     assert found.words == ["at", "noon", "the", "red", "bucket", ".", "they", "broke", "the", "ice"]
@@ -198,7 +198,7 @@ def test_pairs_without_cues_take_no_place(causal: CausalModel) -> None:
     # "at" alone holds no cue word, so the pairs with the third variant are left out.
     pairs = [(1, 3), (1, 2), (3, 2), (2, 1), (1, 2)]
     candidates = [("o", f"o-v{one}", f"o-v{other}") for one, other in pairs]
-    found = analyse(causal, GROUP, candidates, number=2)
+    found = analyze(causal, GROUP, candidates, limit=2)
     assert [(pair.misleading.id, pair.resolved.id) for pair in found] == [
         ("o-v1", "o-v2"),
         ("o-v2", "o-v1"),

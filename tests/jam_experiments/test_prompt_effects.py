@@ -15,7 +15,7 @@ from support import ROOT
 from pieline.core.files import write_json
 from pieline.core.imports import import_object
 from pieline.core.records import load_jsonl, save_jsonl
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.llm.settings import LLMSettings
@@ -213,7 +213,7 @@ def test_the_figure_shows_both_kinds_of_error(simulated: DisplayInputs) -> None:
         "false alarms (literal)",
         "misses (idiomatic)",
     ]
-    english = find("english").label
+    english = get_language("english").label
     names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert names == [f"Rules, {english}: {name}" for name in ("careful", "blind", "yes")]
 

@@ -439,10 +439,10 @@ def test_originals_and_variants_are_those_that_the_folder_has(folder: Path) -> N
     assert study.decided_by("english") == "tags"
     with pytest.raises(UserError, match=r"jam/english.jsonl needs variants, and there are none"):
         study.variants_of("english")
-    assert study.tagged_elsewhere("english") == ["results/raw/id10m/dev_english.tsv"]
+    assert study.extra_pie_sources("english") == ["results/raw/id10m/dev_english.tsv"]
     (folder / "id10m" / "dev_english.tsv").unlink()
     (folder / "id10m" / "train_english.tsv").unlink()
-    assert study.tagged_elsewhere("english") == []
+    assert study.extra_pie_sources("english") == []
     assert study.raw_files() == ["results/raw/id10m/test_english.tsv"]
     for models in (["minilm-tagger"], ["smollm2-135m-instruct"]):
         with pytest.raises(UserError, match=r"no id10m/.*train_english.tsv, which jam needs"):

@@ -28,7 +28,7 @@ from pieline.studies.idiolink.tables.zero_shot import zero_shot
 from pieline.studies.idiots import predictions as idiots
 from pieline.studies.idiots.records import IdiotsSentence
 from pieline.studies.jam.metrics.runs import jam_metrics
-from pieline.studies.jam.predictions import elsewhere as jam
+from pieline.studies.jam.predictions import external as jam
 from pieline.studies.jam.records import JamSentence
 from pieline.study import Run
 

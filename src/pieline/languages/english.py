@@ -104,7 +104,7 @@ ANSWERS = AnswerWords(
     ),
     yes=words("yes true"),
     no=words("no false"),
-    besides=words(
+    fillers=words(
         """
         there theres is are was were be been being it its this that these those here the a an any
         of in within from to as with by or and than i im we you can could do does did has have

@@ -106,7 +106,7 @@ ANSWERS = AnswerWords(
     ),
     yes=words("ja wahr"),
     no=words("nein falsch"),
-    besides=words(
+    fillers=words(
         """
         es gibt ist sind war waren wird werden wurde wurden sein in im dem den der die das diesem
         dieser dieses diese dies ein eine einen einem einer hier enthält enthalten enthaltene

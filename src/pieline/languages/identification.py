@@ -3,17 +3,17 @@
 from functools import cache
 from typing import Any
 
-from pieline.languages.registry import find, known
+from pieline.languages.registry import get_language, language_names
 
 _FEWEST_LETTERS = 25
 
 
-def is_in(language: str, text: str) -> bool:
+def is_in_language(language: str, text: str) -> bool:
     """Return whether a text is in a language; always True for very short texts."""
     if sum(letter.isalpha() for letter in text) < _FEWEST_LETTERS:
         return True
-    code, _ = _identifier(*(find(name).code for name in known())).classify(text)
-    return bool(code == find(language).code)
+    code, _ = _identifier(*(get_language(name).code for name in language_names())).classify(text)
+    return bool(code == get_language(language).code)
 
 
 @cache

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from pieline.languages.language import Language
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 
 _SHORTEST_BASE = 3
 _SHORTEST_AFTER_PREFIX = 4
@@ -32,14 +32,14 @@ def base_forms(word: str, language: str) -> frozenset[str]:
     Raises:
         UserError: If the language is unknown.
     """
-    spoken = find(language)
+    lang = get_language(language)
     prefixed = {
         prefix + base
-        for prefix in spoken.prefixes
+        for prefix in lang.prefixes
         if word.startswith(prefix) and len(word) - len(prefix) >= _SHORTEST_AFTER_PREFIX
-        for base in _lemmas(word.removeprefix(prefix), spoken)
+        for base in _lemmas(word.removeprefix(prefix), lang)
     }
-    return _lemmas(word, spoken).union(prefixed, _without_endings(word, spoken))
+    return _lemmas(word, lang).union(prefixed, _without_endings(word, lang))
 
 
 def _lemmas(word: str, language: Language) -> frozenset[str]:

@@ -114,7 +114,7 @@ ANSWERS = AnswerWords(
     ),
     yes=words("sì si vero"),
     no=words("no falso"),
-    besides=words(
+    fillers=words(
         """
         ci cè vi sono è era in nel nella questo questa questi il lo la i gli le un uno una di del
         della dei degli delle e o che si qui alcun alcuna alcuno contiene contengono presente

@@ -83,7 +83,7 @@ class AnswerWords:
         nothing: Complete texts that name no idiom and are not sentences.
         yes: Complete texts that mean yes.
         no: Complete texts that mean no.
-        besides: All other words of sentences that deny the presence of idioms.
+        fillers: All other words of sentences that deny the presence of idioms.
         contrast: Words that introduce a contradiction of the preceding clause.
         others: Words for further idioms; denying those does not deny the first.
         counts: Key names that hold a number of idioms.
@@ -105,7 +105,7 @@ class AnswerWords:
     nothing: frozenset[str]
     yes: frozenset[str]
     no: frozenset[str]
-    besides: frozenset[str]
+    fillers: frozenset[str]
     contrast: frozenset[str]
     others: frozenset[str]
     counts: frozenset[str]
@@ -127,6 +127,6 @@ def forms(text: str) -> dict[str, frozenset[str]]:
     entries = [entry.split("/") for entry in text.casefold().split()]
     return {
         form: frozenset(base for base, *inflected in entries if form in inflected)
-        for _, *own in entries
-        for form in own
+        for _, *others in entries
+        for form in others
     }

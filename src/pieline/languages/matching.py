@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from pieline.languages.inflection import base_forms, same_word
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalise
 
 
@@ -32,16 +32,18 @@ def matches_pie(prediction: str, pie: str, *, language: str) -> bool:
     The result is symmetric unless one text contains the other. Empty answers never match. Answers
     without a content word match only an identical PIE without one ("wie dem auch sei").
     """
-    predicted, wanted = words_of(prediction, language), words_of(pie, language)
-    if predicted == wanted or find(language).stop_words.issuperset(predicted):
-        return bool(predicted) and predicted == wanted
-    if not is_much_longer(predicted, wanted) and (
-        (wanted and _holds(predicted, wanted, language))
-        or find(language).bound_words.intersection(predicted, wanted)
+    predicted, target = words_of(prediction, language), words_of(pie, language)
+    if predicted == target or get_language(language).stop_words.issuperset(predicted):
+        return bool(predicted) and predicted == target
+    if not is_much_longer(predicted, target) and (
+        (target and _contains(predicted, target, language))
+        or get_language(language).bound_words.intersection(predicted, target)
     ):
         return True
     return share_most_words(
-        _joined(predicted, wanted, language), _joined(wanted, predicted, language), language
+        _join_separated_verbs(predicted, target, language),
+        _join_separated_verbs(target, predicted, language),
+        language,
     )
 
 
@@ -50,18 +52,18 @@ def contains_pie(text: str, pie: str, *, language: str) -> bool:
 
     An empty PIE is never contained.
     """
-    words, _, forms = _read(text, language)
-    wanted, bases, _ = _read(pie, language)
+    words, _, forms = _analyze(text, language)
+    target, bases, _ = _analyze(pie, language)
     # Skip the scan for most PIEs, which have a word that does not occur in the text.
     return (
-        bool(wanted)
+        bool(target)
         and not any(base.isdisjoint(forms) for base in bases)
-        and _holds(words, wanted, language)
+        and _contains(words, target, language)
     )
 
 
 @lru_cache(maxsize=10_000)
-def _read(
+def _analyze(
     text: str, language: str
 ) -> tuple[tuple[str, ...], tuple[frozenset[str], ...], frozenset[str]]:
     """Return the words, their base forms, and the union of these; cached for repeated lookups."""
@@ -72,24 +74,24 @@ def _read(
 
 def words_of(text: str, language: str) -> list[str]:
     """Return the normalized words of a text; in Italian, "d'occhio" is two words."""
-    if find(language).elides:
+    if get_language(language).elides:
         text = re.sub(r"(?<=\w)['’](?=\w)", " ", text)
     return normalise(text).split()
 
 
-def is_much_longer(words: Sequence[str], wanted: Sequence[str]) -> bool:
+def is_much_longer(words: Sequence[str], target: Sequence[str]) -> bool:
     """Return whether an answer is too long to name a PIE and may only repeat the sentence."""
-    return len(words) > max(8, 3 * len(wanted))
+    return len(words) > max(8, 3 * len(target))
 
 
-def _holds(words: Sequence[str], wanted: Sequence[str], language: str) -> bool:
+def _contains(words: Sequence[str], target: Sequence[str], language: str) -> bool:
     """Return whether `words` contains the wanted words in sequence."""
     return any(
         all(
             same_word(word, other, language)
-            for word, other in zip(words[start : start + len(wanted)], wanted, strict=True)
+            for word, other in zip(words[start : start + len(target)], target, strict=True)
         )
-        for start in range(len(words) - len(wanted) + 1)
+        for start in range(len(words) - len(target) + 1)
     )
 
 
@@ -98,7 +100,9 @@ def share_most_words(one: Sequence[str], other: Sequence[str], language: str) ->
     first, second = _content(one, other, language), _content(other, one, language)
     if 2 * count_shared(first, second, language) <= max(len(first), len(second)):
         return False
-    first, second = (without(find(language).light_words, text) for text in (one, other))
+    first, second = (
+        remove_words(get_language(language).light_words, text) for text in (one, other)
+    )
     return 3 * count_shared(first, second, language) > len(first) + len(second)
 
 
@@ -107,35 +111,35 @@ def _content(words: Sequence[str], others: Sequence[str], language: str) -> list
 
     Particles before a stop word are excluded, too.
     """
-    spoken = find(language)
+    lang = get_language(language)
     return [
         word
         for word, following in pairwise([*words, ""])
-        if word not in spoken.stop_words
-        and not (word in spoken.particles and following in spoken.stop_words)
+        if word not in lang.stop_words
+        and not (word in lang.particles and following in lang.stop_words)
         and (
-            spoken.light_verbs.isdisjoint(base_forms(word, language))
+            lang.light_verbs.isdisjoint(base_forms(word, language))
             or any(same_word(word, other, language) for other in others)
         )
     ]
 
 
-def _joined(words: Sequence[str], others: Sequence[str], language: str) -> list[str]:
+def _join_separated_verbs(words: Sequence[str], others: Sequence[str], language: str) -> list[str]:
     """Join separated verbs that the other text has as one word ("gab … auf", "aufgeben")."""
     separated = (
         (prefix, verb, other)
         for prefix in words
-        if prefix in find(language).prefixes
+        if prefix in get_language(language).prefixes
         for other in others
         if other.startswith(prefix) and other != prefix
         for verb in words
         if same_word(verb, other.removeprefix(prefix), language)
     )
-    prefix, verb, whole = next(separated, ("", "", ""))
-    return [whole if word == verb else word for word in words if word != prefix]
+    prefix, verb, compound = next(separated, ("", "", ""))
+    return [compound if word == verb else word for word in words if word != prefix]
 
 
-def without(dropped: Collection[str], words: Sequence[str]) -> list[str]:
+def remove_words(dropped: Collection[str], words: Sequence[str]) -> list[str]:
     """Return the words that are not in `dropped`, in order."""
     return [word for word in words if word not in dropped]
 

@@ -9,11 +9,11 @@ from pieline.languages.matching import (
     count_shared,
     is_much_longer,
     matches_pie,
+    remove_words,
     share_most_words,
-    without,
     words_of,
 )
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 
 _ALIKE = 0.7
 """Minimum letter similarity of two phrases that sound alike. The words that only one of them has
@@ -41,44 +41,46 @@ def points_at_pie(
     - The sentence `echoes` the PIE without using it (a distractor of IdioTS), and the answer is
       quoted from the sentence and contains consecutive words that are spelled almost like the PIE.
     """
-    spoken = find(language)
-    known, wanted = words_of(sentence, language), words_of(pie, language)
-    heavy = without(spoken.light_words, wanted)
+    lang = get_language(language)
+    sentence_words, pie_words = words_of(sentence, language), words_of(pie, language)
+    heavy = remove_words(lang.light_words, pie_words)
     for part in (answer, *_SET_OFF.split(answer)):
         words = words_of(part, language)
         if matches_pie(part, pie, language=language) or share_most_words(
-            _kernel(words, language), _kernel(wanted, language), language
+            _kernel(words, language), _kernel(pie_words, language), language
         ):
             return True
-        if is_much_longer(words, wanted):
+        if is_much_longer(words, pie_words):
             continue
-        others = without(spoken.light_words, words)
+        others = remove_words(lang.light_words, words)
         sizes = set(range(1, len(others) + 1)) - {len(heavy)}
         if "".join(heavy) in map("".join, _stretches(others, sizes)) or (
-            all(any(same_word(word, other, language) for other in known) for word in words)
-            and (_has_most(words, wanted, language) or (echoes and _sounds_like(words, wanted)))
+            all(any(same_word(word, other, language) for other in sentence_words) for word in words)
+            and (
+                _has_most(words, pie_words, language) or (echoes and _sounds_like(words, pie_words))
+            )
         ):
             return True
     return False
 
 
-def _has_most(words: Sequence[str], wanted: Sequence[str], language: str) -> bool:
+def _has_most(words: Sequence[str], pie_words: Sequence[str], language: str) -> bool:
     """Return whether words include at least two, and most, of a PIE's distinctive words."""
-    kernel = _kernel(wanted, language)
-    content = without(find(language).stop_words, kernel)
+    kernel = _kernel(pie_words, language)
+    content = remove_words(get_language(language).stop_words, kernel)
     if len(content) == 1 and not count_shared(content, words, language):
         return False
-    telling = content if len(content) > 1 else kernel
-    shared = count_shared(telling, words, language)
-    return shared > 1 and 2 * shared > len(telling)
+    distinctive = content if len(content) > 1 else kernel
+    shared = count_shared(distinctive, words, language)
+    return shared > 1 and 2 * shared > len(distinctive)
 
 
-def _sounds_like(words: Sequence[str], wanted: Sequence[str]) -> bool:
+def _sounds_like(words: Sequence[str], pie_words: Sequence[str]) -> bool:
     """Return whether some consecutive words are spelled almost like a PIE."""
     return any(
-        _likeness(part, wanted) >= _ALIKE
-        and _likeness(without(wanted, part), without(part, wanted)) >= _ALIKE / 2
-        for part in _stretches(words, range(max(1, len(wanted) - 1), len(wanted) + 2))
+        _likeness(part, pie_words) >= _ALIKE
+        and _likeness(remove_words(pie_words, part), remove_words(part, pie_words)) >= _ALIKE / 2
+        for part in _stretches(words, range(max(1, len(pie_words) - 1), len(pie_words) + 2))
     )
 
 
@@ -93,8 +95,8 @@ def _stretches(words: Sequence[str], sizes: Iterable[int]) -> Iterator[Sequence[
 
 def _kernel(words: Sequence[str], language: str) -> list[str]:
     """Return the words without light words and, if two or more remain, supporting words."""
-    spoken = find(language)
-    heavy = without(spoken.light_words, words)
-    supporting = spoken.light_verbs | spoken.supporting
+    lang = get_language(language)
+    heavy = remove_words(lang.light_words, words)
+    supporting = lang.light_verbs | lang.supporting
     kernel = [word for word in heavy if supporting.isdisjoint(base_forms(word, language))]
     return kernel if len(kernel) > 1 else heavy

@@ -13,7 +13,7 @@ from pieline.core.errors import UserError
 from pieline.languages.language import AnswerWords, Language
 
 
-def find(name: str) -> Language:
+def get_language(name: str) -> Language:
     """Return a language by name.
 
     Raises:
@@ -22,12 +22,12 @@ def find(name: str) -> Language:
     if name not in _languages():
         raise UserError(
             f"unknown language {name!r}",
-            hint=f"choose one of {', '.join(known())}, or add a module to pieline.languages",
+            hint=f"choose {', '.join(language_names())}, or add a module to pieline.languages",
         )
     return _languages()[name]
 
 
-def known() -> list[str]:
+def language_names() -> list[str]:
     """Return the sorted names of all languages."""
     return sorted(_languages())
 

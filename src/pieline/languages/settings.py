@@ -5,15 +5,15 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from pieline.core.errors import UserError
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 
 
-def _known(name: str) -> str:
+def _validate_language(name: str) -> str:
     try:
-        return find(name).name
+        return get_language(name).name
     except UserError as error:
         raise ValueError(str(error)) from None
 
 
-LanguageName = Annotated[str, AfterValidator(_known)]
+LanguageName = Annotated[str, AfterValidator(_validate_language)]
 """Name of a supported language."""

@@ -110,7 +110,7 @@ ANSWERS = AnswerWords(
     ),
     yes=words("sí si verdadero"),
     no=words("no falso"),
-    besides=words(
+    fillers=words(
         """
         hay había es son está están en esta este estas estos el la los las lo un una unos unas de
         del y o que se he ha han aquí alguna algún contiene contienen incluye presente presentes

@@ -12,7 +12,7 @@ from pieline.core.files import read_json
 from pieline.core.records import Id, check_unique_ids, validated
 from pieline.core.tables import read_table
 from pieline.languages.matching import contains_pie, matches_pie
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalise
 from pieline.studies.idiots.records import DistractorKind, IdiotsSentence
 
@@ -133,7 +133,9 @@ def _is_rather(text: str, language: Literal["english", "spanish"]) -> bool:
     """Whether a text has more function words of this than of the other language."""
     other = "spanish" if language == "english" else "english"
     words = normalise(text).split()
-    counts = [sum(word in find(name).stop_words for word in words) for name in (language, other)]
+    counts = [
+        sum(word in get_language(name).stop_words for word in words) for name in (language, other)
+    ]
     return counts[0] > counts[1]
 
 

@@ -46,10 +46,10 @@ class JamItem(Item):
     drifted: bool | None
 
     @classmethod
-    def of(cls, given: DisplayInputs) -> Iterator[Self]:
+    def of(cls, inputs: DisplayInputs) -> Iterator[Self]:
         """Yield the items of all runs, with sentences in dataset order."""
         pool = Pool()
-        for metric, shared in runs(given):
+        for metric, shared in runs(inputs):
             for sentence, answer, right, first in _judged_answers(metric, pool):
                 yield cls(
                     **shared,

@@ -19,9 +19,9 @@ from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, parse_json, write_text
 from pieline.core.records import Id, Record, check_unique_ids, explain, validated
 from pieline.core.tables import read_table
-from pieline.languages.identification import is_in
+from pieline.languages.identification import is_in_language
 from pieline.languages.matching import contains_pie
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalise
 from pieline.studies.jam.bio import Span, Tag, span_text, spans_of
 from pieline.studies.jam.raw.id10m import TaggedSentence
@@ -143,18 +143,21 @@ def apply_decisions(
             correspond one to one, tags or tokens do not fit the text, or a PIE is not in its
             sentence.
     """
-    if not is_in(language, " ".join(item.text for item in sentences)):
+    if not is_in_language(language, " ".join(item.text for item in sentences)):
         hint = "use the file for this language"
-        raise UserError(f"the sentences are not in {find(language).label}", where=raw, hint=hint)
+        raise UserError(
+            f"the sentences are not in {get_language(language).label}", where=raw, hint=hint
+        )
     by_id = {item.sentence_id: item for item in decisions}
-    known = {item.id for item in sentences}
+    sentence_ids = {item.id for item in sentences}
     missing = [item.id for item in sentences if item.id not in by_id]
-    extra = [name for name in by_id if name not in known]
+    extra = [name for name in by_id if name not in sentence_ids]
     if missing or extra:
         problem = f"no decision for {missing[0]}" if missing else f"unknown raw sentence {extra[0]}"
         hint = (
-            f"use decisions for the same version of {raw}: {len(missing)} of its {len(known)}"
-            f" sentences have no decision, and {len(extra)} decisions have no sentence"
+            f"use decisions for the same version of {raw}: {len(missing)} of its"
+            f" {len(sentence_ids)} sentences have no decision, and {len(extra)} decisions have no"
+            " sentence"
         )
         raise UserError(problem, where=where, hint=hint)
     originals = []
@@ -204,8 +207,10 @@ def decisions_by_tags(
     longest such PIE is used. Sentences with several idioms or without a known PIE are dropped.
     Wrong tags are not corrected.
     """
-    known = {normalise(idiom): idiom for item in (*others, *sentences) for idiom in item.idioms}
-    longest_first = sorted(known.values(), key=lambda pie: (-len(pie.split()), pie))
+    known_pies = {
+        normalise(idiom): idiom for item in (*others, *sentences) for idiom in item.idioms
+    }
+    longest_first = sorted(known_pies.values(), key=lambda pie: (-len(pie.split()), pie))
 
     def decide(item: TaggedSentence) -> Decision:
         if len(item.idioms) > 1:
@@ -214,14 +219,14 @@ def decisions_by_tags(
             return Decision(sentence_id=item.id, decision="keep", pie=item.idioms[0])
         for pie in longest_first:
             if contains_pie(item.text, pie, language=language):
-                words = _as_it_stands(item.tokens, pie, language)
+                words = _words_in_sentence(item.tokens, pie, language)
                 return Decision(sentence_id=item.id, decision="keep", pie=words)
         return Decision(sentence_id=item.id, decision="drop", reason="no_known_pie")
 
     return [decide(item) for item in sentences]
 
 
-def _as_it_stands(tokens: Sequence[str], pie: str, language: str) -> str:
+def _words_in_sentence(tokens: Sequence[str], pie: str, language: str) -> str:
     """Return the shortest token sequence that contains a PIE, which must be in the sentence."""
     spans = (
         Span(start, start + length)
@@ -251,7 +256,7 @@ def filtering_report(
         "originals": len(originals),
         "figurative": sum(item.is_figurative for item in originals),
         "literal": sum(not item.is_figurative for item in originals),
-        "oddities": [odd for item in originals for odd in oddities(item)],
+        "oddities": [oddity for item in originals for oddity in oddities(item)],
     }
 
 
@@ -264,15 +269,15 @@ def oddities(original: Original) -> list[dict[str, str]]:
     - `true_idiom_spelling`, `true_idiom_absent`: The same for the figurative PIE.
     - `figurative_without_tags`: The sentence is figurative, but all its tags are O.
     """
-    found = []
+    problems = []
     for name, texts in (("pie", original.pies), ("true_idiom", original.true_idioms)):
         for text in texts:
             kind = _spelling(text, original)
             if kind:
-                found.append({"kind": f"{name}_{kind}", "text": text})
+                problems.append({"kind": f"{name}_{kind}", "text": text})
     if original.is_figurative and not spans_of(original.tags):
-        found.append({"kind": "figurative_without_tags", "text": original.pies[0]})
-    return [{"sentence_id": original.id, **item} for item in found]
+        problems.append({"kind": "figurative_without_tags", "text": original.pies[0]})
+    return [{"sentence_id": original.id, **item} for item in problems]
 
 
 def _spelling(text: str, original: Original) -> str | None:
@@ -371,13 +376,13 @@ def _reason(sentence: TaggedSentence, row: ReleasedRow) -> Reason:
 
 def _places(raw: Sequence[str], released: Sequence[str], where: str | Path) -> list[int]:
     """Return the index of the raw sentence for each released sentence, in ascending order."""
-    at = {text: place for place, text in enumerate(raw)}
-    exact = [at.get(text) for text in released]
+    positions = {text: place for place, text in enumerate(raw)}
+    exact = [positions.get(text) for text in released]
     places: list[int] = []
-    for number, (text, found) in enumerate(zip(released, exact, strict=True)):
+    for number, (text, position) in enumerate(zip(released, exact, strict=True)):
         first = places[-1] + 1 if places else 0
         end = next((later for later in exact[number:] if later is not None), len(raw))
-        place = found
+        place = position
         if place is None:
             candidates = [(_similarity(text, raw[i]), -i) for i in range(first, end)]
             score, minus_place = max(candidates, default=(0.0, 0))
@@ -394,5 +399,5 @@ def _places(raw: Sequence[str], released: Sequence[str], where: str | Path) -> l
 
 def _similarity(released: str, raw: str) -> float:
     """Return the similarity (0-100) of two sentences, ignoring text appended to the raw one."""
-    whole = fuzz.ratio(released, raw)
-    return max(whole, fuzz.partial_ratio(released, raw)) if len(released) < len(raw) else whole
+    full = fuzz.ratio(released, raw)
+    return max(full, fuzz.partial_ratio(released, raw)) if len(released) < len(raw) else full

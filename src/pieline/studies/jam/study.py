@@ -9,7 +9,7 @@ from typing import Any, get_args
 from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_text
-from pieline.languages.registry import find, known
+from pieline.languages.registry import get_language, language_names
 from pieline.llm.obstacles import SCHEMA_SETTING, cannot_be_asked
 from pieline.llm.prompts import load_prompt
 from pieline.models.entries import CheckpointEntry
@@ -75,7 +75,7 @@ _WRITTEN = "Hard variants by {} ({})."
 
 
 def _listed(languages: Iterable[str]) -> str:
-    return ", ".join(find(name).label for name in languages)
+    return ", ".join(get_language(name).label for name in languages)
 
 
 def _blocks(path: str) -> set[str]:
@@ -113,13 +113,14 @@ class JamStudy(Study[JamSettings]):
             )
         for path in sorted(Path(settings.decisions).iterdir()) if settings.decisions else ():
             language = path.stem.lower()
-            if path.name not in {f"{name}.tsv" for name in known()} and (
-                path.suffix == ".tsv" or language in known()
+            if path.name not in {f"{name}.tsv" for name in language_names()} and (
+                path.suffix == ".tsv" or language in language_names()
             ):
+                name = language if language in language_names() else "LANGUAGE"
                 raise UserError(
                     "the file name is not that of a language",
                     where=path,
-                    hint=f"rename it to {language if language in known() else 'LANGUAGE'}.tsv",
+                    hint=f"rename it to {name}.tsv",
                 )
         if variants.model:
             self.check_models([variants.model], "llm", where=f"{where}.variants.model")
@@ -153,7 +154,7 @@ class JamStudy(Study[JamSettings]):
             raise UserError(
                 f"no {paths.VALIDATED.format(language=lacking)} in {self.run.own_data}"
                 if self.run.own_data
-                else f"there are no released variants in {find(lacking).label}",
+                else f"there are no released variants in {get_language(lacking).label}",
                 where=f"{where}.variants.model",
                 hint="name a model to write them, or set the source to 'none'",
             )
@@ -204,7 +205,7 @@ class JamStudy(Study[JamSettings]):
 
     def validated_languages(self) -> str:
         """Return a wildcard constraint for the languages whose variants no model writes."""
-        return alternatives(name for name in known() if not self.is_written(name))
+        return alternatives(name for name in language_names() if not self.is_written(name))
 
     @property
     def has_variants(self) -> bool:
@@ -214,7 +215,7 @@ class JamStudy(Study[JamSettings]):
     def constraints(self, *kinds: str) -> dict[str, str]:
         """Return the wildcard constraints of runs for models of these kinds."""
         return {
-            "language": alternatives(known()),
+            "language": alternatives(language_names()),
             "model": self.run.constraint(*kinds),
             "setting": alternatives(
                 {
@@ -374,7 +375,7 @@ class JamStudy(Study[JamSettings]):
         released = self.decided_by(language) == "release"
         return [paths.RELEASED_ORIGINALS.format(language=language)] if released else []
 
-    def tagged_elsewhere(self, language: str) -> list[str]:
+    def extra_pie_sources(self, language: str) -> list[str]:
         """Return the split whose tags provide further PIEs if decisions come from tags.
 
         The user's data may lack it.
@@ -613,7 +614,9 @@ class JamStudy(Study[JamSettings]):
                     outputs=_with_report(paths.VARIANTS),
                     make=self.hard_variants,
                     runs=[{"language": language} for language in writes],
-                    constraints={"language": alternatives(filter(self.is_written, known()))},
+                    constraints={
+                        "language": alternatives(filter(self.is_written, language_names()))
+                    },
                 )
             )
         found.append(
@@ -1221,7 +1224,7 @@ class JamStudy(Study[JamSettings]):
         names = []
         for language in self.settings.languages:
             names += [paths.TEST_SPLIT.format(language=language), *self.training_file(language)]
-            names += [*self.released_originals(language), *self.tagged_elsewhere(language)]
+            names += [*self.released_originals(language), *self.extra_pie_sources(language)]
             names += self.released_variants(language)
         for run in self.runs("encoder"):
             if paths.METRICS.format(**run) in self.archived:

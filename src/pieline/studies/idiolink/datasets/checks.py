@@ -13,7 +13,7 @@ from pieline.core.errors import UserError
 from pieline.core.records import Record
 from pieline.languages.inflection import same_word
 from pieline.languages.matching import matches_pie
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalise
 from pieline.studies.idiolink.datasets.loose import LooseText
 from pieline.studies.idiolink.originals.domains import DOMAIN_CODES, TEXTS_PER_PAIR, parse_id
@@ -268,7 +268,7 @@ def names_pie(span: str, pie: str) -> bool:
     if matches_pie(span, pie, language=_LANGUAGE):
         return True
     words = normalise(span).split()
-    light = find(_LANGUAGE).light_words
+    light = get_language(_LANGUAGE).light_words
     fixed = [word for word in normalise(pie).split() if word not in light]
     place = 0
     for wanted in fixed:

@@ -29,10 +29,10 @@ def hold_out(sentences: Sequence[TaggedSentence], *, seed: int) -> TrainingSplit
         [number for number, item in enumerate(sentences) if bool(item.spans) == idiomatic]
         for idiomatic in (True, False)
     ]
-    held = {number for kind in kinds for number in chooser.sample(kind, len(kind) // HELD_OUT)}
+    held_out = {number for kind in kinds for number in chooser.sample(kind, len(kind) // HELD_OUT)}
     return TrainingSplits(
-        [item for number, item in enumerate(sentences) if number not in held],
-        [item for number, item in enumerate(sentences) if number in held],
+        [item for number, item in enumerate(sentences) if number not in held_out],
+        [item for number, item in enumerate(sentences) if number in held_out],
     )
 
 
@@ -47,10 +47,10 @@ def thin_out(
     empty = [number for number, item in enumerate(sentences) if not item.spans]
     if per_idiom is None:
         return list(sentences)
-    wanted = min(len(empty), round(per_idiom * (len(sentences) - len(empty))))
+    limit = min(len(empty), round(per_idiom * (len(sentences) - len(empty))))
     chooser = random.Random(f"thin out {seed}")  # noqa: S311 - not for secrets
-    kept = set(chooser.sample(empty, wanted))
-    return [item for number, item in enumerate(sentences) if item.spans or number in kept]
+    selected = set(chooser.sample(empty, limit))
+    return [item for number, item in enumerate(sentences) if item.spans or number in selected]
 
 
 def by_white_space(sentence: TaggedSentence) -> TaggedSentence:

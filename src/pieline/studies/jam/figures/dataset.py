@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.jam.metrics.statistics import JamStatistics
 
@@ -28,9 +28,9 @@ _REASONS = {
 }
 
 
-def flow(given: DisplayInputs) -> Figure:
+def flow(inputs: DisplayInputs) -> Figure:
     """Draw the numbers of sentences and variants after each stage, one panel per language."""
-    statistics = load_records(given.metrics, JamStatistics)
+    statistics = load_records(inputs.metrics, JamStatistics)
     columns = min(2, len(statistics))
     rows = -(-len(statistics) // columns)
     # A single panel must be as wide as the note below it.
@@ -41,9 +41,9 @@ def flow(given: DisplayInputs) -> Figure:
             axis.axis("off")
         else:
             _draw_language(axis, item)
-    handles = [mpl.patches.Patch(color=colour) for colour in (_SENTENCES, _VARIANTS)]
+    handles = [mpl.patches.Patch(color=color) for color in (_SENTENCES, _VARIANTS)]
     figure.legend(handles, ["sentences", "hard variants"], loc="outside upper center", ncols=2)
-    figure.supxlabel("\n".join(given.notes), fontsize=6, color="#666666")
+    figure.supxlabel("\n".join(inputs.notes), fontsize=6, color="#666666")
     return figure
 
 
@@ -57,8 +57,8 @@ def _draw_language(axis: Axes, item: JamStatistics) -> None:
         ("kept originals", item.dataset_originals, _SENTENCES, _too_few(item)),
     ]
     longest = max(count or 0 for _, count, _, _ in bars)
-    for row, (_, count, colour, remark) in enumerate(bars):
-        axis.barh(row, count or 0, height=0.6, color=colour)
+    for row, (_, count, color, remark) in enumerate(bars):
+        axis.barh(row, count or 0, height=0.6, color=color)
         text = "unknown" if count is None else str(count)
         axis.text((count or 0) + longest * 0.02, row, text, va="center", fontsize=7)
         # Place the remark right of the bar or inside it, whichever has more room.
@@ -68,19 +68,19 @@ def _draw_language(axis: Axes, item: JamStatistics) -> None:
         axis.text(place, row, remark, va="center", fontsize=5.5, color=ink)
     axis.set_yticks(range(len(bars)), [name for name, *_ in bars])
     axis.invert_yaxis()
-    axis.set(title=find(item.language).label, xlim=(0, _PANEL * longest))
+    axis.set(title=get_language(item.language).label, xlim=(0, _PANEL * longest))
     axis.grid(axis="y", visible=False)
 
 
 def _removed(reasons: Mapping[str, int]) -> str:
     parts = [f"{count} {_REASONS[reason]}" for reason, count in sorted(reasons.items())]
     # Keep each reason on one line with its number.
-    kept = ", ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
-    return textwrap.fill(f"dropped: {kept}", 30) if parts else ""
+    joined = ", ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
+    return textwrap.fill(f"dropped: {joined}", 30) if parts else ""
 
 
 def _too_few(item: JamStatistics) -> str:
     if item.dataset_originals is None:
         return ""
-    lost = item.originals - item.dataset_originals
-    return f"{lost} with too few\nvalid variants" if lost else ""
+    dropped = item.originals - item.dataset_originals
+    return f"{dropped} with too few\nvalid variants" if dropped else ""

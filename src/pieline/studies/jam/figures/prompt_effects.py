@@ -5,7 +5,7 @@ from textwrap import wrap
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.reporting.columns import records_of
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.jam.metrics.prompt_effects import Effect
@@ -25,14 +25,14 @@ def _effect(row: PromptRow) -> Effect | None:
     return measures.drift_effect if row.usage == "all" else measures.errors_effect
 
 
-def forest(given: DisplayInputs) -> Figure:
+def forest(inputs: DisplayInputs) -> Figure:
     """Draw differences in percentage points with intervals; negative values are improvements.
 
     Filled markers are significant at 5 % after Holm's correction.
     """
-    rows = [row for row in prompt_rows(given) if _effect(row)]
+    rows = [row for row in prompt_rows(inputs) if _effect(row)]
     runs = list(dict.fromkeys(row.run for row in rows))
-    labels = given.labels()
+    labels = inputs.labels()
     figure, axes = plt.subplots(
         1, 3, figsize=(7.2, 1.6 + 0.22 * len(runs)), sharey=True, layout="constrained"
     )
@@ -54,14 +54,14 @@ def forest(given: DisplayInputs) -> Figure:
             face = "#333333" if effect.p_holm < 0.05 else "white"
             axis.plot(value, place, "o", markersize=4, color="#333333", markerfacecolor=face)
     names = [
-        f"{labels[run.model]}, {find(run.language).label}: {prompt_label(run.setting)}"
+        f"{labels[run.model]}, {get_language(run.language).label}: {prompt_label(run.setting)}"
         for run in runs
     ]
     axes[0].set_yticks(range(len(runs)), names)
     axes[0].set_ylim(max(0.5, len(runs) - 0.5), -0.5)
     notes = (
-        f"Against {title_of(given.options['against'])}; filled: p < 0.05 (Holm).",
-        *notes_on(records_of(run_sources(given)), given),
+        f"Against {title_of(inputs.options['against'])}; filled: p < 0.05 (Holm).",
+        *notes_on(records_of(run_sources(inputs)), inputs),
     )
     wrapped = (line for note in notes for line in wrap(note, 170))
     figure.supxlabel("\n".join(wrapped), fontsize=5, color="#666666")

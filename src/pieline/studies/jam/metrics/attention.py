@@ -17,7 +17,7 @@ import torch
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.core.uncertainty import ratio_interval
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalise
 from pieline.models.entries import CheckpointEntry
 from pieline.models.loading import load_model, loading, require_tokenizer
@@ -151,7 +151,7 @@ def pie_places(sentence: JamSentence) -> list[int]:
 def cue_places(original: JamSentence, variant: JamSentence) -> list[int]:
     """Return the token indices of content words in the adversarial context; may be empty."""
     length = len(added_context(original.sentence, variant.sentence))
-    language = find(variant.language)
+    language = get_language(variant.language)
     function_words = language.function_words | language.quantifiers
     places, position = [], 0
     for place, token in enumerate(variant.tokens):
@@ -172,13 +172,13 @@ def attended_variant(
         return None
     attention = attention_to_words(causal, variant.tokens, pie)
     shares = cue_shares(attention, cues=set(cues), pie=set(pie))
-    seen = max(pie) + 1
+    visible = max(pie) + 1
     return AttendedVariant(
         id=variant.id,
-        words=[token.strip() for token in variant.tokens[:seen]],
+        words=[token.strip() for token in variant.tokens[:visible]],
         pie_words=pie,
-        cue_words=[place for place in cues if place < seen],
-        by_layer=np.round(attention[:, :, :seen].mean(axis=1), DECIMALS).tolist(),
+        cue_words=[place for place in cues if place < visible],
+        by_layer=np.round(attention[:, :, :visible].mean(axis=1), DECIMALS).tolist(),
         cue_share=np.round(shares, DECIMALS).tolist(),
         share=round(float(shares.mean()), DECIMALS),
     )
@@ -211,14 +211,14 @@ def select_pairs(runs: Sequence[Sequence[JudgedOriginal]]) -> list[tuple[str, st
     return [(name, worst, best) for _, name, worst, best in sorted(candidates)]
 
 
-def analyse(
+def analyze(
     causal: CausalModel,
     sentences: Mapping[str, JamSentence],
     candidates: Sequence[tuple[str, str, str]],
     *,
-    number: int,
+    limit: int,
 ) -> list[AttentionPair]:
-    """Return the attention for the first `number` of the pairs from `select_pairs`.
+    """Return the attention for the first `limit` pairs from `select_pairs`.
 
     Pairs in which a variant has no PIE or no cues are skipped and do not count.
 
@@ -226,11 +226,11 @@ def analyse(
         causal: Model to analyze.
         sentences: Originals and variants by id.
         candidates: Ids of original, MIS and COR, in order of preference.
-        number: Maximum number of pairs.
+        limit: Maximum number of pairs.
     """
     pairs: list[AttentionPair] = []
     for name, worst, best in candidates:
-        if len(pairs) == number:
+        if len(pairs) == limit:
             break
         original = sentences[name]
         misleading = attended_variant(causal, original, sentences[worst])
@@ -273,15 +273,15 @@ def attention_metrics(
     """
     candidates = select_pairs([run.judged for run in runs])
     by_id = {item.id: item for item in sentences}
-    found = analyse(causal, by_id, candidates, number=pairs)
-    shares = [(pair.misleading.share, pair.resolved.share) for pair in found]
+    analyzed = analyze(causal, by_id, candidates, limit=pairs)
+    shares = [(pair.misleading.share, pair.resolved.share) for pair in analyzed]
     return AttentionMetrics(
         language=sentences[0].language,
         model=model,
         dataset_is_released=all(run.dataset_is_released for run in runs),
         data_note=next((run.data_note for run in runs), ""),
         judged_by=[f"{run.model}/{run.setting}/seed-{run.seed}" for run in runs],
-        pairs=found,
+        pairs=analyzed,
         misleading=mean_share([one for one, _ in shares], resamples=resamples),
         resolved=mean_share([other for _, other in shares], resamples=resamples),
         difference=mean_share([one - other for one, other in shares], resamples=resamples),

@@ -207,12 +207,12 @@ def compare_shares(
         return {}
     shares = {key: parts[key][1].sum() / parts[key][0].sum() for key in chain(*pairs)}
     excess = np.array([excess_flips(parts[one], parts[other]) for one, other in pairs])
-    found = randomisation_test(excess, permutations=permutations, seed=seed, mid=True).tolist()
+    p_values = randomisation_test(excess, permutations=permutations, seed=seed, mid=True).tolist()
     return {
         (one, other): DriftComparison(
-            difference=float(shares[one] - shares[other]), p_value=chance, p_holm=corrected
+            difference=float(shares[one] - shares[other]), p_value=p_value, p_holm=corrected
         )
-        for (one, other), chance, corrected in zip(pairs, found, holm(found), strict=True)
+        for (one, other), p_value, corrected in zip(pairs, p_values, holm(p_values), strict=True)
     }
 
 
@@ -254,11 +254,14 @@ def counts_by_original(
     """
     counts: dict[K, dict[str, tuple[float, float]]] = {}
     for key, seeds in runs.items():
-        found = counts[key] = {}
+        totals = counts[key] = {}
         for case in sorted(chain.from_iterable(seeds), key=lambda case: case.id):
-            base, counted = found.get(case.id, (0.0, 0.0))
-            more, of_it = count(case)
-            found[case.id] = base + more / len(seeds), counted + of_it / len(seeds)
-    if len({tuple(found) for found in counts.values()}) > 1:
+            denominator, numerator = totals.get(case.id, (0.0, 0.0))
+            more_denominator, more_numerator = count(case)
+            totals[case.id] = (
+                denominator + more_denominator / len(seeds),
+                numerator + more_numerator / len(seeds),
+            )
+    if len({tuple(totals) for totals in counts.values()}) > 1:
         raise ValueError("the runs have different originals")
-    return {key: np.array(list(found.values())).T for key, found in counts.items()}
+    return {key: np.array(list(totals.values())).T for key, totals in counts.items()}

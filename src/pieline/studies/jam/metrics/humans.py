@@ -26,7 +26,7 @@ _FORM = "fill in the form written by the workflow"
 _LABELS = f"write one of {', '.join(get_args(Label))}"
 
 
-class LabelledVariant(Frozen):
+class LabeledVariant(Frozen):
     """Labels of one variant by two annotators.
 
     Attributes:
@@ -115,17 +115,17 @@ def write_form(
     """
     import pandas as pd
 
-    shown = [
+    fields = [
         {"variant_id": item.id, "sentence": item.sentence, "pie": item.pies[0]} for item in variants
     ]
-    table = pd.DataFrame(shown, columns=["variant_id", "sentence", "pie"]).assign(label="")
+    table = pd.DataFrame(fields, columns=["variant_id", "sentence", "pie"]).assign(label="")
     write_text(form, table.to_csv(index=False, lineterminator="\n"))
-    write_json(tasks, [{"data": item} for item in shown])
+    write_json(tasks, [{"data": item} for item in fields])
     choices = "".join(f"    <Choice value={quoteattr(label)}/>\n" for label in get_args(Label))
     write_text(labelling, _LABELLING.format(choices=choices))
 
 
-def read_labels(*paths: str | Path) -> list[LabelledVariant]:
+def read_labels(*paths: str | Path) -> list[LabeledVariant]:
     """Read the labels of two annotators.
 
     Args:
@@ -160,20 +160,23 @@ def read_labels(*paths: str | Path) -> list[LabelledVariant]:
         if filecmp.cmp(one, other, shallow=False):
             hint = f"name one file per person, or combine them with the columns {','.join(COLUMNS)}"
             raise UserError(f"the file is a copy of {one}", where=other, hint=hint)
-    (first, ours), (second, theirs) = people.items()
-    for has, lacks, name in ((ours, theirs, second), (theirs, ours, first)):
-        if missing := sorted(has.keys() - lacks.keys()):
+    (first, first_labels), (second, second_labels) = people.items()
+    for labels, others, name in (
+        (first_labels, second_labels, second),
+        (second_labels, first_labels, first),
+    ):
+        if missing := sorted(labels.keys() - others.keys()):
             problem = f"no label for {missing[0]!r}, which the other person labeled"
             raise UserError(problem, where=name, hint="have both label the same variants")
     return [
-        LabelledVariant(
+        LabeledVariant(
             variant_id=name,
             first=label.label,
-            second=theirs[name].label,
+            second=second_labels[name].label,
             origin="people",
-            shown=(label.sentence, theirs[name].sentence),
+            shown=(label.sentence, second_labels[name].sentence),
         )
-        for name, label in ours.items()
+        for name, label in first_labels.items()
     ]
 
 
@@ -185,28 +188,30 @@ class _OneLabel(Frozen):
     label: Label
 
 
-def _read_both(path: str | Path) -> list[LabelledVariant]:
+def _read_both(path: str | Path) -> list[LabeledVariant]:
     hint = f"{_LABELS}, of {', '.join(get_args(Origin))}"
     header = f"use the header {','.join(COLUMNS)}, or name the files filled in by two people"
-    rows: list[LabelledVariant] = []
+    rows: list[LabeledVariant] = []
     for line, row in read_table(path, COLUMNS, hint=header):
         where = f"{path}:{line}"
         fields: dict[str, object] = {name: row[name] for name in COLUMNS}
         if "sentence" in row:
             fields["shown"] = (row["sentence"],)
-        made = validated(LabelledVariant, fields, where=where, hint=hint)
-        if any(made.variant_id == other.variant_id for other in rows):
-            raise UserError(f"{made.variant_id!r} occurs twice", where=where, hint="keep one line")
-        if rows and made.origin != rows[0].origin:
+        record = validated(LabeledVariant, fields, where=where, hint=hint)
+        if any(record.variant_id == other.variant_id for other in rows):
+            raise UserError(
+                f"{record.variant_id!r} occurs twice", where=where, hint="keep one line"
+            )
+        if rows and record.origin != rows[0].origin:
             raise UserError("mixed origins", where=where, hint="use one file per origin")
-        rows.append(made)
+        rows.append(record)
     if not rows:
         raise UserError("no labels", where=path, hint="write one line per variant")
     return rows
 
 
 def human_metrics(
-    labels: Sequence[LabelledVariant],
+    labels: Sequence[LabeledVariant],
     sentences: Sequence[JamSentence],
     *,
     where: str | Path,
@@ -254,12 +259,12 @@ def human_metrics(
 
 
 def _scores(
-    labels: Sequence[LabelledVariant], given: Sequence[Label], variants: Mapping[str, JamSentence]
+    labels: Sequence[LabeledVariant], answers: Sequence[Label], variants: Mapping[str, JamSentence]
 ) -> AnnotatorScores:
     gold = [
         "figurative" if variants[item.variant_id].is_figurative else "literal" for item in labels
     ]
-    right = [one == other for one, other in zip(given, gold, strict=True)]
+    right = [one == other for one, other in zip(answers, gold, strict=True)]
 
     def share(usage: str) -> float | None:
         chosen = [value for value, kind in zip(right, gold, strict=True) if kind == usage]
@@ -269,5 +274,5 @@ def _scores(
         accuracy=sum(right) / len(right),
         accuracy_figurative=share("figurative"),
         accuracy_literal=share("literal"),
-        ambiguous=sum(label == "ambiguous" for label in given) / len(given),
+        ambiguous=sum(label == "ambiguous" for label in answers) / len(answers),
     )

@@ -70,13 +70,13 @@ def tags_of_idioms(tokens: Sequence[str], idioms: Sequence[str]) -> list[Tag]:
     ends = {start + len(pieces[number]): number + 1 for start, number in starts.items()}
     tags: list[Tag] = [OUTSIDE] * len(tokens)
     for idiom in idioms:
-        wanted = normalise(idiom).replace(" ", "")
-        place = text.find(wanted) if wanted else -1
-        while place >= 0 and not (place in starts and place + len(wanted) in ends):
-            place = text.find(wanted, place + 1)
+        target = normalise(idiom).replace(" ", "")
+        place = text.find(target) if target else -1
+        while place >= 0 and not (place in starts and place + len(target) in ends):
+            place = text.find(target, place + 1)
         if place < 0:
             continue
-        span = Span(starts[place], ends[place + len(wanted)])
+        span = Span(starts[place], ends[place + len(target)])
         if all(tag == OUTSIDE for tag in tags[span.start : span.end]):
             tags = tags_of([*spans_of(tags), span], len(tokens))
     return tags

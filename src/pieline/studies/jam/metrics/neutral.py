@@ -63,7 +63,7 @@ def neutral_metrics(
         right = is_correct(predictions[item.id].idioms, item, scoring=scoring)
         total[item.original_id] += 1
         wrong[item.original_id] += not right
-    still = wrong.total()
+    still_confused = wrong.total()
     return NeutralMetrics(
         language=language,
         model=model,
@@ -73,8 +73,8 @@ def neutral_metrics(
         data_note=data_note,
         confusing=confusing,
         neutral=len(neutral),
-        still_confused=still,
-        share=still / len(neutral) if neutral else None,
+        still_confused=still_confused,
+        share=still_confused / len(neutral) if neutral else None,
         interval=ratio_interval(
             [wrong[name] for name in total], list(total.values()), resamples=resamples, seed=0
         ),

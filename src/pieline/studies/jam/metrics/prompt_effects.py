@@ -66,7 +66,7 @@ def prompt_measures(
     baseline: str,
     usage: str,
     *,
-    beside: Sequence[str] = (),
+    uncompared: Sequence[str] = (),
     permutations: int,
     resamples: int,
 ) -> dict[str, PromptMeasures]:
@@ -78,23 +78,23 @@ def prompt_measures(
         runs: Judged originals per seed, by setting.
         baseline: Setting to compare with; may be missing from `runs`.
         usage: A key of `USAGES`.
-        beside: Settings that are measured but not compared.
+        uncompared: Settings that are measured but not compared.
         permutations: Maximum number of sign patterns.
         resamples: Number of bootstrap resamples.
 
     Raises:
         ValueError: If the runs have different originals.
     """
-    chosen = {
+    selected = {
         name: [[case for case in seed if case.is_figurative in USAGES[usage]] for seed in seeds]
         for name, seeds in runs.items()
     }
-    compared = [name for name in runs if name not in (baseline, *beside) and baseline in runs]
+    compared = [name for name in runs if name not in (baseline, *uncompared) and baseline in runs]
 
-    def measured(
+    def compare(
         count: Callable[[JudgedOriginal], tuple[int, int]],
     ) -> tuple[dict[str, Counts], dict[str, Effect]]:
-        parts = counts_by_original(chosen, count)
+        parts = counts_by_original(selected, count)
         pairs = [(name, baseline) for name in compared if parts[name].size]
         tests = compare_shares(parts, pairs, permutations=permutations, seed=0)
         effects = {
@@ -106,12 +106,12 @@ def prompt_measures(
         }
         return parts, effects
 
-    drifts, drift_effects = measured(successes_and_flips)
-    errors, errors_effects = measured(variants_and_errors)
-    found = {}
-    for name, seeds in chosen.items():
+    drifts, drift_effects = compare(successes_and_flips)
+    errors, errors_effects = compare(variants_and_errors)
+    measures = {}
+    for name, seeds in selected.items():
         right = [share for seed in seeds if (share := accuracy(seed)) is not None]
-        found[name] = PromptMeasures(
+        measures[name] = PromptMeasures(
             accuracy=fmean(right) if right else None,
             success=float(drifts[name][:1].sum()),
             drift=_share(drifts[name]),
@@ -119,7 +119,7 @@ def prompt_measures(
             drift_effect=drift_effects.get(name),
             errors_effect=errors_effects.get(name),
         )
-    return found
+    return measures
 
 
 def difference_interval(first: Counts, second: Counts, *, resamples: int) -> Interval | None:
@@ -129,8 +129,8 @@ def difference_interval(first: Counts, second: Counts, *, resamples: int) -> Int
     """
     if first.shape[1] < 2:
         return None
-    drawn = draw_units([0] * first.shape[1], resamples=resamples, seed=0)
-    shares = (drawn_ratios(drawn, counted, base) for base, counted in (first, second))
+    draws = draw_units([0] * first.shape[1], resamples=resamples, seed=0)
+    shares = (drawn_ratios(draws, counted, base) for base, counted in (first, second))
     return percentile_interval(next(shares) - next(shares))
 
 

@@ -79,20 +79,20 @@ def match_predictions(
     Raises:
         UserError: If sentences and predictions do not correspond one to one.
     """
-    found = {item.id: item for item in predictions}
-    if len(found) != len(predictions):
+    by_id = {item.id: item for item in predictions}
+    if len(by_id) != len(predictions):
         raise UserError(
             "a sentence has two predictions", where=where, hint="delete the file and run again"
         )
-    wanted = {item.id for item in sentences}
-    if missing := sorted(wanted ^ found.keys()):
-        problem = "missing prediction" if missing[0] in wanted else "unknown sentence"
+    sentence_ids = {item.id for item in sentences}
+    if missing := sorted(sentence_ids ^ by_id.keys()):
+        problem = "missing prediction" if missing[0] in sentence_ids else "unknown sentence"
         raise UserError(
             f"{problem} {missing[0]!r} ({len(missing)} in total)",
             where=where,
             hint="run predictions and metrics on the same dataset",
         )
-    return found
+    return by_id
 
 
 def judge(
@@ -158,8 +158,8 @@ def jam_metrics(
             [predicted_tags(item, predictions[item.id]) for item in items],
         )
 
-    of_originals = tags([item for item in sentences if item.is_original])
-    if of_originals is None:
+    original_scores = tags([item for item in sentences if item.is_original])
+    if original_scores is None:
         raise ValueError("no originals")
     return JamMetrics(
         language=sentences[0].language,
@@ -177,7 +177,7 @@ def jam_metrics(
         confusion=confusion_as_printed(judged),
         confusion_of_correct=confusion_of_correct(judged),
         confusion_of_variants=confusion_of_variants(judged),
-        tagging_of_originals=of_originals,
+        tagging_of_originals=original_scores,
         tagging_of_variants=tags([item for item in sentences if not item.is_original]),
         outcomes=dict(sorted(Counter(predictions[item.id].outcome for item in sentences).items())),
         judged=judged,

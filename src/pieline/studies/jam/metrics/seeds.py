@@ -59,8 +59,8 @@ def panel(runs: Mapping[RunKey, T], setting: str, reasoning: Collection[str]) ->
     Reasoning models, which run only zero-shot, are shown for every setting.
     """
     return {
-        key: found
-        for key, found in runs.items()
+        key: seeds
+        for key, seeds in runs.items()
         if key.setting == setting or (key.setting == "zero_shot" and key.model in reasoning)
     }
 
@@ -84,8 +84,10 @@ def counted_runs(runs: Runs, figure3: ConfusedModels, reasoning: Collection[str]
     if figure3.count == "runs":
         return runs
     chosen = panel(runs, figure3.setting, reasoning).items()
-    seeds = {key: [item for item in found if item.seed == figure3.seed] for key, found in chosen}
-    return {key: found for key, found in seeds.items() if found}
+    seeds = {
+        key: [item for item in run_seeds if item.seed == figure3.seed] for key, run_seeds in chosen
+    }
+    return {key: run_seeds for key, run_seeds in seeds.items() if run_seeds}
 
 
 def confused_runs(runs: Runs, language: str) -> dict[str, int]:
@@ -94,11 +96,11 @@ def confused_runs(runs: Runs, language: str) -> dict[str, int]:
     A run with several seeds counts as confused if most of its seeds are.
     """
     totals = Counter[str]()
-    for key, found in runs.items():
+    for key, run_seeds in runs.items():
         if key.language != language:
             continue
         votes = Counter[str]()
-        for case in chain.from_iterable(item.judged for item in found):
+        for case in chain.from_iterable(item.judged for item in run_seeds):
             votes.update(case.flipped)
-        totals.update({name: int(2 * count > len(found)) for name, count in votes.items()})
+        totals.update({name: int(2 * count > len(run_seeds)) for name, count in votes.items()})
     return dict(totals)

@@ -85,7 +85,7 @@ def jam_statistics(
         figurative=sum(item.is_figurative for item in originals),
         literal=sum(not item.is_figurative for item in originals),
         unique_pies_originals=count_pies(originals),
-        oddities=dict(sorted(Counter(odd["kind"] for odd in filtering["oddities"]).items())),
+        oddities=dict(sorted(Counter(oddity["kind"] for oddity in filtering["oddities"]).items())),
         candidate_variants=dataset.get("candidate_variants"),
         valid_variants=dataset.get("valid_variants"),
         dataset_originals=dataset.get("originals"),

@@ -50,17 +50,17 @@ def tagging_scores(
         _lists(gold), _lists(predicted), average="micro", zero_division=0
     )
     # Use integers because sklearn is slow on strings.
-    wanted, found = (
+    gold_ids, predicted_ids = (
         np.array([TAG_IDS[tag] for tags in each for tag in tags]) for each in (gold, predicted)
     )
     precision, recall, f1, _ = sklearn.metrics.precision_recall_fscore_support(
-        wanted != TAG_IDS[OUTSIDE],
-        found != TAG_IDS[OUTSIDE],
+        gold_ids != TAG_IDS[OUTSIDE],
+        predicted_ids != TAG_IDS[OUTSIDE],
         average="binary",
         zero_division=0,
     )
     macro = sklearn.metrics.f1_score(
-        wanted, found, labels=list(TAG_IDS.values()), average="macro", zero_division=0
+        gold_ids, predicted_ids, labels=list(TAG_IDS.values()), average="macro", zero_division=0
     )
     return TaggingScores(
         sentences=len(gold),

@@ -21,9 +21,9 @@ def predict(baseline: str, sentences: Sequence[JamSentence]) -> dict[str, IdiomP
     """
     usages = [item.is_figurative for item in sentences if item.is_original]
     mostly = 2 * sum(usages) > len(usages)
-    names = {"always-none": False, "always-pie": True, "majority": mostly}[baseline]
+    names_pie = {"always-none": False, "always-pie": True, "majority": mostly}[baseline]
     # Use the spelling that both scorings accept; a literal PIE is only in `pies`.
-    idioms = {item.id: (item.true_idioms or item.pies) if names else () for item in sentences}
+    idioms = {item.id: (item.true_idioms or item.pies) if names_pie else () for item in sentences}
     return {
         name: IdiomPrediction(id=name, outcome="ok", idioms=named) for name, named in idioms.items()
     }

@@ -25,12 +25,12 @@ def arranged_texts(sentences: Sequence[JamSentence], context: Context) -> dict[s
         if place := find_original(original, text):
             parts[item.id] = text[: place.start].strip(), text[place.start :].strip()
     owners = {item.id: item.original_id for item in sentences}
-    for name, (own, target) in parts.items():
+    for name, (own_context, target) in parts.items():
         others = [part[0] for other, part in parts.items() if owners[other] != owners[name]]
-        shown = {"last": own, "none": "", "other": own}[context]
+        new_context = {"last": own_context, "none": "", "other": own_context}[context]
         if context == "other" and others:
-            length = len(own.split())
-            shown = min(others, key=lambda text: abs(len(text.split()) - length))
-        order = (target, shown) if context == "last" else (shown, target)
+            length = len(own_context.split())
+            new_context = min(others, key=lambda text: abs(len(text.split()) - length))
+        order = (target, new_context) if context == "last" else (new_context, target)
         texts[name] = " ".join(filter(None, order))
     return texts

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pieline.core.errors import UserError
 from pieline.languages.inflection import base_forms
 from pieline.languages.matching import contains_pie, words_of
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.studies.jam.bio import Span, span_text
 from pieline.studies.jam.predictions.prompt_settings import Examples
 from pieline.studies.jam.raw.id10m import TaggedSentence
@@ -54,49 +54,47 @@ def choose_examples(
         UserError: If there are too few sentences of either kind.
     """
     groups: list[list[TaggedSentence]] = []
-    for wanted, has_idiom in ((idiomatic, True), (literal, False)):
+    for count, has_idiom in ((idiomatic, True), (literal, False)):
         group = [item for item in sentences if bool(item.spans) == has_idiom]
-        if len(group) < wanted:
+        if len(group) < count:
             kind = "with" if has_idiom else "without"
             raise UserError(
-                f"only {len(group)} sentences {kind} an idiom ({wanted} examples requested)",
+                f"only {len(group)} sentences {kind} an idiom ({count} examples requested)",
                 where="train split",
                 hint="reduce the number of examples",
             )
         groups.append(group)
     if examples == "random":
         shuffler = random.Random(seed)  # noqa: S311 - not for secrets
-        chosen = [Example(item) for item in _sample(groups[0], idiomatic, seed)]
-        chosen += [Example(item) for item in _sample(groups[1], literal, seed)]
+        selected = [Example(item) for item in _sample(groups[0], idiomatic, seed)]
+        selected += [Example(item) for item in _sample(groups[1], literal, seed)]
     else:
         shuffler = random.Random(f"examples {seed}")  # noqa: S311 - not for secrets
         groups = [shuffler.sample(group, len(group)) for group in groups]
-        chosen = [Example(item) for item in groups[0][:idiomatic]]
-        chosen += _with_literal_pies(groups[1], literal, _Pies(sentences, language))
-    shuffler.shuffle(chosen)
-    return chosen
+        selected = [Example(item) for item in groups[0][:idiomatic]]
+        selected += _with_literal_pies(groups[1], literal, _Pies(sentences, language))
+    shuffler.shuffle(selected)
+    return selected
 
 
-def _sample(group: Sequence[TaggedSentence], wanted: int, seed: int) -> list[TaggedSentence]:
+def _sample(group: Sequence[TaggedSentence], count: int, seed: int) -> list[TaggedSentence]:
     """Replicate `DataFrame.sample(wanted, random_state=seed)`."""
     import numpy as np
 
     draw = np.random.RandomState(seed)  # used by pandas; its sequence never changes
-    return [group[number] for number in draw.choice(len(group), wanted, replace=False)]
+    return [group[number] for number in draw.choice(len(group), count, replace=False)]
 
 
-def _with_literal_pies(
-    group: Sequence[TaggedSentence], wanted: int, pies: "_Pies"
-) -> list[Example]:
+def _with_literal_pies(group: Sequence[TaggedSentence], count: int, pies: "_Pies") -> list[Example]:
     """Return the first sentences that contain a PIE, filled up with others if necessary."""
-    holding: list[Example] = []
+    with_pie: list[Example] = []
     others: list[Example] = []
     for item in group:
-        if len(holding) == wanted:
+        if len(with_pie) == count:
             break
         pie = pies.used_in(item)
-        (others if pie is None else holding).append(Example(item, pie))
-    return (holding + others)[:wanted]
+        (others if pie is None else with_pie).append(Example(item, pie))
+    return (with_pie + others)[:count]
 
 
 class _Pies:
@@ -104,7 +102,7 @@ class _Pies:
 
     def __init__(self, sentences: Iterable[TaggedSentence], language: str) -> None:
         self._language = language
-        function_words = find(language).function_words
+        function_words = get_language(language).function_words
         self._by_first_word: dict[str, set[str]] = {}
         for words in {tuple(words_of(pie, language)) for item in sentences for pie in item.idioms}:
             if len(set(words) - function_words) > 1:
@@ -113,13 +111,13 @@ class _Pies:
 
     def used_in(self, sentence: TaggedSentence) -> str | None:
         """Return the words of the longest PIE in a sentence; None if it contains none."""
-        begun = {
+        candidates = {
             pie
             for word in words_of(sentence.text, self._language)
             for form in base_forms(word, self._language)
             for pie in self._by_first_word.get(form, ())
         }
-        for pie in sorted(begun, key=lambda pie: (-len(pie), pie)):
+        for pie in sorted(candidates, key=lambda pie: (-len(pie), pie)):
             if contains_pie(sentence.text, pie, language=self._language):
                 return self._shortest(sentence.tokens, pie)
         return None

@@ -10,7 +10,7 @@ from typing import Any, get_args
 from pieline.core.errors import UserError
 from pieline.core.records import save_jsonl
 from pieline.languages.matching import matches_pie
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalise
 from pieline.llm.answers import Answer
 from pieline.llm.idioms import parse_idioms
@@ -107,7 +107,7 @@ class Identification(Task):
         answers = ask([question for group in questions.values() for question in group])
         predictions = []
         for sentence in sentences:
-            samples = [sample_of(answers[asked.key]) for asked in questions[sentence.id]]
+            samples = [sample_of(answers[question.key]) for question in questions[sentence.id]]
             predictions.append(
                 combine(sentence.id, samples, language=sentence.language, few_shot=few_shot)
             )
@@ -125,14 +125,18 @@ class Identification(Task):
         if not sentences or not isinstance(self.parameters, FewShot):
             return ()
         train = self.inputs["train"]
-        return _chosen(train, _changed(train), self.parameters, sentences[0].language, self.seed)
+        return _cached_examples(
+            train, _modification_time(train), self.parameters, sentences[0].language, self.seed
+        )
 
 
 def sample_of(answer: Answer) -> IdiomSample:
     """Convert an answer to a sample."""
-    read = parse_idioms(answer)
-    named = None if read.value is None else tuple(read.value)
-    return IdiomSample(key=answer.key, outcome=read.outcome.value, rule=read.rule, idioms=named)
+    parsed = parse_idioms(answer)
+    idioms = None if parsed.value is None else tuple(parsed.value)
+    return IdiomSample(
+        key=answer.key, outcome=parsed.outcome.value, rule=parsed.rule, idioms=idioms
+    )
 
 
 def questions_about(
@@ -162,17 +166,17 @@ def questions_about(
     must_enforce = enforced and task.setting in get_args(PromptSetting)
     if must_enforce and (lack := cannot_be_asked(entry, SCHEMA_SETTING)):
         raise UserError(lack, where=entry.label, hint="remove the model or the setting")
-    wanted: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "max_tokens": task.parameters.max_tokens,
         "response_format": enforced,
     }
     if not entry.reasoning:
-        wanted["temperature"] = task.parameters.temperature
+        parameters["temperature"] = task.parameters.temperature
     seeds = [task.seed]
     if isinstance(task.parameters, FewShot) and (samples := task.parameters.samples) > 1:
         # A shared seed would make all samples identical.
         seeds = [100 * task.seed + number for number in range(samples)]
-    shown = _turns(task.inputs["example"], examples) if examples else []
+    example_turns = _turns(task.inputs["example"], examples) if examples else []
     context = task.parameters.context if isinstance(task.parameters, Arranged) else "first"
     texts = arranged_texts(sentences, context)
     questions = {}
@@ -181,9 +185,11 @@ def questions_about(
             sentence=texts[sentence.id].strip(), language=sentence.language.capitalize()
         )
         # Insert the examples between the system message and the question.
-        turns = (*messages[:-1], *shown, messages[-1])
+        turns = (*messages[:-1], *example_turns, messages[-1])
         questions[sentence.id] = [
-            make_question(entry, turns, wanted | {"seed": seed}, sample=number, name=sentence.id)
+            make_question(
+                entry, turns, parameters | {"seed": seed}, sample=number, name=sentence.id
+            )
             for number, seed in enumerate(seeds)
         ]
     return questions
@@ -203,10 +209,12 @@ def _turns(template: str, examples: Iterable[Example]) -> list[Message]:
 
 
 @lru_cache(maxsize=64)
-def _chosen(path: str, changed: int, few_shot: FewShot, language: str, seed: int) -> list[Example]:
-    """Choose examples once for all models; `changed` invalidates the cache."""
+def _cached_examples(
+    path: str, modified: int, few_shot: FewShot, language: str, seed: int
+) -> list[Example]:
+    """Choose examples once for all models; `modified` invalidates the cache."""
     return choose_examples(
-        _train_split(path, changed),
+        _train_split(path, modified),
         idiomatic=few_shot.idiomatic_examples,
         literal=few_shot.literal_examples,
         seed=seed,
@@ -216,12 +224,12 @@ def _chosen(path: str, changed: int, few_shot: FewShot, language: str, seed: int
 
 
 @lru_cache(maxsize=4)
-def _train_split(path: str, changed: int) -> list[TaggedSentence]:
-    """Read the split once for all models and seeds; `changed` invalidates the cache."""
+def _train_split(path: str, modified: int) -> list[TaggedSentence]:
+    """Read the split once for all models and seeds; `modified` invalidates the cache."""
     return read_id10m(path, split="train")
 
 
-def _changed(path: str) -> int:
+def _modification_time(path: str) -> int:
     return Path(path).stat().st_mtime_ns if Path(path).exists() else 0
 
 
@@ -274,29 +282,29 @@ def combine(
         outcome = failed.most_common(1)[0][0]
         return IdiomPrediction(id=identifier, outcome=outcome, idioms=None, samples=tuple(samples))
     if votes == "majority":
-        kept = _agreed([idioms[0] for idioms in readable if idioms], needed, language)
+        selected = _agreed([idioms[0] for idioms in readable if idioms], needed, language)
     else:
-        kept = _repeated(readable, needed)
+        selected = _repeated(readable, needed)
     fine = any(item.outcome == "ok" for item in counted)
     return IdiomPrediction(
         id=identifier,
         outcome="ok" if fine else "repaired",
-        idioms=tuple(kept),
+        idioms=tuple(selected),
         samples=tuple(samples),
     )
 
 
 def _agreed(named: list[str], needed: int, language: str) -> list[str]:
     """Return idioms named by enough answers in any form; `named` has at most one per answer."""
-    kept = []
+    agreed = []
     while named:
         voters = {text: [one for one in named if _same_pie(one, text, language)] for text in named}
         best = max(named, key=lambda text: len(voters[text]))
         if len(voters[best]) < needed:
             break
-        kept.append(best)
+        agreed.append(best)
         named = [text for text in named if text not in voters[best]]
-    return kept
+    return agreed
 
 
 def _same_pie(one: str, other: str, language: str) -> bool:
@@ -307,8 +315,8 @@ def _same_pie(one: str, other: str, language: str) -> bool:
     """
     first = matches_pie(one, other, language=language)
     second = matches_pie(other, one, language=language)
-    held = set(normalise(other if first else one).split()) - find(language).stop_words
-    return (first and second) or ((first or second) and len(held) > 1)
+    shorter = set(normalise(other if first else one).split()) - get_language(language).stop_words
+    return (first and second) or ((first or second) and len(shorter) > 1)
 
 
 def _repeated(answers: Sequence[Sequence[str]], needed: int) -> list[str]:

@@ -35,16 +35,16 @@ def predict(
         else [Span(number, number + 1) for number in range(len(item.tokens))]
         for item in sentences
     ]
-    read = [
-        [span_text(item.tokens, place) for place in of_sentence]
-        for item, of_sentence in zip(sentences, places, strict=True)
+    texts = [
+        [span_text(item.tokens, place) for place in sentence_places]
+        for item, sentence_places in zip(sentences, places, strict=True)
     ]
     predictions = []
-    for item, of_sentence, found in zip(
-        sentences, places, tagger.tag(read, bfloat16=bfloat16), strict=True
+    for item, sentence_places, predicted in zip(
+        sentences, places, tagger.tag(texts, bfloat16=bfloat16), strict=True
     ):
         tags: list[Tag] = []
-        for (start, end), tag in zip(of_sentence, found, strict=True):
+        for (start, end), tag in zip(sentence_places, predicted, strict=True):
             tags += [tag, *[OUTSIDE if tag == OUTSIDE else INSIDE] * (end - start - 1)]
         idioms = tuple(span_text(item.tokens, span) for span in spans_of(tags))
         predictions.append(

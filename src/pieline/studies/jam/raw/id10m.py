@@ -76,7 +76,7 @@ def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
         tokens, tags = zip(*rows, strict=True)
         for line, follows in enumerate(pairwise((OUTSIDE, *tags)), start=start):
             if follows not in _FOLLOWS:
-                raise _misplaced(follows[1], where=f"{path}:{line}")
+                raise _tag_error(follows[1], where=f"{path}:{line}")
         if _is_glued("\t".join(tokens)):
             raise UserError(
                 f"no spaces between the words of {''.join(tokens)[:40]!r}",
@@ -140,11 +140,11 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
 def _is_glued(text: str) -> bool:
     """Return whether most words lack a space between them; a tab must end each token."""
     glued = len(_GLUED.findall(text))
-    is_much = glued >= _FEWEST_GLUED and glued >= len(_SPACED.findall(text))
-    return is_much and max(text) < _FIRST_CJK
+    is_frequent = glued >= _FEWEST_GLUED and glued >= len(_SPACED.findall(text))
+    return is_frequent and max(text) < _FIRST_CJK
 
 
-def _misplaced(tag: str, *, where: str) -> UserError:
+def _tag_error(tag: str, *, where: str) -> UserError:
     """Return the error for a tag that may not follow the previous one."""
     if tag == INSIDE:
         return UserError(

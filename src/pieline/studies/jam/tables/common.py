@@ -7,7 +7,7 @@ from typing import TypeVar
 from pieline.core.conditions import Measured, MetricRecord, data_is_told
 from pieline.core.uncertainty import Interval, Spread
 from pieline.core.upstream import BY_COUNTS
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.reporting.columns import Column, Source, bounds, interval_text, sources
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import PrintedRow, per_cent
@@ -77,13 +77,13 @@ def percentage(
 
 def code_of(language: str) -> str:
     """Return the language code shown in narrow columns."""
-    return find(language).code.upper()
+    return get_language(language).code.upper()
 
 
-def printed_runs(given: DisplayInputs) -> dict[RunKey, dict[str, float]]:
+def printed_runs(inputs: DisplayInputs) -> dict[RunKey, dict[str, float]]:
     """Return the printed table `published` in its order, restricted to described models."""
-    names = {model.published_as: model.name for model in (*given.models, *given.absent)}
-    rows = given.printed("setting", "model", "language")
+    names = {model.published_as: model.name for model in (*inputs.models, *inputs.absent)}
+    rows = inputs.printed("setting", "model", "language")
     return {
         RunKey(setting, names[label], language): row
         for (setting, label, language), row in rows.items()
@@ -110,10 +110,10 @@ def printed_seeds(printed: PrintedRuns, key: RunKey) -> PrintedSeeds:
     return replace(seeds, pool=pool)
 
 
-def run_sources(given: DisplayInputs) -> dict[RunKey, Source[JamMetrics]]:
+def run_sources(inputs: DisplayInputs) -> dict[RunKey, Source[JamMetrics]]:
     """Return our runs with their seeds, ordered by seed."""
-    found = sources(given, JamMetrics, RunKey._fields, obstacles_of, order=lambda item: item.seed)
-    return {RunKey(*key): source for key, source in found.items()}
+    by_key = sources(inputs, JamMetrics, RunKey._fields, obstacles_of, order=lambda item: item.seed)
+    return {RunKey(*key): source for key, source in by_key.items()}
 
 
 def seeds_of(run: Source[JamMetrics]) -> str:
@@ -127,27 +127,27 @@ def languages_of(runs: Iterable[RunKey]) -> list[str]:
 
 
 def not_counted(
-    runs: Iterable[RunKey], counted: Iterable[RunKey], given: DisplayInputs
+    runs: Iterable[RunKey], counted: Iterable[RunKey], inputs: DisplayInputs
 ) -> list[tuple[str, str]]:
     """Return language and label of models that have runs, but none that Figure 3 counts."""
-    labels = given.labels()
+    labels = inputs.labels()
     every, some = ({(key.language, labels[key.model]) for key in of} for of in (runs, counted))
     return sorted(every - some)
 
 
-def not_made(given: DisplayInputs, runs: Collection[RunKey]) -> list[RunKey]:
+def missing_runs(inputs: DisplayInputs, runs: Collection[RunKey]) -> list[RunKey]:
     """Return the configured runs for which no seed was run."""
-    keys = (RunKey(setting, model, language) for model, setting, language, _ in given.left_out())
+    keys = (RunKey(setting, model, language) for model, setting, language, _ in inputs.left_out())
     return [key for key in dict.fromkeys(keys) if key not in runs]
 
 
-def left_out_seeds(given: DisplayInputs, runs: Collection[RunKey]) -> tuple[str, ...]:
+def left_out_seeds(inputs: DisplayInputs, runs: Collection[RunKey]) -> tuple[str, ...]:
     """Return notes on missing seeds of runs that have other seeds."""
-    labels = given.labels()
+    labels = inputs.labels()
     return tuple(
-        f"Without seed {seed} of {labels[model]} ({title_of(setting)}, {find(language).label}):"
-        f" {reason}."
-        for (model, setting, language, seed), reason in given.left_out().items()
+        f"Without seed {seed} of {labels[model]}"
+        f" ({title_of(setting)}, {get_language(language).label}): {reason}."
+        for (model, setting, language, seed), reason in inputs.left_out().items()
         if RunKey(setting, model, language) in runs
     )
 
@@ -168,10 +168,10 @@ def data_notes(*metrics: MetricRecord) -> tuple[str, ...]:
 
 def obstacles_of(*metrics: JamMetrics) -> list[str]:
     """Return why the metrics of these runs are not comparable with the printed ones."""
-    found = of_other_data(*metrics)
+    reasons = of_other_data(*metrics)
     if not all(item.overall.variants for item in metrics):
-        found.append("no hard variants")
-    return [*found, *deviations_of(*metrics)]
+        reasons.append("no hard variants")
+    return [*reasons, *deviations_of(*metrics)]
 
 
 def deviations_of(*metrics: MetricRecord) -> list[str]:
@@ -179,26 +179,26 @@ def deviations_of(*metrics: MetricRecord) -> list[str]:
     return list(dict.fromkeys(reason for item in metrics for reason in item.conditions.deviations))
 
 
-def marked(label: str, made: Mapping[str, Sequence[JamMetrics | NeutralMetrics]]) -> str:
+def marked(label: str, runs: Mapping[str, Sequence[JamMetrics | NeutralMetrics]]) -> str:
     """Return a model's label, with its numbers of unreadable answers if there are any.
 
     Args:
         label: Label of the model.
-        made: Runs of the model, by name to show.
+        runs: Runs of the model, by name to show.
     """
-    counts = ((name, *unreadable(found)) for name, found in made.items())
-    told = [f"{name} {number} of {total}".strip() for name, number, total in counts if number]
-    return f"{label} (unreadable: {', '.join(told)})" if told else label
+    counts = ((name, *unreadable(seeds)) for name, seeds in runs.items())
+    parts = [f"{name} {number} of {total}".strip() for name, number, total in counts if number]
+    return f"{label} (unreadable: {', '.join(parts)})" if parts else label
 
 
-def notes_on(metrics: Sequence[JamMetrics], given: DisplayInputs) -> tuple[str, ...]:
+def notes_on(metrics: Sequence[JamMetrics], inputs: DisplayInputs) -> tuple[str, ...]:
     """Return notes on the scoring, unreadable answers and data of runs, for below a table."""
     released = {item.scoring for item in metrics} == {"released"}
-    lost = any(unreadable([item])[0] for item in metrics)
+    has_unreadable = any(unreadable([item])[0] for item in metrics)
     as_what = "as answers that name no idiom" if released else "as wrong"
     return (
         *(["Scored as the released analysis does."] if released else []),
-        *([f"Unreadable answers (of all, over seeds) count {as_what}."] if lost else []),
+        *([f"Unreadable answers (of all, over seeds) count {as_what}."] if has_unreadable else []),
         *data_notes(*metrics),
-        *given.notes,
+        *inputs.notes,
     )

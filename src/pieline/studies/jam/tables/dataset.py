@@ -83,19 +83,19 @@ FILTERED = _count(
 )
 
 
-def statistics(given: DisplayInputs) -> TableContent:
+def statistics(inputs: DisplayInputs) -> TableContent:
     """Return Table 2, with the number of distinct PIEs and the counts printed in the text.
 
     The test sentences of ID10M-JAM are those in the dataset. Without variants, released originals
     are counted instead, because they equal the dataset's; other originals remain unknown.
     """
-    found = load_records(given.metrics, JamStatistics)
-    printed = read_published(given.files["published"], ["dataset", "language"])
-    text = read_published(given.files["text_numbers"], ["id"])
+    records = load_records(inputs.metrics, JamStatistics)
+    printed = read_published(inputs.files["published"], ["dataset", "language"])
+    text = read_published(inputs.files["text_numbers"], ["id"])
     groups = []
     for dataset in (ID10M, JAM):
         rows = []
-        for item, path in zip(found, given.metrics, strict=True):
+        for item, path in zip(records, inputs.metrics, strict=True):
             ids = {name: (_identifier(name, item.language),) for name in PUBLISHED_IDS}
             in_text = {name: text[place]["value"] for name, place in ids.items() if place in text}
             key = {"dataset": dataset, "language": item.language}
@@ -125,7 +125,7 @@ def statistics(given: DisplayInputs) -> TableContent:
         groups=tuple(groups),
         caption="ID10M (original sentences) and ID10M-JAM, whose instances are hard variants. A"
         " dash marks what a dataset does not have or what was not computed.",
-        notes=(*data_notes(*found), *given.notes),
+        notes=(*data_notes(*records), *inputs.notes),
         decimals=0,
     )
 

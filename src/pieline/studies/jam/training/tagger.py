@@ -53,8 +53,8 @@ class Tagger:
                     pad_id=self.tokenizer.pad_token_id,
                     device=self.device,
                 )
-                found = self.model(**batch).logits.argmax(dim=-1).tolist()
-                for number, numbers in zip(chosen, found, strict=True):
+                predicted = self.model(**batch).logits.argmax(dim=-1).tolist()
+                for number, numbers in zip(chosen, predicted, strict=True):
                     tags[number] = decode(encoded[number], numbers)
         return tags
 

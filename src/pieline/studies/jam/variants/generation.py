@@ -264,13 +264,13 @@ def generate_neutral_variants(
     for item in sentences:
         for text in texts.get(item.id, []):
             original = originals[item.original_id]
-            found = check_text(original, text)
-            if found:
-                flags[item.id] = list(found)
-            if "original_missing" not in found:
+            problems = check_text(original, text)
+            if problems:
+                flags[item.id] = list(problems)
+            if "original_missing" not in problems:
                 number = item.variant_number
-                made = make_variant(original, text, number=number, source="generated")
-                usable.append(as_sentence(made))
+                variant = make_variant(original, text, number=number, source="generated")
+                usable.append(as_sentence(variant))
     counts = {"asked": len(questions), "variants": len(usable)}
     return usable, {**counts, **_read(written), "flags": flags}
 

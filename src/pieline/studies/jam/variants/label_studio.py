@@ -186,12 +186,12 @@ def settle(
     and correction; if they differ, the item is disputed and has no final review.
     """
     decided = {review.item_id: review for review in adjudications}
-    given: dict[str, list[Review]] = defaultdict(list)
+    by_item: dict[str, list[Review]] = defaultdict(list)
     for review in reviews:
         if review.item_id not in decided:
-            given[review.item_id].append(review)
+            by_item[review.item_id].append(review)
     disputed = []
-    for item_id, several in given.items():
+    for item_id, several in by_item.items():
         if len({(review.verdict, review.text) for review in several}) > 1:
             disputed.append(item_id)
         else:
@@ -200,5 +200,5 @@ def settle(
 
 
 def _review(fields: Mapping[str, str], where: str) -> Review:
-    given = {key: value for key, value in fields.items() if value}
-    return validated(Review, given, where=where, hint="correct this answer")
+    filled = {key: value for key, value in fields.items() if value}
+    return validated(Review, filled, where=where, hint="correct this answer")

@@ -111,35 +111,35 @@ def _carry_over(
     letters = _letters(text)
     spans: list[tuple[int, int, Tag]] = []
     position = 0
-    for token, given in zip(tokens, tags, strict=True):
+    for token, token_tag in zip(tokens, tags, strict=True):
         count = len(_letters(token))
         if count:
             first, last = letters[position][1], letters[position + count - 1][1] + 1
             # If an idiom's first token was a removed punctuation mark, the idiom begins here.
-            headless = given == INSIDE and (not spans or spans[-1][2] == OUTSIDE)
-            tag = BEGIN if headless else given
+            headless = token_tag == INSIDE and (not spans or spans[-1][2] == OUTSIDE)
+            tag = BEGIN if headless else token_tag
             spans.append((*_with_apostrophe(token, text, first, last), tag))
             position += count
-    found: list[str] = []
+    new_tokens: list[str] = []
     labels: list[Tag] = []
     done = 0
     for number, (first, last, tag) in enumerate(spans):
         gap = text[done:first]
         # Punctuation between two words of an idiom belongs to the idiom.
         within: Tag = INSIDE if number and tag == INSIDE else OUTSIDE
-        if found:
+        if new_tokens:
             space = len(gap) - len(gap.lstrip())
-            found[-1] += gap[:space]
+            new_tokens[-1] += gap[:space]
             gap = gap[space:]
         pieces = tokenise(gap)
-        found += [*pieces, text[first:last]]
+        new_tokens += [*pieces, text[first:last]]
         labels += [within] * len(pieces) + [tag]
         done = last
     rest = text[done:]
     space = len(rest) - len(rest.lstrip())
-    found[-1] += rest[:space]
+    new_tokens[-1] += rest[:space]
     pieces = tokenise(rest[space:])
-    return found + pieces, labels + [OUTSIDE] * len(pieces)
+    return new_tokens + pieces, labels + [OUTSIDE] * len(pieces)
 
 
 def _with_apostrophe(token: str, text: str, first: int, last: int) -> tuple[int, int]:
@@ -176,5 +176,5 @@ def _same_words(original: str, text: str) -> bool:
 
 def _closing_punctuation(rest: str) -> int:
     """Return the length of sentence-final punctuation at the start of `rest`."""
-    found = re.match(r"[.!?…]*[\"'”’»)]*", rest)
-    return found.end() if found else 0
+    match = re.match(r"[.!?…]*[\"'”’»)]*", rest)
+    return match.end() if match else 0

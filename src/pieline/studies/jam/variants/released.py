@@ -13,7 +13,7 @@ from rapidfuzz.distance import Levenshtein
 
 from pieline.core.errors import UserError
 from pieline.core.records import Frozen, explain, validated
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalise
 from pieline.studies.jam.raw.released import read_rows
 from pieline.studies.jam.records import Original, Variant, VariantSource
@@ -72,17 +72,17 @@ def read_variants(
         fields = {"number": record.variant_number, "source": source, "verdict": "valid"}
         idioms = original.true_idioms if record.true_idioms is None else record.true_idioms
         try:
-            made = make_variant(original, record.variant_sentence, true_idioms=idioms, **fields)
+            variant = make_variant(original, record.variant_sentence, true_idioms=idioms, **fields)
         except ValidationError as error:
             raise UserError(explain(error), where=where, hint=hint) from None
-        if find_original(original.sentence, made.sentence) is None:
+        if find_original(original.sentence, variant.sentence) is None:
             tokens = _tokens(record)
-            if tokens is None or fuzz.partial_ratio(original.sentence, made.sentence) < _EDITED:
+            if tokens is None or fuzz.partial_ratio(original.sentence, variant.sentence) < _EDITED:
                 hint = "include the original sentence"
                 raise UserError("the original is not in the variant", where=where, hint=hint)
             own = {"tokens": tokens, "tags": tuple(record.tags)}
-            made = validated(Variant, made.model_dump() | own, where=where, hint=hint)
-        variants.append(made)
+            variant = validated(Variant, variant.model_dump() | own, where=where, hint=hint)
+        variants.append(variant)
     if len(others) > max(_FEW, len(variants) * _MOST_ODD):
         problem = f"the PIE differs from the original's ({len(others)} of {len(variants)} records)"
         raise UserError(problem, where=others[0], hint="check PIE and true_idioms")
@@ -121,7 +121,7 @@ def count_problem(originals: Sequence[Original], variants: Sequence[Variant]) ->
     """
     language = originals[0].language
     if language not in PRINTED_COUNTS:
-        return f"the paper has no variants in {find(language).label}"
+        return f"the paper has no variants in {get_language(language).label}"
     for items, printed, kind in zip(
         (originals, variants), PRINTED_COUNTS[language], ("originals", "variants"), strict=True
     ):
@@ -180,8 +180,8 @@ def _tokens(record: "_ReleasedVariant") -> tuple[str, ...] | None:
     if not (isinstance(record.tokens, list) and isinstance(record.tags, list)):
         return None
     pattern = "".join(rf"({re.escape(str(token).strip())}\s*)" for token in record.tokens)
-    found = re.fullmatch(pattern, record.variant_sentence)
-    return found and found.groups()
+    match = re.fullmatch(pattern, record.variant_sentence)
+    return match and match.groups()
 
 
 class _ReleasedVariant(Frozen):

@@ -7,9 +7,9 @@ from typing import Any
 from rapidfuzz import fuzz
 
 from pieline.core.errors import UserError
-from pieline.languages.identification import is_in
+from pieline.languages.identification import is_in_language
 from pieline.languages.matching import contains_pie
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.studies.jam.bio import OUTSIDE, Tag
 from pieline.studies.jam.records import Flag, JamSentence, Original, Variant
 from pieline.studies.jam.variants.label_studio import Review, ReviewItem
@@ -61,13 +61,13 @@ def check_text(
         "context_too_long": words > limits.max_context_words,
         "pie_repeated": any(contains_pie(context, pie, language=language) for pie in own),
         "other_pie": any(contains_pie(context, pie, language=language) for pie in others),
-        "wrong_language": not is_in(language, context),
+        "wrong_language": not is_in_language(language, context),
         "duplicate": any(
             _similarity(context, original, sibling) >= limits.duplicate_similarity
             for sibling in siblings
         ),
     }
-    return tuple(flag for flag, found in findings.items() if found)
+    return tuple(flag for flag, is_present in findings.items() if is_present)
 
 
 def make_variant(original: Original | JamSentence, text: str, **fields: Any) -> Variant:
@@ -76,7 +76,7 @@ def make_variant(original: Original | JamSentence, text: str, **fields: Any) -> 
     If the original is missing, all tags are O; the checks flag such variants, and they are not
     used.
     """
-    elides = find(original.language).elides
+    elides = get_language(original.language).elides
     projected = project_tags(original.tokens, original.tags, text, elides=elides)
     if projected is None:
         tokens = tokenise(text, elides=elides)

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, model_validator
 
 from pieline.core.errors import UserError
 from pieline.core.external import ExternalRow, one_each, read_rows
-from pieline.languages.denial import names_nothing
+from pieline.languages.denial import is_none_answer
 from pieline.languages.matching import contains_pie
 from pieline.languages.spelling import normalise
 from pieline.studies.jam.bio import Tag, span_text, spans_of
@@ -31,7 +31,7 @@ def _split(separator: str | None) -> BeforeValidator:
     return BeforeValidator(split)
 
 
-class ForeignIdioms(ExternalRow):
+class ExternalIdioms(ExternalRow):
     """External prediction for one sentence.
 
     Either idioms as spelled in the sentence (separated by semicolons in a table; null means no
@@ -42,7 +42,7 @@ class ForeignIdioms(ExternalRow):
     tags: Annotated[list[Tag] | None, _split(None)] = None
 
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    def _has_one_field(self) -> Self:
         if len(self.model_fields_set & {"idioms", "tags"}) != 1:
             raise ValueError("exactly one of idioms and tags is required")
         return self
@@ -56,49 +56,49 @@ def read_predictions(path: str | Path, sentences: Sequence[JamSentence]) -> list
             such as "none", or idioms are not in their sentences; states file and line.
     """
     texts = {one.id: one.sentence for one in sentences}
-    rows = one_each(read_rows(path, ForeignIdioms), texts, where=path)
+    rows = one_each(read_rows(path, ExternalIdioms), texts, where=path)
     pairs = list(zip(rows, sentences, strict=True))
     _check_idioms(pairs, path)
     return [_prediction(row, sentence, f"{path}:{line}") for (line, row), sentence in pairs]
 
 
 def _check_idioms(
-    pairs: Sequence[tuple[tuple[int, ForeignIdioms], JamSentence]], path: str | Path
+    pairs: Sequence[tuple[tuple[int, ExternalIdioms], JamSentence]], path: str | Path
 ) -> None:
     """Raise a `UserError` for non-idioms, and if many idioms are not in their sentences."""
-    named = 0
-    absent, whole = [], []
+    total = 0
+    absent, full_sentences = [], []
     for (line, row), sentence in pairs:
         for idiom in row.idioms or ():
-            if names_nothing(idiom):
+            if is_none_answer(idiom):
                 raise UserError(
                     f"{idiom!r} is not an idiom",
                     where=f"{path}:{line}",
                     hint="leave the list or cell empty, or write null if there is no answer",
                 )
-            named += 1
+            total += 1
             if normalise(idiom) == normalise(sentence.sentence):
-                whole.append(line)
+                full_sentences.append(line)
             is_in = normalise(idiom) in normalise(sentence.sentence)
             if not is_in and not contains_pie(sentence.sentence, idiom, language=sentence.language):
                 absent.append((line, idiom, sentence))
-    if 2 * len(whole) > named:
+    if 2 * len(full_sentences) > total:
         raise UserError(
-            f"{len(whole)} of {named} idioms are complete sentences",
-            where=f"{path}:{whole[0]}",
+            f"{len(full_sentences)} of {total} idioms are complete sentences",
+            where=f"{path}:{full_sentences[0]}",
             hint="write only the words of the idiom",
         )
-    if len(absent) > _MOST_ABSENT * named:
+    if len(absent) > _MOST_ABSENT * total:
         line, idiom, sentence = absent[0]
         raise UserError(
-            f"{len(absent)} of {named} idioms are not in their sentences, such as {idiom!r} in"
+            f"{len(absent)} of {total} idioms are not in their sentences, such as {idiom!r} in"
             f" {sentence.sentence!r} ({sentence.id})",
             where=f"{path}:{line}",
             hint="check the ids, and write idioms exactly as in the sentence",
         )
 
 
-def _prediction(row: ForeignIdioms, sentence: JamSentence, where: str) -> IdiomPrediction:
+def _prediction(row: ExternalIdioms, sentence: JamSentence, where: str) -> IdiomPrediction:
     if row.tags is not None:
         try:
             spans = spans_of(row.tags)
@@ -110,10 +110,10 @@ def _prediction(row: ForeignIdioms, sentence: JamSentence, where: str) -> IdiomP
                 where=where,
                 hint="write one tag per token of the dataset",
             )
-        named = [span_text(sentence.tokens, span) for span in spans]
+        idioms = [span_text(sentence.tokens, span) for span in spans]
     elif row.idioms is None:
         return IdiomPrediction(id=sentence.id, outcome="empty", idioms=None)
     else:
-        named = row.idioms
+        idioms = row.idioms
     tags = None if row.tags is None else tuple(row.tags)
-    return IdiomPrediction(id=sentence.id, outcome="ok", idioms=tuple(named), tags=tags)
+    return IdiomPrediction(id=sentence.id, outcome="ok", idioms=tuple(idioms), tags=tags)
