@@ -1,4 +1,4 @@
-"""Take the sample's neutral variants: of hard ones that confused a model, or of all."""
+"""Write the sample's neutral variants: for hard ones that confused a model, or for all."""
 
 from pieline.core.evidence import write_evidence
 from pieline.core.files import write_json

@@ -1,4 +1,4 @@
-"""What the tests of ID10M-JAM's data share."""
+"""Shared helpers of the ID10M-JAM data tests."""
 
 from pathlib import Path
 from typing import Any
@@ -17,21 +17,21 @@ SAMPLE = ROOT / "data" / "sample" / "id10m"
 
 
 def sample_originals(language: str) -> list[Original]:
-    """The originals of the sample."""
+    """Return the originals of the sample."""
     decisions = SAMPLE / "decisions" / f"{language}.tsv"
     raw = read_id10m(SAMPLE / f"test_{language}.tsv", split="test")
     return apply_decisions(raw, load_decisions(decisions), language=language, where=decisions)
 
 
 def sample_variants(language: str) -> list[Variant]:
-    """The sample's variants, checked."""
+    """Return the checked variants of the sample."""
     originals = sample_originals(language)
     path = SAMPLE / "variants" / f"{language}.json"
     return check_variants(originals, read_variants(path, originals, source="sample"))
 
 
 def original(sentence: str, pie: str, *, figurative: bool = True, **fields: Any) -> Original:
-    """An original; the PIE stands once in the sentence, in whole words."""
+    """Return an original; the PIE must occur once in the sentence, in complete tokens."""
     tokens = tokenise(sentence)
     start = len(tokenise(sentence[: sentence.index(pie)]))
     spans = [Span(start, start + len(tokenise(pie)))] if figurative else []

@@ -1,4 +1,4 @@
-"""The study in four languages, from the sample's originals to tables, with scripted answers."""
+"""Test the study in four languages, from originals to tables, with scripted answers."""
 
 import csv
 import json
@@ -39,7 +39,7 @@ MODEL, TAGGER = "smollm2-135m-instruct", "minilm-tagger"
 
 
 def declared(**variants: object) -> JamStudy:
-    """The study in four languages on the sample."""
+    """Return the study in four languages on the sample."""
     settings = {
         "languages": LANGUAGES,
         "models": [MODEL, TAGGER],
@@ -53,7 +53,7 @@ def declared(**variants: object) -> JamStudy:
 
 
 def make_originals(made: JamStudy, language: str) -> list[Original]:
-    """Filter a language's test split, and count."""
+    """Filter a language's test split and write the report."""
     decisions = load_decisions(made.decisions(language))
     raw = read_id10m(f"results/raw/id10m/test_{language}.tsv", split="test")
     originals = apply_decisions(raw, decisions, language=language, where="")
@@ -64,7 +64,7 @@ def make_originals(made: JamStudy, language: str) -> list[Original]:
 
 
 def make_dataset(made: JamStudy, language: str, variants: Sequence[Variant]) -> list[JamSentence]:
-    """Select variants."""
+    """Select variants and write the dataset."""
     originals = load_jsonl(files.ORIGINALS.format(language=language), Original)
     dataset = build_dataset(
         originals,
@@ -85,7 +85,7 @@ def make_dataset(made: JamStudy, language: str, variants: Sequence[Variant]) -> 
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JamStudy:
-    """The study, in a folder with the datasets of all languages."""
+    """Return the study in a folder with the datasets of all languages."""
     monkeypatch.chdir(tmp_path)
     copytree(ROOT / "data/sample/id10m", "results/raw/id10m")
     study = declared()
@@ -97,7 +97,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JamStudy:
 
 
 def predict(made: JamStudy) -> None:
-    """A chat model that misses every idiom in the first variant, and a tagger that misses none."""
+    """Write predictions: a chat model fails on first variants, a tagger on none."""
     misled, right = {}, {}
     for language in LANGUAGES:
         for item in load_jsonl(files.DATASET.format(language=language), JamSentence):
@@ -133,7 +133,7 @@ def predict(made: JamStudy) -> None:
 
 
 def measure(made: JamStudy) -> dict[tuple[str, str, str], JamMetrics]:
-    """Metrics of every run by language, model and setting; and the statistics of each language."""
+    """Return metrics by language, model and setting; also write the statistics per language."""
     found = {}
     baselines = [Path(path) for language in LANGUAGES for path in made.baselines(language)]
     for path in [
@@ -176,7 +176,7 @@ def measure(made: JamStudy) -> dict[tuple[str, str, str], JamMetrics]:
 def test_four_languages_from_originals_to_tables(made: JamStudy) -> None:
     predict(made)
     metrics = measure(made)
-    # Every figurative original is misread in one of its three variants by the chat model.
+    # The chat model misreads every figurative original in one of its three variants.
     asked = {key: item for key, item in metrics.items() if key[1] in (MODEL, TAGGER)}
     for (language, model, _), item in asked.items():
         dataset = load_record(files.MANIFEST.format(language=language), JamManifest)
@@ -187,7 +187,7 @@ def test_four_languages_from_originals_to_tables(made: JamStudy) -> None:
     shown = {}
     for table in made.tables():
         if not table.given.metrics and table.name != "jam_example":
-            continue  # they describe, and need no data
+            continue  # descriptive tables without data
         if not all(Path(path).exists() for path in table.given.metrics):
             assert table.name == "jam_humans"  # English only
             continue
@@ -201,7 +201,7 @@ def test_four_languages_from_originals_to_tables(made: JamStudy) -> None:
         if "language" in rows[0]:
             assert {row["language"] for row in rows} == set(LANGUAGES)
     assert len(shown) == 8
-    # Two numbers a language have room side by side, more stand below in pairs.
+    # Tables with two columns per language fit side by side; wider ones continue below.
     assert r"{Spanish}" in shown["jam_drift"].split(r"\midrule")[0]
     assert shown["jam_drift"].count(r"\toprule") == 1
     for name in ("jam_usage", "jam_confusion"):

@@ -1,4 +1,4 @@
-"""Reading ID10M's format strictly."""
+"""Test the strict reader of ID10M's format."""
 
 from dataclasses import replace
 
@@ -162,5 +162,5 @@ def test_a_released_file_with_a_double_blank_line_is_read(capsys):
     assert (len(found), sum(bool(item.spans) for item in found)) == (8249, 4706)
     note = f"{path}: skipped 1 surplus blank line, the first is line 151413\n"
     assert capsys.readouterr().err == note
-    # Nothing else was skipped.
+    # Verify that nothing else was skipped.
     assert write_id10m(found) == path.read_text(encoding="utf-8").replace("\n" * 3, "\n" * 2)

@@ -1,4 +1,4 @@
-"""What ID10M-JAM declares: files, runs, tasks, conditions, and the paper's values."""
+"""Test ID10M-JAM's declarations: files, runs, tasks, conditions, and the paper's values."""
 
 import json
 import re
@@ -36,7 +36,7 @@ RELEASED: dict[str, Any] = {"data": "released"}
 
 
 def study(*, run: dict[str, Any] | None = None, **settings: Any) -> JamStudy:
-    """The study on the sample, unless `run` says otherwise."""
+    """Return the study on the sample, or as specified by `run`."""
     if not run:
         settings = {"variants": {"source": "sample"}, **settings}
     about = {"registry": load_registry(ROOT / "models.yaml"), "root": ROOT, **(run or {})}
@@ -44,7 +44,7 @@ def study(*, run: dict[str, Any] | None = None, **settings: Any) -> JamStudy:
 
 
 def configured(name: str) -> dict[str, Any]:
-    """The section of a file of config/ on top of config.yaml, as Snakemake merges them."""
+    """Return the section of a file in config/ merged into config.yaml, as Snakemake does."""
     raw = read_yaml(ROOT / "config.yaml")
     if name != "config.yaml":
         update_config(raw, read_yaml(ROOT / "config" / name))
@@ -54,7 +54,7 @@ def configured(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["released.yaml", "paper.yaml"])
 def test_real_data_is_run_with_the_printed_values(name: str) -> None:
-    """Sections 3.3, 3.4 and 4, appendix D and Table 4; the seeds are the released code's."""
+    """Check sections 3.3, 3.4 and 4, appendix D and Table 4, and the seeds of the released code."""
     found = configured(name)
     assert found["zero_shot"] == {"temperature": 0.3, "max_tokens": None}
     assert found["few_shot"] == {
@@ -189,7 +189,7 @@ def test_the_authors_wording_of_the_released_form_is_a_folder(tmp_path: Path) ->
         prompts = json.loads(made.conditions("gpt-4o", "zero_shot"))["settings"]["prompts"]
         return str(prompts["zero_shot.jinja"])
 
-    # What describes a field is sent, so it is part of the wording.
+    # Field descriptions are sent to the model, so they are part of the wording.
     before, ours = digest(made), study(run=RELEASED, models=["gpt-4o"], asking="released")
     assert before == digest(ours)
     file = tmp_path / "theirs/zero_shot.jinja"
@@ -275,7 +275,7 @@ def test_runs_follow_languages_and_settings() -> None:
         ("english", "gpt-4o-mini", "zero_shot", "1"),
         ("english", "gpt-4o-mini", "zero_shot", "2"),
     ]
-    # GBERT is fine-tuned on German only; reasoning models are only asked zero-shot.
+    # GBERT is fine-tuned on German only; reasoning models run only zero-shot.
     assert runs[-1] == ("german", "gbert", "fine_tuned", "5")
     assert len(runs) == 2 + 8 + 1
     assert made.metrics_on("german")[-1] == (
@@ -388,7 +388,7 @@ def test_every_maker_exists() -> None:
 
 
 def test_every_table_of_the_paper_has_its_own() -> None:
-    """And the example, the prompt and the labelling interface of Figures 1, 4 and 5."""
+    """Also check Figures 1, 4 and 5: the example, the prompt and the labeling interface."""
     made = study(**configured("config.yaml"))
     places = {table.place: table.name for table in made.tables()}
     assert {f"Table {number}" for number in range(1, 9)} <= places.keys()
@@ -438,14 +438,14 @@ def test_tasks_survive_the_command_line_and_nothing_is_asked(tmp_path: Path) -> 
                 task.entry()
             )
             keys = {question.key for question in questions}
-            # All are answered, and no answer is kept that nothing asks for.
+            # Every question is recorded, and no other answer is.
             assert keys == read_answers(task.recordings).keys()
             asked += len(questions)
     assert asked == (123 + 41 + 87 + 29) * 5
 
 
 def save_sample(made: JamStudy, language: str, path: Path) -> None:
-    """The sample's dataset of a language, as the rules make it."""
+    """Write the sample's dataset of a language as the rules do."""
     raw = read_id10m(ROOT / f"data/sample/id10m/test_{language}.tsv", split="test")
     decisions = load_decisions(made.decisions(language))
     originals = apply_decisions(raw, decisions, language=language, where="")
@@ -487,7 +487,7 @@ def test_generated_variants_and_neutral_ones_are_tasks_too() -> None:
     assert again.recordings.endswith("/jam_neutral/english/gpt-4o-mini/zero_shot-seed-42.jsonl")
     assert again.inputs["sentences"] == neutral.outputs["variants"]
     assert neutral.inputs["metrics"].endswith("/english/gpt-4o-mini/zero_shot/seed-42.json")
-    # Only the originals and the train split are there before anything is answered.
+    # Before any answer, only the originals and the train split exist.
     asked = [set(asking.after_answers) for asking in made.llm_tasks()]
     assert asked == [set(), {"sentences"}, {"dataset", "metrics"}, {"sentences"}]
     made_unasked = {Path(path).parent.name for path in made.questions_made_from()}

@@ -1,4 +1,4 @@
-"""The stages of ID10M-JAM's data through Snakemake."""
+"""Test the data stages of ID10M-JAM with Snakemake."""
 
 import csv
 import json
@@ -24,7 +24,7 @@ def test_the_sample_becomes_a_dataset(default_run):
     for name, (first, *variants) in groups.items():
         assert (first.id, first.sentence) == (name, originals[name].sentence)
         assert [item.is_original for item in variants] == [False] * 3
-        # In a joined clause its first letter may be small.
+        # In a joined clause, the first letter may be lowercase.
         rest = first.sentence[1:]
         assert all(item.sentence.endswith(rest) for item in variants)
         assert all(item.tags[-len(first.tags) :] == first.tags for item in variants)
@@ -63,10 +63,10 @@ def test_the_mirror_gives_the_released_originals_and_table_2(project):
         assert (found["ours"], found["reproduced"]) == (str(ours), "yes")
         found = cells["ID10M-JAM", language, "literal"]
         assert (found["ours"], found["reproduced"]) == (str(literal), "yes")
-        # The printed numbers of PIEs cannot be counted from the release; the table says so.
+        # The printed numbers of PIEs cannot be counted in the release; the table states this.
         found = cells["ID10M-JAM", language, "unique_pies"]
         assert (found["difference"], found["reproduced"]) == (str(pies), "no")
-        # No variants here: unknown, not zero.
+        # Without variants, the number is unknown, not zero.
         found = cells["ID10M-JAM", language, "test_variants"]
         assert (found["ours"], found["comparable"]) == ("", "no")
         assert "jam.variants.source" in found["reason"]
@@ -97,7 +97,7 @@ CONTEXTS = (
 
 
 def writer(request):
-    """A model that writes the same contexts for every original and finds them all valid."""
+    """Simulate a model that writes the same contexts for every original and accepts them all."""
     sentence = request.text.split("entence: ", 1)[1].split("\n", 1)[0]
     texts = [f"{context} {sentence}" for context in CONTEXTS]
     if "Give one verdict" not in request.text:
@@ -125,7 +125,7 @@ def test_generated_variants_become_a_dataset_and_nothing_is_asked_twice(project,
     assert {item.model_verdict for item in variants} == {"valid"}
     assert [item.id for item in variants if item.flags] == []
     first = (project / target).read_bytes()
-    # The server is gone: only the recordings can answer now.
+    # The server is closed, so only recordings can answer.
     (project / "results/variants/jam/german.jsonl").unlink()
     (project / target).unlink()
     result = run_snakemake(project, *arguments, target)
@@ -134,7 +134,7 @@ def test_generated_variants_become_a_dataset_and_nothing_is_asked_twice(project,
 
 
 def test_decisions_and_annotations_of_ones_own(project):
-    """A decision that drops one more sentence, and an export that calls one variant invalid."""
+    """Drop one more sentence by a decision, and mark one variant as invalid by an export."""
     decisions = project / "data/sample/id10m/decisions/german.tsv"
     text = decisions.read_text(encoding="utf-8")
     row = next(line for line in text.splitlines() if line.startswith("test-0002\tkeep"))

@@ -1,4 +1,4 @@
-"""Languages: one module each, and the inflected forms that the matching knows."""
+"""Test the language modules and their inflected forms."""
 
 import ast
 import sys
@@ -44,7 +44,7 @@ TWO_WORDS = {
 
 
 def pairs(entries: dict[str, str]) -> list[tuple[str, str, str]]:
-    """Language, base form and form."""
+    """Return (language, base form, form) triples."""
     return [
         (language, base, form)
         for language, text in entries.items()
@@ -99,7 +99,7 @@ def test_a_language_is_one_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert language_names() == ["dutch", "english", "german", "italian", "spanish"]
         assert JamSettings(languages=["dutch"]).languages == ["dutch"]
         assert same_word("lopen", "gelopen", "dutch")
-        # German would take these for one word.
+        # The German rules would treat these as one word.
         assert not same_word("gans", "ganst", "dutch")
     finally:
         sys.modules.pop("pieline.languages.dutch", None)

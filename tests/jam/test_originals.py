@@ -1,4 +1,4 @@
-"""Filtering by recorded decisions, and deriving the decisions from the release."""
+"""Test filtering by recorded decisions, and deriving decisions from the release."""
 
 import json
 
@@ -29,12 +29,12 @@ TYPO = '["He ", "keeps ", "mum", "."]\t["O", "B-IDIOM", "I-IDIOM", "O"]'
 
 @pytest.fixture
 def raw(tmp_path):
-    """Two raw sentences."""
+    """Return two raw sentences."""
     return read_id10m(write(tmp_path / "raw.tsv", RAW), split="test")
 
 
 def filtered(tmp_path, raw, rows):
-    """The originals that these rows of a decision file leave."""
+    """Return the originals that these rows of a decision file keep."""
     path = write(tmp_path / "decisions.tsv", HEADER + rows)
     return apply_decisions(raw, load_decisions(path), language="english", where=path)
 
@@ -47,7 +47,7 @@ def test_keep_drop_and_fix(tmp_path, raw):
     rows = "test-0001\tkeep\t\tkept mum\t\t\t\ntest-0002\tkeep\t\tkept bees\t\t\t\n"
     figurative, literal = filtered(tmp_path, raw, rows)
     assert (figurative.is_figurative, figurative.true_idioms) == (True, ("kept mum",))
-    # The tags of a literal sentence are all O: the decision names its PIE.
+    # Literal sentences have only O tags, so the decision names the PIE.
     assert (literal.is_figurative, literal.true_idioms) == (False, ())
     assert literal.pies == ("kept bees",)
 
@@ -178,11 +178,11 @@ RELEASED = [
 @needs_mirror
 @pytest.mark.parametrize(("language", "counts", "odd"), RELEASED)
 def test_derived_decisions_give_the_released_originals_back(tmp_path, language, counts, odd):
-    """Equality is exact, in every field of every row, in order.
+    """Check that every field of every row is exactly equal, in order.
 
-    So it is for the nine English rows whose true_idioms are not in their sentence, too: filtering
-    gives them back as released and repairs nothing; the report lists them, and `matches_pie`
-    makes up for the six that are only spelt otherwise.
+    This includes nine English rows whose true_idioms are not in their sentence. Filtering returns
+    them as released, and the report lists them; `matches_pie` handles the six that differ only in
+    spelling.
     """
     rows = MIRROR / "id10m-jam" / f"{language}.json"
     raw = read_id10m(MIRROR / "id10m" / f"test_{language}.tsv", split="test")
@@ -222,7 +222,7 @@ def test_tags_alone_decide_where_nothing_was_released():
     decisions = decisions_by_tags([*raw, two], others, language="italian")
     assert [(item.decision, item.pie or item.reason) for item in decisions] == [
         ("keep", "vuotato il sacco"),
-        ("drop", "no_known_pie"),  # its words do not stand side by side
+        ("drop", "no_known_pie"),  # its words are not consecutive
         ("keep", "Vuotarono il sacco"),
         ("keep", "gettato l'ancora"),
         ("drop", "no_known_pie"),
@@ -255,7 +255,7 @@ def test_the_real_test_splits_without_a_release(language, figurative, literal, r
 
 
 def row(sentence, pie="kept mum", **fields):
-    """A row of a released file."""
+    """Return a row of a released file."""
     values = {"true_idioms": [pie], "is_figurative": True, "tokens": [sentence]}
     values |= {"tags": ["B-IDIOM"], "tag_ids": [1], "was_fixed": True}
     return {"sentence": sentence, "PIE": [pie], **values, **fields}

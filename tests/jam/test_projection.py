@@ -1,4 +1,4 @@
-"""Carrying the original's tags over to a variant."""
+"""Test projecting the original's tags onto a variant."""
 
 import pytest
 from hypothesis import assume, given
@@ -28,7 +28,7 @@ CONTEXT = st.lists(
 
 @st.composite
 def tagged(draw: st.DrawFn) -> tuple[list[str], list[str]]:
-    """Tokens of a sentence, and its tags with at most one idiom."""
+    """Draw tokens of a sentence and tags with at most one idiom."""
     tokens = tokenise(" ".join(draw(SENTENCE)) + draw(st.sampled_from(["", ".", "!", " …"])))
     start = draw(st.integers(0, len(tokens)))
     end = draw(st.integers(start, len(tokens)))
@@ -56,7 +56,7 @@ def test_projection_preserves_the_originals_tags(case, before, after):
     new_tokens, new_tags = projected
     assert "".join(new_tokens) == variant
     start = len(tokenise(head))
-    # The original's tokens stand there unchanged, up to the space after the last one.
+    # The original's tokens are unchanged, except for the space after the last one.
     stop = start + len(tokens)
     assert [token.rstrip() for token in new_tokens[start:stop]] == [t.rstrip() for t in tokens]
     assert new_tags == ["O"] * start + tags + ["O"] * (len(new_tokens) - stop)

@@ -1,4 +1,4 @@
-"""Matching in Italian and Spanish: PIEs as dictionaries list them, and as sentences have them."""
+"""Test matching of inflected PIEs in Italian and Spanish."""
 
 import pytest
 
@@ -95,7 +95,7 @@ NOT_NAMED = {
 
 
 def pairs(entries):
-    """Language, PIE and text."""
+    """Return (language, PIE, text) triples."""
     return [
         (language, pie.strip(), text.strip())
         for language, lines in entries.items()

@@ -1,4 +1,4 @@
-"""BIO tags and the functions that decide whether a text names a PIE."""
+"""Test BIO tags and the matching of PIEs."""
 
 import json
 from pathlib import Path
@@ -43,7 +43,7 @@ PHRASES = st.lists(
 
 @st.composite
 def valid_tags(draw: st.DrawFn) -> list[str]:
-    """A valid sequence of BIO tags."""
+    """Draw a valid sequence of BIO tags."""
     tags: list[str] = []
     for choice in draw(st.lists(st.integers(0, 2), max_size=20)):
         tag = TAGS[choice]
@@ -228,7 +228,7 @@ def test_an_answer_of_stop_words_never_matches(data, language):
     pie = " ".join([answer, data.draw(WORDS.filter(lambda word: word not in stop))])
     assert not matches_pie(answer, pie, language=language)
     other = " ".join(data.draw(st.lists(st.sampled_from(stop), min_size=1, max_size=5)))
-    # The one exception: a PIE that is nothing but stop words, given whole.
+    # The only exception is an identical PIE that consists of stop words.
     assert matches_pie(answer, other, language=language) == (normalise(answer) == normalise(other))
 
 

@@ -1,4 +1,4 @@
-"""Automatic checks, human review through Label Studio, and selection."""
+"""Test automatic checks, human review with Label Studio, and selection."""
 
 import json
 import random
@@ -73,7 +73,7 @@ def test_the_samples_variants_pass_all_checks(language):
 
 
 def annotated(tasks, answers, *, people=1):
-    """An export of Label Studio in which people gave these answers (verdict, correction, note)."""
+    """Return a Label Studio export with these answers (verdict, correction, note)."""
     exported = []
     for number, task in enumerate(tasks, start=1):
         verdict, correction, note = answers.get(task["data"]["item_id"], ("valid", None, None))
@@ -91,13 +91,13 @@ def annotated(tasks, answers, *, people=1):
 
 
 def result_of(name, kind, value):
-    """One result of an annotation."""
+    """Return one result of an annotation."""
     return {"id": name, "from_name": name, "to_name": "text", "type": kind, "value": value}
 
 
 @pytest.fixture
 def exported(tmp_path):
-    """Sample originals, unreviewed variants and the tasks exported for them."""
+    """Return the sample's originals, its variants without reviews, and their tasks."""
     originals = sample_originals("english")
     variants = [
         item.model_copy(update={"verdict": "unreviewed"}) for item in sample_variants("english")
@@ -108,7 +108,7 @@ def exported(tmp_path):
 
 
 def built(originals, variants, reviews=(), adjudications=(), **fields):
-    """A dataset."""
+    """Build a dataset."""
     values = {"review": "human", "min_valid": 3, "kept": 3, "seed": 42, "checks": CHECKS}
     return build_dataset(
         originals,
@@ -128,7 +128,7 @@ def test_round_trip_from_tasks_to_the_dataset(tmp_path, exported):
     corrected = f"On a cold morning the skates lay ready by the lake. {originals[0].sentence}"
     answers = {
         first.id: ("corrected", corrected, "shorter"),
-        # A text area opened with the unchanged text, and a verdict that needs none.
+        # This text area contains its initial text, but the verdict needs no correction.
         second.id: ("valid", second.sentence, None),
         other.id: ("invalid", None, "incoherent"),
     }
@@ -141,7 +141,7 @@ def test_round_trip_from_tasks_to_the_dataset(tmp_path, exported):
     sentences = {item.id: item for item in dataset.sentences}
     assert sentences[first.id].sentence == corrected
     assert sentences[third.id].sentence == third.sentence
-    # The corrected variant has the original's tags at its end.
+    # The corrected variant ends with the original's tags.
     count = len(originals[0].tags)
     assert sentences[first.id].tags[-count:] == originals[0].tags
     assert set(sentences[first.id].tags[:-count]) == {"O"}
@@ -302,7 +302,7 @@ def test_a_review_of_another_dataset_is_named(exported):
 
 @pytest.mark.parametrize("person", [0, 1])
 def test_a_review_of_another_text_is_refused(tmp_path, exported, person):
-    """Also where somebody else, or a conference, said the same of the text as it is now."""
+    """A review of another text is rejected even if another review or adjudication agrees."""
     originals, variants, tasks = exported
     exports = [annotated(deepcopy(tasks), {}), annotated(deepcopy(tasks), {})]
     exports[person][3]["data"]["text"] = "Another text."
@@ -335,7 +335,7 @@ def test_label_studio_takes_configuration_tasks_and_annotations(exported):
 
 
 def five_valid(name):
-    """An original and five valid variants."""
+    """Return an original and five valid variants."""
     item = original("Marta broke the ice with a joke.", "broke the ice", id=name)
     texts = [f"Boat number {number} lay by the lake. {item.sentence}" for number in range(1, 6)]
     variants = [
@@ -378,7 +378,7 @@ def test_three_valid_variants_are_needed():
 
 
 def row(item, number=1, **fields):
-    """A record of the released variants."""
+    """Return a record of the released variants."""
     values = {"sentence": item.sentence, "PIE": list(item.pies), "is_figurative": True}
     values |= {"variant_number": number, "variant_sentence": f"{CONTEXT} {item.sentence}"}
     return values | {"tokens": [], "tags": [], "tag_ids": [], "true_idioms": "['x']"} | fields
@@ -389,7 +389,7 @@ def test_the_released_format_belongs_to_originals_by_their_text(tmp_path):
     first, second = read_variants(path, [ICE], source="released")
     assert (first.id, second.id, first.verdict) == ("test-0001-v1", "test-0001-v2", "valid")
     assert first.tags[-len(ICE.tags) :] == ICE.tags
-    # In the German file lists are written as Python does; what a record lacks is its original's.
+    # The German file has lists in Python notation; missing fields are copied from the original.
     assert first.true_idioms == ("x",)
     listed = write(tmp_path / "y.json", json.dumps([row(ICE, 1, true_idioms=None)]))
     assert read_variants(listed, [ICE], source="released")[0].true_idioms == ICE.true_idioms
@@ -445,8 +445,8 @@ def test_a_wrong_column_of_variants_is_refused(tmp_path, change, problem):
 
 
 def released_row(item, number, ends, tags, *, names=None, **fields):
-    """A record as upstream has it: tokens with their spaces, a German `true_idioms` as a text."""
-    # The context has words of the original, too.
+    """Return a record in the released format, with tokens that include their spaces."""
+    # The context repeats some words of the original.
     text = f"They can wait by the lake, and nobody asked if they can. {ends}"
     tokens = tokenise(text)
     own = ["O"] * (len(tokens) - len(tags)) + tags

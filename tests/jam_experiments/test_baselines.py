@@ -1,4 +1,4 @@
-"""The human baseline and the neutral-context ablation, by hand-made labels and predictions."""
+"""Test the human baseline and the neutral-context ablation on small examples."""
 
 import csv
 import json
@@ -65,7 +65,7 @@ def score(*paths: Path) -> HumanMetrics:
 
 
 def test_printed_accuracies_and_agreement(tmp_path: Path) -> None:
-    """161 and 155 of 178 right and 145 alike are the printed 90.4, 87.1 and 81.5 %."""
+    """161 and 155 of 178 right and 145 equal labels give the printed 90.4, 87.1 and 81.5 %."""
     rows = []
     for number in range(1, 179):
         gold, other = ("figurative", "literal") if number > 20 else ("literal", "figurative")
@@ -146,7 +146,7 @@ def test_wrong_labels_are_one_line(
 
 
 class Form:
-    """The form as people get it, and as they give it back."""
+    """The annotation form, as written and as filled in."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -160,7 +160,7 @@ class Form:
             self.rows = list(csv.DictReader(stream))
 
     def filled(self, name: str, labels: dict[str, str], **changed: str) -> Path:
-        """A copy with the labels of one person, by variant."""
+        """Write a copy with the labels of one annotator, by variant."""
         path = self.folder / name
         with path.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.DictWriter(stream, self.rows[0])
@@ -170,7 +170,7 @@ class Form:
         return path
 
     def exported(self, name: str, *people: dict[str, str], control: str = "label") -> Path:
-        """Label Studio's export of the tasks, with the labels of each person."""
+        """Write a Label Studio export of the tasks with the labels of each annotator."""
         tasks = json.loads(self.tasks.read_text("utf-8"))
         for task in tasks:
             task["annotations"] = [
@@ -186,7 +186,7 @@ class Form:
         return path
 
     def labels(self, says: Callable[[int, bool], str]) -> dict[str, str]:
-        """Labels by place in the form and gold usage."""
+        """Return labels by position in the form and gold usage."""
         return {name: says(n, gold) for n, (name, gold) in enumerate(self.gold.items())}
 
 
@@ -211,7 +211,7 @@ def test_one_variant_of_each_original_is_drawn_by_the_seed() -> None:
     assert min(numbers.values()) > 178 / 6
     assert sample_variants(SENTENCES, 1) == drawn
     assert sample_variants(SENTENCES, 2) != drawn
-    # The choice of one original hangs on no other.
+    # The choice for an original does not depend on other originals.
     assert sample_variants(SENTENCES[4:], 1) == drawn[1:]
 
 
@@ -260,7 +260,7 @@ def test_what_nobody_labelled_is_left_out(form: Form) -> None:
 
 
 def wrong(change: str, form: Form) -> list[Path]:
-    """What people gave back, with one thing wrong."""
+    """Return the files of annotators with one fault."""
     labels = form.labels(right)
     fewer = dict(list(labels.items())[1:])
     given: dict[str, Callable[[], list[Path]]] = {
@@ -317,7 +317,7 @@ def test_wrong_forms_are_one_line(form: Form, change: str, message: str) -> None
 
 
 def test_printed_share_of_neutral_variants() -> None:
-    """25 of 58 neutral variants confuse: the printed 43.1 %."""
+    """25 of 58 neutral variants confuse, which gives the printed 43.1 %."""
     neutral = [made(number, 1, figurative=True) for number in range(1, 59)]
     predictions = {
         item.id: IdiomPrediction(

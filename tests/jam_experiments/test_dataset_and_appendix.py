@@ -1,4 +1,4 @@
-"""ID10M-JAM's Table 2 and its appendix tables, from counts written by hand."""
+"""Test ID10M-JAM's Table 2 and its appendix tables on small counts."""
 
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ def told(rows: list[dict[str, str]], *columns: str) -> list[tuple[str, ...]]:
 
 
 def seen(content: TableContent) -> list[list[str]]:
-    """What stands in the cells of each row."""
+    """Return the cells of each row."""
     return [
         [*row.labels, *(shown(cell, content.decimals).ours for cell in row.cells)]
         for group in content.groups
@@ -124,7 +124,7 @@ def test_released_originals_without_variants_are_the_datasets(tmp_path: Path) ->
     assert {(row["language"], row["metrics"]) for row in rows} == {
         ("english", str(tmp_path / "0.json"))
     }
-    # What the running text prints has its id, by which claims find it.
+    # Numbers printed in the text have an id, which claims refer to.
     assert {row["number"]: row["id"] for row in rows if row["metric"] == "value"} == {
         "unique_pies": "jam.pies_english",
         "literal": "jam.literal_originals_english",
@@ -179,7 +179,7 @@ def test_languages_stand_below_each_other_in_both_parts(tmp_path: Path) -> None:
     variants = found["ID10M-JAM", "test_variants"]
     assert (variants["printed"], variants["reproduced"]) == ("411", "yes")
     assert variants["metrics"] == str(tmp_path / "1.json")
-    # A language that the paper does not have has no printed numbers.
+    # Languages that are not in the paper have no printed numbers.
     spanish = rows_of(statistics(given(tmp_path, counts("spanish"))), tmp_path)
     assert {row["printed"] for row in spanish} == {""}
 

@@ -1,4 +1,4 @@
-"""Tables 1, 4, 7 and 8, the prompt and the example: what no run computes."""
+"""Test Tables 1, 4, 7 and 8, the prompt and the example, which need no run."""
 
 import csv
 from pathlib import Path
@@ -21,7 +21,7 @@ from pieline.study import Run, Table
 
 
 def declared(name: str, **settings: Any) -> Table:
-    """A table as the study declares it on real data."""
+    """Return a table as declared by the study on real data."""
     settings = {"models": ["gpt-4o"], **settings}
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), data="released", root=ROOT)
     tables = JamStudy(JamSettings.model_validate(settings), run).tables()
@@ -35,7 +35,7 @@ def made(name: str, **settings: Any) -> TableContent:
 
 
 def stated(content: TableContent) -> dict[tuple[str, ...], StatedText]:
-    """The statements of a table, by key."""
+    """Return the statements of a table by key."""
     found = {}
     for number in content.numbers():
         assert isinstance(number.comparison, StatedText)
@@ -44,7 +44,7 @@ def stated(content: TableContent) -> dict[tuple[str, ...], StatedText]:
 
 
 def printed(number: int) -> list[dict[str, str]]:
-    """The rows of a printed table."""
+    """Return the rows of a printed table."""
     with (ROOT / f"published/jam_table{number}.csv").open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
 
@@ -107,7 +107,7 @@ def test_table_7_and_the_registry_differ_in_what_is_known() -> None:
     def models(what: str, reason: str) -> set[str]:
         return {name for (name, key), cell in found.items() if (key, cell.reason) == (what, reason)}
 
-    # The hub has no google/bert-bert-base-uncased.
+    # The hub does not have google/bert-bert-base-uncased.
     assert models("checkpoint", "not as printed") == {"bert"}
     assert models("checkpoint", "printed without its organisation") == {
         "llama-4-scout",
@@ -116,7 +116,7 @@ def test_table_7_and_the_registry_differ_in_what_is_known() -> None:
     assert models("licence", "not as printed") == set()
     assert models("parameters", "not the printed size, however rounded") == {"mbert"}
     assert models("parameters", "as printed, rounded") == {"llama-3.2-3b"}
-    # Of the Geminis the paper has no size either.
+    # The paper has no size for the Gemini models, either.
     assert models("parameters", "the paper does not say") == {"gemini-2.5-flash", "gemini-2.5-pro"}
     assert found["gpt-4o", "parameters"].ours == "not told"
     assert found["gpt-4o", "parameters"].printed == "8B"
@@ -159,7 +159,7 @@ def test_figure_4_is_what_is_sent(tmp_path: Path) -> None:
     mine = {"file": str(own)}
     ways = ["zero_shot_schema", "zero_shot", "mine"]
     content = made("jam_prompt", settings=ways, prompts={"mine": mine})
-    # The form that the provider enforces is no part of the prompt.
+    # A response format enforced by the provider is not part of the prompt.
     assert [group.title for group in content.groups] == ["Zero-shot, form enforced", "mine"]
     assert stated(content)["mine", "user"].ours == "Idioms in {sentence}?"
 

@@ -293,7 +293,7 @@ class JamStudy(Study[JamSettings]):
         return self.run.unanswered(run["model"], self._recordings("jam").format(**run))
 
     def _no_contexts(self, run: Mapping[str, str]) -> str:
-        """Why a prompt has no neutral contexts; empty if it needs none."""
+        """Return why a prompt has no neutral contexts; empty if it has them or needs none."""
         language, writer = run["language"], self.settings.variants.model
         if not self._shows_neutral(run["setting"]):
             return ""
@@ -506,7 +506,6 @@ class JamStudy(Study[JamSettings]):
         neutral = paths.NEUTRAL_CONTEXTS.format(language=language)
         return task.model_copy(update={"inputs": {**task.inputs, "neutral": neutral}})
 
-
     def neutral_identification(self, **run: str) -> Identification:
         """Return the task of one run on the neutral variants."""
         sentences = paths.NEUTRAL_VARIANTS.format(**run)
@@ -585,7 +584,7 @@ class JamStudy(Study[JamSettings]):
         )
 
     def neutral_contexts(self, language: str) -> NeutralContexts:
-        """The task that writes a neutral variant for each hard one of a language."""
+        """Return the task that writes a neutral variant for each hard one of a language."""
         model = self._writer()
         return NeutralContexts(
             **self._of_model(model),
@@ -658,7 +657,7 @@ class JamStudy(Study[JamSettings]):
                     outputs=_with_report(paths.NEUTRAL_CONTEXTS),
                     make=self.neutral_contexts,
                     runs=[{"language": language} for language in self.settings.languages],
-                    constraints={"language": alternatives(known())},
+                    constraints={"language": alternatives(language_names())},
                     minutes=60,
                     after_answers=("dataset",) if writes else (),
                 )

@@ -15,7 +15,7 @@ def arranged_texts(sentences: Sequence[JamSentence], context: Context) -> dict[s
     case of a tie), so that its topic differs but its length does not.
     """
     texts = {item.id: item.sentence for item in sentences}
-    if context in ("first", "neutral"):  # neutral sentences come from a file of their own
+    if context in ("first", "neutral"):  # neutral sentences have their own file
         return texts
     parts: dict[str, tuple[str, str]] = {}
     for item in sentences:

@@ -278,7 +278,7 @@ def generate_neutral_variants(
 def with_neutral(
     sentences: Sequence[JamSentence], neutral: Iterable[JamSentence]
 ) -> list[JamSentence]:
-    """Replace each hard variant by its neutral one, or by its original where there is none."""
+    """Replace each hard variant by its neutral one, or by its original if there is none."""
     replacements = {item.id: item for item in neutral}
     originals = {item.id: item for item in sentences if item.is_original}
     place = ("id", "original_id", "variant_number")
@@ -401,13 +401,13 @@ class NeutralVariants(_Written):
 
 
 class NeutralContexts(NeutralVariants):
-    """The dataset with a neutral variant in place of every hard one.
+    """Task that replaces every hard variant of the dataset by a neutral one.
 
-    `inputs` are the `dataset` and the `prompt`, outputs `variants` and `report`.
+    `inputs` are the `dataset` and the `prompt`; `outputs` are `variants` and `report`.
     """
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
-        """Have all neutral variants written, and write the dataset that holds them."""
+        """Generate all neutral variants, and write the dataset with them."""
         sentences, every = self._chosen()
         writing = self._writing(entry, "prompt")
         neutral, report = generate_neutral_variants(sentences, every, writing, ask)
