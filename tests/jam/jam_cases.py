@@ -9,7 +9,7 @@ from pieline.studies.jam.bio import Span, Tag, tags_of
 from pieline.studies.jam.originals import apply_decisions, load_decisions
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.records import Original, Variant
-from pieline.studies.jam.variants.projection import tokenise
+from pieline.studies.jam.variants.projection import tokenize
 from pieline.studies.jam.variants.released import read_variants
 from pieline.studies.jam.variants.validation import check_variants
 
@@ -32,9 +32,9 @@ def sample_variants(language: str) -> list[Variant]:
 
 def original(sentence: str, pie: str, *, figurative: bool = True, **fields: Any) -> Original:
     """Return an original; the PIE must occur once in the sentence, in complete tokens."""
-    tokens = tokenise(sentence)
-    start = len(tokenise(sentence[: sentence.index(pie)]))
-    spans = [Span(start, start + len(tokenise(pie)))] if figurative else []
+    tokens = tokenize(sentence)
+    start = len(tokenize(sentence[: sentence.index(pie)]))
+    spans = [Span(start, start + len(tokenize(pie)))] if figurative else []
     tags: tuple[Tag, ...] = tuple(tags_of(spans, len(tokens)))
     values = {"id": "test-0001", "language": "english", "was_fixed": False, **fields}
     return Original(

@@ -118,16 +118,16 @@ GPU_SCRIPTS = [
 
 
 @pytest.mark.parametrize("name", GPU_SCRIPTS)
-def test_a_word_list_makes_no_vector_and_no_weights_stale(name: str) -> None:
+def test_gpu_jobs_do_not_depend_on_word_lists(name: str) -> None:
     waiting, seen = [ROOT / "scripts" / f"{name}.py"], set()
     while waiting:
         text = waiting.pop().read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pieline"):
                 place = ROOT.joinpath("src", *str(node.module).split("."))
-                found = {place.with_suffix(".py"), place / "__init__.py"}
-                found |= {place / f"{alias.name}.py" for alias in node.names}
-                new = {path for path in found if path.is_file()} - seen
+                candidates = {place.with_suffix(".py"), place / "__init__.py"}
+                candidates |= {place / f"{alias.name}.py" for alias in node.names}
+                new = {path for path in candidates if path.is_file()} - seen
                 seen |= new
                 waiting += new
     assert len(seen) > 3

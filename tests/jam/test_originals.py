@@ -20,7 +20,7 @@ from pieline.studies.jam.originals import (
 )
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m
 from pieline.studies.jam.raw.released import read_released_originals
-from pieline.studies.jam.variants.projection import tokenise
+from pieline.studies.jam.variants.projection import tokenize
 
 HEADER = "sentence_id\tdecision\treason\tpie\ttext\ttokens\ttags\n"
 RAW = "He \tO\nkept \tB-IDIOM\nmum\tI-IDIOM\n.\tO\n\nShe \tO\nkept \tO\nbees\tO\n.\tO\n"
@@ -203,11 +203,11 @@ def test_derived_decisions_give_the_released_originals_back(tmp_path, language, 
     assert all(oddities(item) for item in absent)
 
 
-def test_tags_alone_decide_where_nothing_was_released():
+def test_decisions_from_tags():
     def tagged(number, text, idiom=None):
-        tokens = tuple(tokenise(text, elides=True))
-        start = len(tokenise(text[: text.index(idiom)], elides=True)) if idiom else 0
-        spans = [Span(start, start + len(tokenise(idiom, elides=True)))] if idiom else []
+        tokens = tuple(tokenize(text, elides=True))
+        start = len(tokenize(text[: text.index(idiom)], elides=True)) if idiom else 0
+        spans = [Span(start, start + len(tokenize(idiom, elides=True)))] if idiom else []
         return TaggedSentence(f"test-{number:04d}", tokens, tuple(tags_of(spans, len(tokens))))
 
     raw = [
@@ -261,7 +261,7 @@ def row(sentence, pie="kept mum", **fields):
     return {"sentence": sentence, "PIE": [pie], **values, **fields}
 
 
-def test_a_released_row_from_elsewhere_is_named(tmp_path, raw):
+def test_unmatched_released_row_is_rejected(tmp_path, raw):
     path = write(tmp_path / "x.json", json.dumps([row("Something else was kept mum.")]))
     with pytest.raises(UserError, match=r"x\.json: record 1: .*no raw sentence"):
         derive_decisions(raw, read_released_originals(path), where=path)

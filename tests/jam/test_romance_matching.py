@@ -107,8 +107,8 @@ def pairs(entries):
 
 def test_there_are_enough_pairs_of_each_language():
     for entries, wanted in ((NAMED, 40), (NOT_NAMED, 15)):
-        found = [language for language, *_ in pairs(entries)]
-        assert min(map(found.count, entries)) >= wanted
+        languages = [language for language, *_ in pairs(entries)]
+        assert min(map(languages.count, entries)) >= wanted
 
 
 @pytest.mark.parametrize(("language", "pie", "text"), pairs(NAMED))

@@ -20,7 +20,7 @@ from pieline.studies.jam.variants.label_studio import (
     write_adjudications,
     write_tasks,
 )
-from pieline.studies.jam.variants.projection import tokenise
+from pieline.studies.jam.variants.projection import tokenize
 from pieline.studies.jam.variants.released import check_contexts, edited_originals, read_variants
 from pieline.studies.jam.variants.validation import (
     CRITERIA,
@@ -210,7 +210,7 @@ def test_disagreement_waits_for_an_adjudication(tmp_path, exported):
         (["{text}", "", "", ""], r"disputed\.tsv:2: verdict: Field required"),
     ],
 )
-def test_an_adjudication_states_the_text_that_it_judges(tmp_path, exported, cells, problem):
+def test_adjudication_refers_to_the_current_text(tmp_path, exported, cells, problem):
     originals, variants, _ = exported
     cells = [cell.format(text=variants[0].sentence) for cell in cells]
     row = "\t".join(["test-0001-v1", *cells])
@@ -219,7 +219,7 @@ def test_an_adjudication_states_the_text_that_it_judges(tmp_path, exported, cell
         built(originals, variants, [], read_adjudications(path))
 
 
-def test_quotes_that_a_spreadsheet_adds_are_no_part_of_an_adjudication(tmp_path):
+def test_spreadsheet_quotes_are_removed(tmp_path):
     path = tmp_path / "disputed.tsv"
     texts = {"a": 'The lake froze. "Ice," she said.', "b": '"Ice," she said.'}
     write_adjudications(path, texts)
@@ -362,7 +362,10 @@ def test_selection_is_seeded_and_each_original_has_its_own():
         for seed in range(20)
     }
     assert len(numbers) > 3
-    assert all(sorted(set(found)) == list(found) and len(found) == 4 for found in numbers)
+    assert all(
+        sorted(set(variant_numbers)) == list(variant_numbers) and len(variant_numbers) == 4
+        for variant_numbers in numbers
+    )
 
 
 def test_three_valid_variants_are_needed():
@@ -448,7 +451,7 @@ def released_row(item, number, ends, tags, *, names=None, **fields):
     """Return a record in the released format, with tokens that include their spaces."""
     # The context repeats some words of the original.
     text = f"They can wait by the lake, and nobody asked if they can. {ends}"
-    tokens = tokenise(text)
+    tokens = tokenize(text)
     own = ["O"] * (len(tokens) - len(tags)) + tags
     fields = {"tokens": tokens, "tags": own, "tag_ids": [TAG_IDS[tag] for tag in own]} | fields
     return row(item, number, sentence=names or item.sentence, variant_sentence=text, **fields)
@@ -500,7 +503,7 @@ def test_a_record_with_an_edited_original_keeps_its_own_tokens_and_tags(tmp_path
     assert dataset.manifest.flags["original_missing"] == 3
 
 
-def test_tokens_without_their_spaces_get_them(tmp_path):
+def test_missing_token_spaces_are_restored(tmp_path):
     bare = EDITED[1] | {"tokens": [token.strip() for token in EDITED[1]["tokens"]]}
     path = write(tmp_path / "x.json", json.dumps([bare]))
     (variant,) = read_variants(path, [OUT], source="released")

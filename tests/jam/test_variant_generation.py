@@ -100,7 +100,7 @@ def asking(tmp_path, monkeypatch):
     return make
 
 
-def test_either_call_is_read_by_what_it_answers():
+def test_answers_of_both_calls_are_parsed():
     task = HardVariants(
         model="writer", spec="", inputs={}, outputs={}, recordings="", generation=GENERATION,
         checks=VariantChecks(),
@@ -114,7 +114,7 @@ def test_either_call_is_read_by_what_it_answers():
         assert task.reading(Answer(key="k", text=text)).rule == rule
 
 
-def test_the_whole_path_from_originals_to_the_dataset(asking):
+def test_generation_from_originals_to_the_dataset(asking):
     with FaultServer(scripted) as server:
         spec, model = asking(server.api_base)
         made, report = generate_variants(
@@ -169,7 +169,7 @@ def test_recorded_answers_give_the_same_variants_without_a_model(asking):
         generate_variants(ORIGINALS, VariantWriting(spec, fewer, PROMPTS), replay)
 
 
-def test_a_provider_that_fails_makes_no_smaller_dataset(asking):
+def test_provider_failure_is_an_error(asking):
     def failing(request: Request) -> Reply:
         return Reply(status=500, body=b"{}") if MUM.sentence in request.text else scripted(request)
 

@@ -232,9 +232,9 @@ def test_label_studio_takes_the_form(form: Form) -> None:
     interface = pytest.importorskip(
         "label_studio_sdk.label_interface", reason="label-studio-sdk is not installed"
     )
-    taken = interface.LabelInterface(form.labelling.read_text("utf-8"))
-    taken.validate()
-    assert all(map(taken.validate_task, json.loads(form.tasks.read_text("utf-8"))))
+    label_interface = interface.LabelInterface(form.labelling.read_text("utf-8"))
+    label_interface.validate()
+    assert all(map(label_interface.validate_task, json.loads(form.tasks.read_text("utf-8"))))
 
 
 def test_filled_in_forms_and_exports_are_scored_alike(form: Form) -> None:
@@ -252,7 +252,7 @@ def test_filled_in_forms_and_exports_are_scored_alike(form: Form) -> None:
     assert (swapped.first, swapped.second) == (found.second, found.first)
 
 
-def test_what_nobody_labelled_is_left_out(form: Form) -> None:
+def test_unlabeled_variants_are_ignored(form: Form) -> None:
     some = dict(list(form.labels(right).items())[:30])
     found = score(form.filled("a.csv", some), form.exported("b.json", some))
     assert (found.variants, found.literal, found.agreement) == (30, 20, 1)
@@ -263,7 +263,7 @@ def wrong(change: str, form: Form) -> list[Path]:
     """Return the files of annotators with one fault."""
     labels = form.labels(right)
     fewer = dict(list(labels.items())[1:])
-    given: dict[str, Callable[[], list[Path]]] = {
+    files_by_fault: dict[str, Callable[[], list[Path]]] = {
         "blank": lambda: [form.csv, form.csv],
         "one person": lambda: [form.exported("a.json", labels)],
         "three": lambda: [form.exported("a.json", labels, labels, labels)],
@@ -282,7 +282,7 @@ def wrong(change: str, form: Form) -> list[Path]:
         "control": lambda: [form.exported("a.json", labels, labels, control="verdict")],
         "both in one": lambda: [form.filled("a.csv", labels)],
     }  # fmt: skip
-    return given[change]()
+    return files_by_fault[change]()
 
 
 @pytest.mark.parametrize(

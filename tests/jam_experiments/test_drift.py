@@ -199,7 +199,7 @@ def equal_runs(random: np.random.Generator, *, seeds: int) -> tuple[Counts, Coun
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
-def test_equal_models_are_called_different_in_5_per_cent(seeds: int) -> None:
+def test_paired_test_rejects_equal_models_in_5_percent(seeds: int) -> None:
     """McNemar's exact test on single variants rejects in about 20 %."""
     random = np.random.default_rng(4)
     rejected, by_variant = [], []
@@ -239,7 +239,7 @@ def test_a_paired_test_by_hand() -> None:
         compare_drifts({"a": [first], "b": [second[1:]]}, permutations=9, seed=0)
 
 
-def test_more_seeds_say_more() -> None:
+def test_more_seeds_increase_power() -> None:
     first = [decisions(right=10, flips=[1] * 4, wrong=[]) for _ in range(3)]
     second = [decisions(right=10, flips=[1] * count, wrong=[]) for count in (3, 2, 1)]
     (test,) = compare_drifts({"a": first, "b": second}, permutations=2000, seed=0).values()

@@ -70,14 +70,16 @@ def test_table_1_follows_the_list_of_public_files(tmp_path: Path) -> None:
     listed = tmp_path / "upstream.yaml"
     listed.write_text("id10m/test_italian.tsv: {url: null, sha256: null}\n", encoding="utf-8")
     table = declared("jam_datasets")
-    given = table.given.model_copy(update={"files": {**table.given.files, "upstream": str(listed)}})
-    found = stated(import_object(table.maker)(given))
+    inputs = table.given.model_copy(
+        update={"files": {**table.given.files, "upstream": str(listed)}}
+    )
+    found = stated(import_object(table.maker)(inputs))
     assert {name: cell.ours for (name, _), cell in found.items() if cell.ours} == {
         "ID10M gold": "IT"
     }
 
 
-def test_table_4_has_this_runs_settings_beside_the_printed_ones() -> None:
+def test_table_4_compares_settings() -> None:
     paper = {row["parameter"]: row["value"] for row in printed(4)}
     found = stated(made("jam_hyperparameters", models=["mbert"]))
     assert {name: cell.ours for (name, _), cell in found.items()} == paper
@@ -90,7 +92,7 @@ def test_table_4_has_this_runs_settings_beside_the_printed_ones() -> None:
     }
 
 
-def test_table_4_says_that_no_encoder_is_trained() -> None:
+def test_table_4_without_encoders() -> None:
     content = made("jam_hyperparameters")
     assert {row.reason for row in content.groups[0].rows} == {
         "no encoder is fine-tuned in this configuration"
@@ -137,7 +139,7 @@ def test_table_8_has_licences_and_versions() -> None:
     assert "not as printed" not in {cell.reason for cell in stated(content).values()}
 
 
-def test_figure_4_is_what_is_sent(tmp_path: Path) -> None:
+def test_figure_4_shows_the_sent_prompts(tmp_path: Path) -> None:
     content = made("jam_prompt")
     assert [group.title for group in content.groups] == [
         "Zero-shot",
@@ -176,8 +178,8 @@ def test_figure_1_has_an_original_of_each_usage_and_a_variant(tmp_path: Path) ->
     )
     table = declared("jam_example", languages=["english"])
     assert table.given.files == {"english": "results/datasets/jam/english.jsonl"}
-    given = table.given.model_copy(update={"files": {"english": str(data)}})
-    content = import_object(table.maker)(given)
+    inputs = table.given.model_copy(update={"files": {"english": str(data)}})
+    content = import_object(table.maker)(inputs)
     assert [row.labels for row in content.groups[0].rows] == [
         ("go dutch (literal)", "original"),
         ("go dutch (literal)", "hard variant"),

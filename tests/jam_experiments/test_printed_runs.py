@@ -31,7 +31,7 @@ def test_drifts_over_seeds_are_means_of_rounded_values(program: dict[str, Any]) 
     }
 
 
-def test_a_row_that_no_whole_numbers_give_is_refused(program: dict[str, Any]) -> None:
+def test_row_without_an_integer_solution_is_rejected(program: dict[str, Any]) -> None:
     key = ("zero_shot", "GPT-4o", "english")
     cells = program["printed_rows"](PUBLISHED)[key] | {"success": 484.0}
     with pytest.raises(ValueError, match="no runs give the cells of"):

@@ -59,7 +59,7 @@ def dataset(originals: int) -> list[JamSentence]:
     return found
 
 
-def says(
+def predictions_by_rule(
     sentences: Iterable[JamSentence], rule: Callable[[JamSentence], bool]
 ) -> dict[str, IdiomPrediction]:
     """Return predictions of a model that names the PIE according to a rule."""
@@ -75,7 +75,9 @@ def misled(chance: float, seed: int) -> Callable[[JamSentence], bool]:
     return lambda item: item.is_figurative != (not item.is_original and draw() < chance)
 
 
-def given(folder: Path, runs: dict[str, list[dict[str, IdiomPrediction]]]) -> DisplayInputs:
+def display_inputs(
+    folder: Path, runs: dict[str, list[dict[str, IdiomPrediction]]]
+) -> DisplayInputs:
     """Return the table's inputs for predictions by setting and seed."""
     paths = []
     for setting, seeds in runs.items():
@@ -105,13 +107,13 @@ SENTENCES = dataset(120)
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> DisplayInputs:
     """Return inputs with models that are misled, less misled, context-blind, or always agree."""
-    return given(
+    return display_inputs(
         tmp_path_factory.mktemp("runs"),
         {
-            "zero_shot": [says(SENTENCES, misled(0.3, seed)) for seed in (1, 2)],
-            "careful": [says(SENTENCES, misled(0.1, seed)) for seed in (7, 8)],
-            "blind": [says(SENTENCES, misled(0.0, 5))],
-            "yes": [says(SENTENCES, lambda item: True)],
+            "zero_shot": [predictions_by_rule(SENTENCES, misled(0.3, seed)) for seed in (1, 2)],
+            "careful": [predictions_by_rule(SENTENCES, misled(0.1, seed)) for seed in (7, 8)],
+            "blind": [predictions_by_rule(SENTENCES, misled(0.0, 5))],
+            "yes": [predictions_by_rule(SENTENCES, lambda item: True)],
             "baseline": [predict("always-none", SENTENCES)],
         },
     )
@@ -152,7 +154,7 @@ def test_estimates_recover_what_the_rules_put_in(table: dict[Any, dict[str, str]
     assert table["zero_shot", "all", "negative_drift_difference"]["ours"] == ""
 
 
-def test_a_prompt_that_always_says_yes_is_seen_as_such(table: dict[Any, dict[str, str]]) -> None:
+def test_always_yes_prompt_is_detected(table: dict[Any, dict[str, str]]) -> None:
     assert number(table, "yes", "all", "negative_drift") == 0
     assert number(table, "yes", "all", "negative_drift_difference") < 0
     assert [
@@ -220,7 +222,7 @@ def test_the_figure_shows_both_kinds_of_error(simulated: DisplayInputs) -> None:
 
 def test_a_usage_without_originals_has_nothing_to_count() -> None:
     literal = [item for item in SENTENCES if not item.is_figurative]
-    judged = judge(literal, says(literal, misled(0.3, 1)))
+    judged = judge(literal, predictions_by_rule(literal, misled(0.3, 1)))
     found = prompt_measures(
         {"zero_shot": [judged], "careful": [judged]}, "zero_shot", "idiomatic",
         permutations=9, resamples=9,
@@ -228,7 +230,7 @@ def test_a_usage_without_originals_has_nothing_to_count() -> None:
     assert (found.accuracy, found.drift, found.drift_effect) == (None, None, None)
 
 
-def test_context_goes_where_the_prompt_wants_it() -> None:
+def test_context_positions() -> None:
     first = original("Ann broke the ice.", PIE).model_copy(update={"id": "a"})
     second = original("Bob broke the ice!", PIE).model_copy(update={"id": "b"})
     made = [

@@ -259,7 +259,7 @@ def test_examples_are_drawn_as_in_the_released_code(tmp_path: Path) -> None:
 
 @needs_mirror
 @pytest.mark.parametrize("language", ["english", "german", "italian", "spanish"])
-def test_they_are_so_on_the_real_dev_split(language: str) -> None:
+def test_examples_of_the_real_dev_split_match_the_released_code(language: str) -> None:
     path = MIRROR / f"id10m/dev_{language}.tsv"
     train = read_id10m(path, split="dev")
     for seed in (42, 43, 44):
@@ -517,7 +517,7 @@ def test_released_examples_are_the_filled_in_form() -> None:
     "explanation",
     ["'asked' is meant literally, so it is no idiom.", "There is no idiom.", "Used figuratively."],
 )
-def test_of_the_enforced_form_only_the_choice_is_read(named: list[str], explanation: str) -> None:
+def test_only_the_choice_of_the_enforced_form_is_read(named: list[str], explanation: str) -> None:
     fields = {
         "sentence": "They asked to go dutch.",
         "potential_idioms": ["go dutch", "asked"],

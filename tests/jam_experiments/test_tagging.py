@@ -169,7 +169,7 @@ def test_interrupted_after_an_epoch_ends_as_uninterrupted(
     capsys: pytest.CaptureFixture[str],
     last: int,
 ) -> None:
-    whole, log = trained
+    complete, log = trained
     checkpoint = tmp_path / "broken.pt"
 
     def stop(epoch: int) -> None:
@@ -183,16 +183,16 @@ def test_interrupted_after_an_epoch_ends_as_uninterrupted(
             seed=5, identity="t", checkpoint=checkpoint, after_epoch=stop,
         )  # fmt: skip
     seen: list[int] = []
-    told = f"resuming training after epoch {last}\n"
-    assert told not in capsys.readouterr().err
+    message = f"resuming training after epoch {last}\n"
+    assert message not in capsys.readouterr().err
     resumed = load_tagger(entry, seed=99)  # its head comes from the checkpoint
     resumed_log = fine_tune(
         resumed, TRAIN, DEV, SETTINGS,
         seed=5, identity="t", checkpoint=checkpoint, after_epoch=seen.append,
     )  # fmt: skip
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert seen == list(range(last + 1, SETTINGS.epochs + 1))
-    assert weights(resumed) == weights(whole)
+    assert weights(resumed) == weights(complete)
     assert resumed_log == log
 
 
@@ -246,8 +246,8 @@ def score(gold, found):
     return next(scores, lambda *_: os.kill(os.getpid(), signal.SIGKILL))(gold, found)
 training.span_f1 = score
 """
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    assert run(whole) == 0
+    complete, broken = tmp_path / "whole", tmp_path / "broken"
+    assert run(complete) == 0
     assert run(broken, before=dies) == -signal.SIGKILL
     assert not (broken / "weights").exists()
     assert (broken / "checkpoint.pt").exists()
@@ -256,9 +256,9 @@ training.span_f1 = score
     assert run(broken) == 0
     assert list(broken.glob(".*.part")) == []
     for name in ("weights/model.safetensors", "training.json"):
-        assert (whole / name).read_bytes() == (broken / name).read_bytes(), name
+        assert (complete / name).read_bytes() == (broken / name).read_bytes(), name
     assert not (broken / "checkpoint.pt").exists()
-    assert len(json.loads((whole / "training.json").read_text())["epochs"]) == 4
+    assert len(json.loads((complete / "training.json").read_text())["epochs"]) == 4
 
 
 def test_saved_weights_tag_alike(

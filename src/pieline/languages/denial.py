@@ -8,7 +8,7 @@ from typing import Literal
 
 from pieline.languages.language import AnswerWords
 from pieline.languages.registry import answer_words
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 
 View = Literal["affirms", "denies", "doubts"]
 """What a text states about an expression: an idiomatic use, a non-idiomatic use, or a mention of
@@ -28,7 +28,7 @@ def is_none_answer(text: str) -> bool:
     True for "None", "N/A", "-", "Keine Redewendung", "There are no idioms in this sentence." and
     empty text.
     """
-    form = normalise(text)
+    form = normalize(text)
     if not form or form in _all("nothing") | _all("no") or denies_idioms(text):
         return True
     first, *rest = form.split()  # "nessuna espressione"
@@ -42,7 +42,7 @@ def is_none_answer(text: str) -> bool:
 
 def parse_boolean(text: str) -> bool | None:
     """Parse a text that is only yes or no (or 1 or 0); None for other texts."""
-    form = normalise(text)
+    form = normalize(text)
     return True if form in _all("yes") | {"1"} else False if form in _all("no") | {"0"} else None
 
 
@@ -54,7 +54,7 @@ def denies_idioms(prose: str) -> bool:
     may mention expressions unless it calls them literal. Text with quoted words is undecided and
     returns False, unless the quotation is the sentence itself ("the sentence '…' has no idioms").
     """
-    tokens = set(normalise(prose).split())
+    tokens = set(normalize(prose).split())
     return any(
         tokens & (words.negations | words.concord)
         and tokens & (words.idioms | words.figurative)
@@ -96,7 +96,7 @@ def find_views(text: str) -> set[View]:
 def has_denying_comment(name: str) -> bool:
     """Return whether an idiom's name carries a comment denying it: "in hot water (literal)"."""
     is_statement = bool(re.search(r"[(\[:–—]| - |idiom|modism|redewendung", name, re.IGNORECASE))
-    is_literal = not _all("literal").isdisjoint(normalise(name).split())
+    is_literal = not _all("literal").isdisjoint(normalize(name).split())
     return (is_statement or is_literal) and not find_views(name.replace(":", " ")) <= {"affirms"}
 
 
@@ -113,7 +113,7 @@ def is_retracted(after: str, *, has_idiom: bool) -> bool:
         return True
     before = ""
     for place, piece in enumerate(re.split(r"[\n.:,;!?]", after)):
-        form = normalise(piece)
+        form = normalize(piece)
         tokens = set(form.split())
         if (place == 0 and tokens & _all("rejected")) or any(
             f"{form} ".startswith(f"{start} ") for start in _all("revises")
@@ -131,7 +131,7 @@ def view_of_flag(key: str, truth: bool) -> View | None:
 
     `"is_idiom": false` denies, `"literal": false` affirms.
     """
-    affirmations = _affirmations(normalise(_split_words(key)).split())
+    affirmations = _affirmations(normalize(_split_words(key)).split())
     if len(affirmations) == 1:
         return "affirms" if truth in affirmations else "denies"
     # A false value of another key ("valid", "used") may still refer to the idiom.
@@ -144,9 +144,9 @@ def views_of_value(key: str, item: object) -> set[View] | None:
     A literal meaning is neutral ("has_literal_meaning"); the absence of a figurative meaning is a
     denial.
     """
-    words = normalise(_split_words(key)).split()
+    words = normalize(_split_words(key)).split()
     tokens, affirmations = set(words), _affirmations(words)
-    text = normalise(f"{item:g}" if isinstance(item, float) else str(item))
+    text = normalize(f"{item:g}" if isinstance(item, float) else str(item))
     is_nothing = text in _all("negations") or (text and is_none_answer(text))
     if (
         affirmations == {False}
@@ -170,7 +170,7 @@ def kind_of(key: str) -> Kind | None:
 
     Returns None if it contains unrelated words: `idiom_meaning`, "Sentence with an idiom".
     """
-    form = {word for word in normalise(_split_words(key)).split() if not word.isdigit()}
+    form = {word for word in normalize(_split_words(key)).split() if not word.isdigit()}
     for words in answer_words():
         vocabularies: tuple[tuple[Kind, frozenset[str]], ...] = (
             ("answer", words.answers),
@@ -187,24 +187,24 @@ def kind_of(key: str) -> Kind | None:
 
 def is_conjunction(between: str) -> bool:
     """Return whether two answers are separated only by filler words such as "or", or by none."""
-    return _all("fillers").issuperset(normalise(between).split())
+    return _all("fillers").issuperset(normalize(between).split())
 
 
 def announces_others(lead: str) -> bool:
     """Return whether a lead-in or key announces candidates or rejected expressions."""
-    words = normalise(_split_words(lead)).split()
+    words = normalize(_split_words(lead)).split()
     is_of_others = False in _affirmations(words) or not _all("rejected").isdisjoint(words)
     return is_of_others or announces_candidates(lead)
 
 
 def announces_candidates(lead: str) -> bool:
     """Return whether a lead-in or key announces candidates."""
-    return not _all("candidates").isdisjoint(normalise(_split_words(lead)).split())
+    return not _all("candidates").isdisjoint(normalize(_split_words(lead)).split())
 
 
 def is_sentence_key(key: str) -> bool:
     """Return whether a key refers to the input sentence."""
-    form = set(normalise(_split_words(key)).split())
+    form = set(normalize(_split_words(key)).split())
     return bool(form & _all("sentences")) and form <= _all("sentences") | _all("fillers")
 
 
@@ -226,7 +226,7 @@ def _denies_idioms(prose: str, words: AnswerWords) -> bool:
     # Treat bold text as quoted unless it consists only of denial words.
     prose = re.sub(
         r"\*+([^*]+)\*+",
-        lambda bold: bold[1] if known_words.issuperset(normalise(bold[1]).split()) else '"',
+        lambda bold: bold[1] if known_words.issuperset(normalize(bold[1]).split()) else '"',
         prose,
     )
     if _QUOTE.search(prose):
@@ -279,7 +279,7 @@ def _clauses(text: str) -> Iterator[tuple[list[str], str]]:
     """Yield the words of each clause and its closing punctuation."""
     pieces = [*_BREAK.split(re.sub(r"(?i)\bnon-(?=\w)", "non", text)), ""]
     for piece, stop in zip(pieces[::2], pieces[1::2], strict=True):
-        if words := normalise(piece).split():
+        if words := normalize(piece).split():
             yield words, stop
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 class Language:
     """A language, defined as `LANGUAGE` in the module of the same name.
 
-    All words are casefolded and have no apostrophes (see `spelling.normalise`).
+    All words are casefolded and have no apostrophes (see `spelling.normalize`).
 
     Attributes:
         name: Name in the configuration and in file names.
@@ -34,7 +34,7 @@ class Language:
             form. simplemma returns only one lemma and treats "sitting" only as a noun.
         prefixes: Separable verb prefixes; a prefixed form also has the base forms of the verb alone
             ("aufgebunden": auf + binden).
-        respelled: Spelling that `normalise` produces and the original letter it replaces.
+        respelled: Spelling that `normalize` produces and the original letter it replaces.
         elides: Whether an apostrophe ends a word ("d'occhio" is two words).
     """
 

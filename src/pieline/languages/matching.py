@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from pieline.languages.inflection import base_forms, same_word
 from pieline.languages.registry import get_language
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 
 
 def matches_pie(prediction: str, pie: str, *, language: str) -> bool:
@@ -76,7 +76,7 @@ def words_of(text: str, language: str) -> list[str]:
     """Return the normalized words of a text; in Italian, "d'occhio" is two words."""
     if get_language(language).elides:
         text = re.sub(r"(?<=\w)['’](?=\w)", " ", text)
-    return normalise(text).split()
+    return normalize(text).split()
 
 
 def is_much_longer(words: Sequence[str], target: Sequence[str]) -> bool:

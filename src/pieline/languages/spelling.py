@@ -13,7 +13,7 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 
 # Cache because votes and scoring compare the same few texts repeatedly.
 @lru_cache(maxsize=1 << 14)
-def normalise(text: str) -> str:
+def normalize(text: str) -> str:
     """Return lowercase words separated by single spaces, without spelling details. Idempotent.
 
     Normalizes Unicode (NFKC) and case (ß becomes ss); replaces quotation marks, hyphens,

@@ -26,7 +26,7 @@ from pieline.languages.denial import (
     view_of_flag,
     views_of_value,
 )
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 from pieline.llm.answers import Answer
 from pieline.llm.parsing import TWICE, Json, Outcome, Parsed, answer_text, json_at, json_values
 
@@ -123,7 +123,7 @@ def _read(text: str) -> Reading:
     """
     plain = re.sub(r"```\w*", "", text).strip()
     is_text = not plain.startswith(("[", "{", '"'))
-    if is_text and is_none_answer(plain) and (normalise(plain) or set(plain) <= set("-–—/")):
+    if is_text and is_none_answer(plain) and (normalize(plain) or set(plain) <= set("-–—/")):
         return Reading([], "null" if plain == "null" else "says that there is none")
     value = _json(plain)
     if isinstance(value, str):
@@ -400,7 +400,7 @@ def _texts_in(item: Any) -> list[str]:
 
 def _names(texts: Iterable[str | None]) -> list[str]:
     """Return the texts that name something; null or blank ones are padding."""
-    present = [text for text in texts if text and normalise(text)]
+    present = [text for text in texts if text and normalize(text)]
     named = [text for text in present if not is_none_answer(text)]
     if named and len(named) < len(present):
         raise AmbiguousError("a list with idioms and with none")
@@ -458,4 +458,4 @@ def _json(text: str) -> Any:
 
 
 def _forms(names: Iterable[str]) -> set[str]:
-    return {normalise(name) for name in names}
+    return {normalize(name) for name in names}

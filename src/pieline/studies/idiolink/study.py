@@ -12,7 +12,7 @@ from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
 from pieline.core.evidence import evidence_of
 from pieline.core.files import canonical_json
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 from pieline.models.api_embedder import ApiEmbedderEntry
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import Bm25Entry
@@ -239,7 +239,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         for split, name in product(self.splits("released_format"), TEXT_FILES):
             (path,) = self.run.local(f"idiolink/{split}/{name}.json")
             for text in read_texts(path, Document):
-                other = seen.setdefault(normalise(text.sentence), split)
+                other = seen.setdefault(normalize(text.sentence), split)
                 if other != split:
                     raise UserError(
                         f"its sentence is also in the {other} split",

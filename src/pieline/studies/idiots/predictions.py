@@ -16,7 +16,7 @@ from pieline.core.errors import UserError, pluralize
 from pieline.core.external import ExternalRow, one_each, read_rows
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.languages.denial import denies_idioms, is_conjunction, is_none_answer, is_retracted
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 from pieline.llm.answers import Answer
 from pieline.llm.obstacles import SCHEMA_SETTING, cannot_be_asked
 from pieline.llm.parsing import Outcome, Parsed, answer_text, json_values, parse_object
@@ -204,7 +204,7 @@ def read_detection(
     idiom, why = parsed.value.idiom or "", parsed.value.explanation or ""
     if len(said) > 1:
         reason = "two verdicts side by side"
-    elif yes and ((normalise(idiom) and is_none_answer(idiom)) or denies_idioms(why)):
+    elif yes and ((normalize(idiom) and is_none_answer(idiom)) or denies_idioms(why)):
         reason = "says yes and names none"
     elif is_retracted(text[last.end :], has_idiom=yes):
         reason = "the text after the answer takes it back"

@@ -19,7 +19,7 @@ from pieline.core.tables import read_table
 from pieline.languages.denial import find_views, has_denying_comment, kind_of, parse_boolean
 from pieline.languages.english import ANSWERS
 from pieline.languages.pointing import points_at_pie
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 from pieline.studies.idiots.raw import OPENING
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 
@@ -96,11 +96,11 @@ def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool
     name, meaning = prediction.idiom or "", prediction.meaning or ""
     if not prediction.has_idiom or has_denying_comment(name) or find_views(meaning) == {"denies"}:
         return False
-    if not normalise(name) or kind_of(name) in {"idioms", "expressions"} or parse_boolean(name):
+    if not normalize(name) or kind_of(name) in {"idioms", "expressions"} or parse_boolean(name):
         name = meaning
-    named = normalise(name)
-    begins = set(named.split()[:1]) - set(normalise(sentence.pie).split())
-    if begins & ANSWERS.negations and named not in normalise(sentence.sentence):
+    named = normalize(name)
+    begins = set(named.split()[:1]) - set(normalize(sentence.pie).split())
+    if begins & ANSWERS.negations and named not in normalize(sentence.sentence):
         return False  # "not spill the beans"
     return points_at_pie(
         name,

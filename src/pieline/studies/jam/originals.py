@@ -22,7 +22,7 @@ from pieline.core.tables import read_table
 from pieline.languages.identification import is_in_language
 from pieline.languages.matching import contains_pie
 from pieline.languages.registry import get_language
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 from pieline.studies.jam.bio import Span, Tag, span_text, spans_of
 from pieline.studies.jam.raw.id10m import TaggedSentence
 from pieline.studies.jam.raw.released import ReleasedRow
@@ -208,7 +208,7 @@ def decisions_by_tags(
     Wrong tags are not corrected.
     """
     known_pies = {
-        normalise(idiom): idiom for item in (*others, *sentences) for idiom in item.idioms
+        normalize(idiom): idiom for item in (*others, *sentences) for idiom in item.idioms
     }
     longest_first = sorted(known_pies.values(), key=lambda pie: (-len(pie.split()), pie))
 

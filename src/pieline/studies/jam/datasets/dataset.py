@@ -14,7 +14,7 @@ from typing import Literal
 from pieline.core.errors import UserError
 from pieline.core.records import load_record
 from pieline.core.upstream import NOT_VERIFIED, Verification
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 from pieline.studies.jam.records import JamSentence, Original, Variant, VariantSource, as_sentence
 from pieline.studies.jam.variants.label_studio import Review, settle
 from pieline.studies.jam.variants.settings import VariantChecks
@@ -211,7 +211,7 @@ def build_dataset(
 
 def count_pies(sentences: Iterable[JamSentence | Original]) -> int:
     """Count distinct PIEs, ignoring case, spacing and punctuation."""
-    return len({normalise(pie) for item in sentences for pie in item.pies})
+    return len({normalize(pie) for item in sentences for pie in item.pies})
 
 
 def load_manifest(path: str | Path) -> JamManifest:

@@ -18,7 +18,7 @@ import torch
 from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.core.uncertainty import ratio_interval
 from pieline.languages.registry import get_language
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 from pieline.models.entries import CheckpointEntry
 from pieline.models.loading import load_model, loading, require_tokenizer
 from pieline.models.weights import weights_location
@@ -156,7 +156,7 @@ def cue_places(original: JamSentence, variant: JamSentence) -> list[int]:
     places, position = [], 0
     for place, token in enumerate(variant.tokens):
         # Skip single letters such as the "s" of a genitive.
-        words = {word for word in normalise(token).split() if len(word) > 1}
+        words = {word for word in normalize(token).split() if len(word) > 1}
         if position < length and words - function_words:
             places.append(place)
         position += len(token)

@@ -5,7 +5,7 @@ from itertools import product
 from typing import Literal
 
 from pieline.languages.matching import matches_pie
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 from pieline.studies.jam.bio import OUTSIDE, Span, Tag, spans_of, tags_of
 from pieline.studies.jam.records import TaggedRecord
 
@@ -60,7 +60,7 @@ def tags_of_idioms(tokens: Sequence[str], idioms: Sequence[str]) -> list[Tag]:
         tokens: Tokens of the sentence.
         idioms: Idioms as named by a language model.
     """
-    pieces = [normalise(token).replace(" ", "") for token in tokens]
+    pieces = [normalize(token).replace(" ", "") for token in tokens]
     starts, position = {}, 0
     for number, piece in enumerate(pieces):
         if piece:
@@ -70,7 +70,7 @@ def tags_of_idioms(tokens: Sequence[str], idioms: Sequence[str]) -> list[Tag]:
     ends = {start + len(pieces[number]): number + 1 for start, number in starts.items()}
     tags: list[Tag] = [OUTSIDE] * len(tokens)
     for idiom in idioms:
-        target = normalise(idiom).replace(" ", "")
+        target = normalize(idiom).replace(" ", "")
         place = text.find(target) if target else -1
         while place >= 0 and not (place in starts and place + len(target) in ends):
             place = text.find(target, place + 1)

@@ -10,7 +10,7 @@ from pieline.core.errors import UserError
 from pieline.core.external import ExternalRow, one_each, read_rows
 from pieline.languages.denial import is_none_answer
 from pieline.languages.matching import contains_pie
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 from pieline.studies.jam.bio import Tag, span_text, spans_of
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
@@ -77,9 +77,9 @@ def _check_idioms(
                     hint="leave the list or cell empty, or write null if there is no answer",
                 )
             total += 1
-            if normalise(idiom) == normalise(sentence.sentence):
+            if normalize(idiom) == normalize(sentence.sentence):
                 full_sentences.append(line)
-            is_in = normalise(idiom) in normalise(sentence.sentence)
+            is_in = normalize(idiom) in normalize(sentence.sentence)
             if not is_in and not contains_pie(sentence.sentence, idiom, language=sentence.language):
                 absent.append((line, idiom, sentence))
     if 2 * len(full_sentences) > total:

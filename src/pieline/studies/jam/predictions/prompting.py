@@ -11,7 +11,7 @@ from pieline.core.errors import UserError
 from pieline.core.records import save_jsonl
 from pieline.languages.matching import matches_pie
 from pieline.languages.registry import get_language
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 from pieline.llm.answers import Answer
 from pieline.llm.idioms import parse_idioms
 from pieline.llm.obstacles import SCHEMA_SETTING, cannot_be_asked
@@ -315,7 +315,7 @@ def _same_pie(one: str, other: str, language: str) -> bool:
     """
     first = matches_pie(one, other, language=language)
     second = matches_pie(other, one, language=language)
-    shorter = set(normalise(other if first else one).split()) - get_language(language).stop_words
+    shorter = set(normalize(other if first else one).split()) - get_language(language).stop_words
     return (first and second) or ((first or second) and len(shorter) > 1)
 
 
@@ -324,7 +324,7 @@ def _repeated(answers: Sequence[Sequence[str]], needed: int) -> list[str]:
     spelled: dict[str, str] = {}
     votes: Counter[str] = Counter()
     for idioms in answers:
-        votes.update({normalise(text) for text in idioms} - {""})
+        votes.update({normalize(text) for text in idioms} - {""})
         for text in idioms:
-            spelled.setdefault(normalise(text), text)
+            spelled.setdefault(normalize(text), text)
     return [text for form, text in spelled.items() if form and votes[form] >= needed]

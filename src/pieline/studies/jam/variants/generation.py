@@ -24,7 +24,7 @@ from pieline.llm.recordings import read_answers
 from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry
 from pieline.studies.jam.records import JamSentence, Original, Variant, as_sentence
-from pieline.studies.jam.variants.projection import added_context, tokenise
+from pieline.studies.jam.variants.projection import added_context, tokenize
 from pieline.studies.jam.variants.settings import VariantChecks
 from pieline.studies.jam.variants.validation import (
     check_text,
@@ -316,7 +316,7 @@ def neutral_questions(
             name=f"{item.id} (neutral)",
             sample=item.variant_number,
             count=1,
-            context_words=sum(token[0].isalnum() for token in tokenise(context)),
+            context_words=sum(token[0].isalnum() for token in tokenize(context)),
         )
     return questions
 

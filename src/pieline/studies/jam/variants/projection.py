@@ -18,7 +18,7 @@ class Place(NamedTuple):
     end: int
 
 
-def tokenise(text: str, *, elides: bool = False) -> list[str]:
+def tokenize(text: str, *, elides: bool = False) -> list[str]:
     """Split text like ID10M, into words and punctuation marks with the space that follows each.
 
     The concatenation of the tokens is the text; leading space belongs to the first token. An
@@ -74,7 +74,7 @@ def project_tags(
         tokens: Tokens of the original with their trailing spaces.
         tags: Tags of the original.
         variant: Text of the variant.
-        elides: Whether the language elides (see `tokenise`).
+        elides: Whether the language elides (see `tokenize`).
 
     Returns:
         Tokens whose concatenation is the variant, and their tags; None if the original is missing.
@@ -86,7 +86,7 @@ def project_tags(
     if place is None:
         return None
     before, inside, after = variant[: place.start], variant[slice(*place)], variant[place.end :]
-    before_tokens = tokenise(before, elides=elides)
+    before_tokens = tokenize(before, elides=elides)
     space = len(after) - len(after.lstrip())
     inside, after = inside + after[:space], after[space:]
     if inside.rstrip() == original.rstrip():
@@ -96,7 +96,7 @@ def project_tags(
         inside_tokens, inside_tags = _carry_over(tokens, tags, inside)
     if not before_tokens:
         inside_tokens[0] = before + inside_tokens[0]
-    after_tokens = tokenise(after, elides=elides)
+    after_tokens = tokenize(after, elides=elides)
     outside: Tag = OUTSIDE
     return (
         [*before_tokens, *inside_tokens, *after_tokens],
@@ -131,14 +131,14 @@ def _carry_over(
             space = len(gap) - len(gap.lstrip())
             new_tokens[-1] += gap[:space]
             gap = gap[space:]
-        pieces = tokenise(gap)
+        pieces = tokenize(gap)
         new_tokens += [*pieces, text[first:last]]
         labels += [within] * len(pieces) + [tag]
         done = last
     rest = text[done:]
     space = len(rest) - len(rest.lstrip())
     new_tokens[-1] += rest[:space]
-    pieces = tokenise(rest[space:])
+    pieces = tokenize(rest[space:])
     return new_tokens + pieces, labels + [OUTSIDE] * len(pieces)
 
 

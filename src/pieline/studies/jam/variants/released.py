@@ -14,7 +14,7 @@ from rapidfuzz.distance import Levenshtein
 from pieline.core.errors import UserError
 from pieline.core.records import Frozen, explain, validated
 from pieline.languages.registry import get_language
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 from pieline.studies.jam.raw.released import read_rows
 from pieline.studies.jam.records import Original, Variant, VariantSource
 from pieline.studies.jam.variants.projection import find_original
@@ -110,7 +110,7 @@ def check_contexts(variants: Sequence[Variant], *, where: str | Path) -> None:
 
 def _names(value: Any, pies: Iterable[str]) -> bool:
     """Return whether a cell of any type names all PIEs."""
-    return all(normalise(pie) in normalise(str(value)) for pie in pies)
+    return all(normalize(pie) in normalize(str(value)) for pie in pies)
 
 
 def count_problem(originals: Sequence[Original], variants: Sequence[Variant]) -> str:

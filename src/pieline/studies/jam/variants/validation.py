@@ -13,7 +13,7 @@ from pieline.languages.registry import get_language
 from pieline.studies.jam.bio import OUTSIDE, Tag
 from pieline.studies.jam.records import Flag, JamSentence, Original, Variant
 from pieline.studies.jam.variants.label_studio import Review, ReviewItem
-from pieline.studies.jam.variants.projection import find_original, project_tags, tokenise
+from pieline.studies.jam.variants.projection import find_original, project_tags, tokenize
 from pieline.studies.jam.variants.settings import USUAL_CHECKS, VariantChecks
 
 CRITERIA = (
@@ -52,7 +52,7 @@ def check_text(
         return ("original_missing",)
     language, own = original.language, set(original.pies)
     context = text[: place.start].strip()
-    words = len([token for token in tokenise(context) if token[0].isalnum()])
+    words = len([token for token in tokenize(context) if token[0].isalnum()])
     others = [pie for pie in known_pies if pie not in own]
     findings: Mapping[Flag, bool] = {
         "original_not_last": any(letter.isalnum() for letter in text[place.end :]),
@@ -79,7 +79,7 @@ def make_variant(original: Original | JamSentence, text: str, **fields: Any) -> 
     elides = get_language(original.language).elides
     projected = project_tags(original.tokens, original.tags, text, elides=elides)
     if projected is None:
-        tokens = tokenise(text, elides=elides)
+        tokens = tokenize(text, elides=elides)
         outside: list[Tag] = [OUTSIDE] * len(tokens)
         projected = tokens, outside
     return Variant(
