@@ -11,12 +11,12 @@ from pieline.languages.registry import answer_words
 from pieline.languages.spelling import normalize
 
 View = Literal["affirms", "denies", "doubts"]
-"""What a text states about an expression: an idiomatic use, a non-idiomatic use, or a mention of
-literal use that can only be judged in the context of the full text."""
+"""View of an expression in a text: idiomatic use, no idiomatic use, or a mention of literal use
+that can only be judged in the context of the full text."""
 
 Kind = Literal["candidates", "answer", "idioms", "expressions"]
-"""What a key or label announces: candidate idioms, the answer or choice, idioms under that name, or
-idioms under a broader name such as "expression"."""
+"""Kind of content that a key or label announces: candidate idioms, the answer or choice, idioms
+under that name, or idioms under a broader name such as "expression"."""
 
 _BREAK = re.compile(r"([.!?;:,()\[\]\n…–—]| - )")
 _QUOTE = re.compile(r"[\"“”„«»`]|(?<!\w)['‘’]|['’](?!\w)")

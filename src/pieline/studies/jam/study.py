@@ -317,7 +317,7 @@ class JamStudy(Study[JamSettings]):
         return cannot_be_asked(entry, SCHEMA_SETTING if enforced else setting)
 
     def metrics_on(self, *languages: str, besides: Sequence[str] = ()) -> list[str]:
-        """Return the metric files of runs on these languages, also of the kinds `besides`."""
+        """Return the metric files on these languages, including the kinds `besides`."""
         runs = self.runs("llm", "encoder", *besides)
         return [paths.METRICS.format(**run) for run in runs if run["language"] in languages]
 
@@ -800,7 +800,7 @@ class JamStudy(Study[JamSettings]):
         return [named] if isinstance(named, str) else named or [self.run.here(sample)]
 
     @property
-    def _nobody_labelled(self) -> str:
+    def _missing_labels(self) -> str:
         """Return why there is no human baseline; empty if there is one."""
         if self.settings.humans or self.settings.variants.source == "sample":
             return ""
@@ -889,7 +889,7 @@ class JamStudy(Study[JamSettings]):
             ),
         ]
         if "english" in settings.languages:
-            reason = self._nobody_labelled
+            reason = self._missing_labels
             humans = DisplayInputs(
                 metrics=() if reason else (paths.HUMANS,),
                 files={"text_numbers": numbers},
@@ -1147,14 +1147,14 @@ class JamStudy(Study[JamSettings]):
         return self.run.here(f"published/jam_table{number}.csv")
 
     def _runs(self, *besides: str) -> DisplayInputs:
-        """Return inputs with the runs, those of kinds `besides`, and missing runs."""
+        """Return inputs with all runs, including the kinds `besides`, and missing runs."""
         languages, models = self.settings.languages, self.settings.models
         metrics = self.metrics_on(*languages, besides=besides)
         given = self.given(metrics, models, "llm", "encoder")
         return given.model_copy(update={"notes": self._notes})
 
     def _results(self) -> DisplayInputs:
-        """Return inputs with all runs and the baselines."""
+        """Return inputs with all runs and baselines."""
         runs = self._runs("predictions")
         scored = (path for name in self.settings.languages for path in self.baselines(name))
         described = (
@@ -1197,7 +1197,7 @@ class JamStudy(Study[JamSettings]):
         )
 
     def items(self) -> Items:
-        """Return every sentence of every run."""
+        """Return the items of all runs, one per sentence and run."""
         made = list(self.runs("llm", "encoder", "predictions"))
         behind = (
             path

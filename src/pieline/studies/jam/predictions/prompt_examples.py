@@ -78,7 +78,7 @@ def choose_examples(
 
 
 def _sample(group: Sequence[TaggedSentence], count: int, seed: int) -> list[TaggedSentence]:
-    """Replicate `DataFrame.sample(wanted, random_state=seed)`."""
+    """Replicate `DataFrame.sample(count, random_state=seed)`."""
     import numpy as np
 
     draw = np.random.RandomState(seed)  # used by pandas; its sequence never changes

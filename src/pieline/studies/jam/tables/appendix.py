@@ -94,7 +94,7 @@ def humans(inputs: DisplayInputs) -> TableContent:
 
 
 def neutral(inputs: DisplayInputs) -> TableContent:
-    """Return how many confusing variants remain confusing with a neutral context."""
+    """Return the number of confusing variants that remain confusing with a neutral context."""
     (model,), run = inputs.models, inputs.options
     records = load_records(inputs.metrics, NeutralMetrics)
     reason = "" if records else inputs.why_not(model.name)

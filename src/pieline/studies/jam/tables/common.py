@@ -153,7 +153,7 @@ def left_out_seeds(inputs: DisplayInputs, runs: Collection[RunKey]) -> tuple[str
 
 
 def of_other_data(*measured: Measured) -> list[str]:
-    """Return why numbers on other data than the paper's are not comparable.
+    """Return why numbers on data other than the paper's are not comparable.
 
     The user's own data are excluded, because the run conditions report them.
     """

@@ -134,8 +134,8 @@ def generate_variants(
     ]
     return variants, {
         "originals": len(originals),
-        "written": _read(written),
-        "reviewed": _read(reviewed),
+        "written": _count_outcomes(written),
+        "reviewed": _count_outcomes(reviewed),
         "variants": len(variants),
         "model_verdicts": dict(Counter(str(item.model_verdict) for item in variants)),
     }
@@ -272,7 +272,7 @@ def generate_neutral_variants(
                 variant = make_variant(original, text, number=number, source="generated")
                 usable.append(as_sentence(variant))
     counts = {"asked": len(questions), "variants": len(usable)}
-    return usable, {**counts, **_read(written), "flags": flags}
+    return usable, {**counts, **_count_outcomes(written), "flags": flags}
 
 
 def with_neutral(
@@ -321,7 +321,7 @@ def neutral_questions(
     return questions
 
 
-class _Written(Task):
+class _VariantTask(Task):
     """A task that writes `variants` and a `report`."""
 
     generation: GenerationSettings
@@ -338,7 +338,7 @@ class _Written(Task):
         write_json(self.outputs["report"], {**report, "model": self.model})
 
 
-class HardVariants(_Written):
+class HardVariants(_VariantTask):
     """Task that generates and validates variants of each original (section 3.3).
 
     `inputs` are `originals` and the prompts `generate` and `review`; `outputs` are `variants` and
@@ -374,7 +374,7 @@ class HardVariants(_Written):
         return load_jsonl(self.inputs["originals"], Original)
 
 
-class NeutralVariants(_Written):
+class NeutralVariants(_VariantTask):
     """Task that generates a neutral variant for each confusing hard one (appendix G).
 
     `inputs` are the `dataset`, the confused model's `metrics` and the `prompt`; `outputs` are
@@ -457,7 +457,7 @@ def _reviewed_variants(
     return variants
 
 
-def _read(parsed: Mapping[str, Parsed[Any]]) -> dict[str, Any]:
+def _count_outcomes(parsed: Mapping[str, Parsed[Any]]) -> dict[str, Any]:
     """Count the outcomes of answers, and list the reasons for unreadable ones."""
     return {
         "outcomes": dict(Counter(str(item.outcome) for item in parsed.values())),
