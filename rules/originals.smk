@@ -10,7 +10,7 @@ rule jam_decisions:
     input:
         raw=jam_paths.TEST_SPLIT,
         released=lambda wildcards: JAM.released_originals(wildcards.language),
-        dev=lambda wildcards: JAM.tagged_elsewhere(wildcards.language),
+        dev=lambda wildcards: JAM.extra_pie_sources(wildcards.language),
     output:
         jam_paths.DECISIONS,
     log:
@@ -89,7 +89,7 @@ rule idiolink_splits:
     """Assign PIEs to train, validation and test (drawn or as released), with the gold test PIEs."""
     input:
         pies=idiolink_paths.PIES,
-        released=IDIOLINK.followed_indexes(),
+        released=IDIOLINK.split_source_indexes(),
     output:
         idiolink_paths.SPLITS_FILE,
     log:

@@ -5,7 +5,7 @@ from pieline.core.jobs import start_log
 from pieline.core.records import save_jsonl
 from pieline.llm.inspect_logs import read_inspect_log
 from pieline.studies.jam.datasets.sentences import load_sentences
-from pieline.studies.jam.predictions.elsewhere import read_predictions
+from pieline.studies.jam.predictions.external import read_predictions
 from pieline.studies.jam.predictions.prompting import combine, sample_of
 
 start_log(snakemake.log[0])

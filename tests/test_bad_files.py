@@ -50,7 +50,7 @@ from pieline.studies.idiots.verdicts import COLUMNS as VERDICT_COLUMNS
 from pieline.studies.idiots.verdicts import read_cases
 from pieline.studies.jam.metrics.humans import read_labels
 from pieline.studies.jam.originals import apply_decisions, load_decisions
-from pieline.studies.jam.predictions.elsewhere import read_predictions
+from pieline.studies.jam.predictions.external import read_predictions
 from pieline.studies.jam.predictions.prompt_settings import FewShot
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.raw.released import read_released_originals
@@ -586,7 +586,7 @@ def changed_config(**sections: dict[str, Any]) -> dict[str, Any]:
             {"finetuning": {"learning_rate": 1e30}},
             "learning_rate: Input should be less",
         ),
-        ("jam", {"neutral": {"model": "gpt", "seed": 1}}, "neutral.seed 1 is none of its model's"),
+        ("jam", {"neutral": {"model": "gpt", "seed": 1}}, "neutral.seed 1 is not one of its"),
         ("jam", {"prompts": {"../x": {"file": "own.jinja"}}}, "String should match pattern"),
         ("idiots", {"prompts": {"x" * 81: {"file": "own.jinja"}}}, "at most 80 characters"),
     ],
@@ -676,7 +676,7 @@ def test_an_error_names_the_file_that_has_the_setting() -> None:
         "mine.yaml": {"jam": {"models": ["c"], "seed": 1}},
     }
     for where, what, named in (
-        ("config.yaml: jam.neutral.model", "'a' is not among jam.models", "sample.yaml"),
+        ("config.yaml: jam.neutral.model", "'a' is not in jam.models", "sample.yaml"),
         ("config.yaml: jam.models", "unknown model 'c'", "mine.yaml"),
         ("config.yaml", "jam.models.0: Input should be a string", "mine.yaml"),
         ("config.yaml", "unknown key 'jam.seed'", "mine.yaml"),
@@ -743,9 +743,11 @@ def test_an_id_is_one_word(name: str) -> None:
 
 def test_mismatched_decisions_are_reported_with_the_raw_file() -> None:
     cut, decided = RAW[:-1], {"language": "english", "raw": "raw.tsv", "where": "decisions.tsv"}
-    with pytest.raises(UserError, match=r"decisions.tsv: .*take it and raw.tsv of one version"):
+    with pytest.raises(
+        UserError, match=r"decisions.tsv: .*use decisions for the same version of raw.tsv"
+    ):
         apply_decisions(cut, DECISIONS, **decided)
-    with pytest.raises(UserError, match=r"^raw.tsv: the sentences are not German; take the file"):
+    with pytest.raises(UserError, match=r"^raw.tsv: the sentences are not in German; use the file"):
         apply_decisions(RAW, DECISIONS, **decided | {"language": "german"})
     kept = next(item.sentence_id for item in DECISIONS if item.decision == "keep")
     other = [

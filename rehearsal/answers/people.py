@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pieline.core.files import write_text
 from pieline.studies.idiots.verdicts import ErrorType, ReviewCase
-from pieline.studies.jam.metrics.humans import COLUMNS, Label, LabelledVariant
+from pieline.studies.jam.metrics.humans import COLUMNS, Label, LabeledVariant
 from pieline.studies.jam.records import JamSentence, by_original
 from rehearsal.answers.idiots import printed_counts
 from rehearsal.answers.jam import sampled, shuffle_key
@@ -17,7 +17,7 @@ _SORTED = "Llama-2-7b-chat"
 """The model for which IdioTS reports the number of invented idioms."""
 
 
-def printed_labels(sentences: Sequence[JamSentence], published: Path) -> list[LabelledVariant]:
+def printed_labels(sentences: Sequence[JamSentence], published: Path) -> list[LabeledVariant]:
     """Return two annotators' labels of one variant per original (ID10M-JAM, section 5.1).
 
     If the number of originals differs from the paper's, the proportions are kept as closely as
@@ -44,7 +44,7 @@ def printed_labels(sentences: Sequence[JamSentence], published: Path) -> list[La
     groups = [group for group in by_original(sentences).values() if len(group) > 1]
     groups.sort(key=lambda group: (group[0].is_figurative, shuffle_key(group[0].id)))
     return [
-        LabelledVariant(
+        LabeledVariant(
             variant_id=variant.id,
             first=_label(variant, right=first_is_right),
             second=_label(variant, right=True) if second_is_right else "ambiguous",
@@ -56,7 +56,7 @@ def printed_labels(sentences: Sequence[JamSentence], published: Path) -> list[La
     ]
 
 
-def save_labels(path: str | Path, labels: Iterable[LabelledVariant]) -> None:
+def save_labels(path: str | Path, labels: Iterable[LabeledVariant]) -> None:
     """Write labels in the CSV format of `read_labels`."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")

@@ -151,10 +151,10 @@ def test_the_printed_agreement_is_the_f1_of_valid_texts_and_no_macro_average() -
         if round(100 * valid_f1, 2) == 82.54:
             reproduced.append(invalid)
     assert reproduced == [121]
-    flagged, found_invalid = judged(
+    flagged, judged_invalid = judged(
         [(False, False, 858), (True, False, 321), (False, True, 42), (True, True, 79)]
     )
-    found = agreement(flagged, found_invalid)
+    found = agreement(flagged, judged_invalid)
     assert found is not None
     assert round(100 * found.accuracy, 2) == 72.08
     assert round(100 * found.valid_f1, 2) == 82.54

@@ -16,7 +16,7 @@ from transformers import AutoModel, AutoTokenizer, T5EncoderModel
 
 from pieline.core.errors import UserError
 from pieline.studies.idiolink.predictions import embedding
-from pieline.studies.idiolink.predictions.checkpoint_checks import require_both_ways
+from pieline.studies.idiolink.predictions.checkpoint_checks import require_bidirectional
 from pieline.studies.idiolink.predictions.embedding import (
     Encoded,
     TokenizedTexts,
@@ -301,7 +301,7 @@ class TestCheckpoints:
     def test_attention_that_is_causal_is_noticed(self, tmp_path: Path) -> None:
         model = load_encoder(tiny_entry(save_tiny("llama", tmp_path / "llama"), pooling="mean"))
         with pytest.raises(UserError, match="tokens see only those before them"):
-            require_both_ways(model, "llama")
+            require_bidirectional(model, "llama")
 
     def test_a_checkpoint_without_pooling_is_refused(self, tmp_path: Path) -> None:
         folder = save_tiny("bert", tmp_path / "bert", pooling="cls")

@@ -1,4 +1,4 @@
-"""What the tests of ID10M-JAM's data share."""
+"""Shared helpers of the ID10M-JAM data tests."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from pieline.studies.jam.bio import Span, Tag, tags_of
 from pieline.studies.jam.originals import apply_decisions, load_decisions
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.records import Original, Variant
-from pieline.studies.jam.variants.projection import tokenise
+from pieline.studies.jam.variants.projection import tokenize
 from pieline.studies.jam.variants.released import read_variants
 from pieline.studies.jam.variants.validation import check_variants
 
@@ -17,24 +17,24 @@ SAMPLE = ROOT / "data" / "sample" / "id10m"
 
 
 def sample_originals(language: str) -> list[Original]:
-    """The originals of the sample."""
+    """Return the originals of the sample."""
     decisions = SAMPLE / "decisions" / f"{language}.tsv"
     raw = read_id10m(SAMPLE / f"test_{language}.tsv", split="test")
     return apply_decisions(raw, load_decisions(decisions), language=language, where=decisions)
 
 
 def sample_variants(language: str) -> list[Variant]:
-    """The sample's variants, checked."""
+    """Return the checked variants of the sample."""
     originals = sample_originals(language)
     path = SAMPLE / "variants" / f"{language}.json"
     return check_variants(originals, read_variants(path, originals, source="sample"))
 
 
 def original(sentence: str, pie: str, *, figurative: bool = True, **fields: Any) -> Original:
-    """An original; the PIE stands once in the sentence, in whole words."""
-    tokens = tokenise(sentence)
-    start = len(tokenise(sentence[: sentence.index(pie)]))
-    spans = [Span(start, start + len(tokenise(pie)))] if figurative else []
+    """Return an original; the PIE must occur once in the sentence, in complete tokens."""
+    tokens = tokenize(sentence)
+    start = len(tokenize(sentence[: sentence.index(pie)]))
+    spans = [Span(start, start + len(tokenize(pie)))] if figurative else []
     tags: tuple[Tag, ...] = tuple(tags_of(spans, len(tokens)))
     values = {"id": "test-0001", "language": "english", "was_fixed": False, **fields}
     return Original(

@@ -1,4 +1,4 @@
-"""The study in four languages, from the sample's originals to tables, with scripted answers."""
+"""Test the study in four languages, from originals to tables, with scripted answers."""
 
 import csv
 import json
@@ -12,7 +12,7 @@ from support import ROOT
 from pieline.core.files import write_json
 from pieline.core.imports import import_object
 from pieline.core.records import load_jsonl, load_record, save_jsonl
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.llm.settings import LLMSettings
@@ -39,7 +39,7 @@ MODEL, TAGGER = "smollm2-135m-instruct", "minilm-tagger"
 
 
 def declared(**variants: object) -> JamStudy:
-    """The study in four languages on the sample."""
+    """Return the study in four languages on the sample."""
     settings = {
         "languages": LANGUAGES,
         "models": [MODEL, TAGGER],
@@ -52,9 +52,9 @@ def declared(**variants: object) -> JamStudy:
     return JamStudy(JamSettings.model_validate(settings), run)
 
 
-def make_originals(made: JamStudy, language: str) -> list[Original]:
-    """Filter a language's test split, and count."""
-    decisions = load_decisions(made.decisions(language))
+def make_originals(study: JamStudy, language: str) -> list[Original]:
+    """Filter a language's test split and write the report."""
+    decisions = load_decisions(study.decisions(language))
     raw = read_id10m(f"results/raw/id10m/test_{language}.tsv", split="test")
     originals = apply_decisions(raw, decisions, language=language, where="")
     save_jsonl(files.ORIGINALS.format(language=language), originals)
@@ -63,8 +63,8 @@ def make_originals(made: JamStudy, language: str) -> list[Original]:
     return originals
 
 
-def make_dataset(made: JamStudy, language: str, variants: Sequence[Variant]) -> list[JamSentence]:
-    """Select variants."""
+def make_dataset(study: JamStudy, language: str, variants: Sequence[Variant]) -> list[JamSentence]:
+    """Select variants and write the dataset."""
     originals = load_jsonl(files.ORIGINALS.format(language=language), Original)
     dataset = build_dataset(
         originals,
@@ -74,7 +74,7 @@ def make_dataset(made: JamStudy, language: str, variants: Sequence[Variant]) -> 
         where="",
         originals_are_released=False,
         **{
-            name: getattr(made.settings.variants, name)
+            name: getattr(study.settings.variants, name)
             for name in ("review", "min_valid", "kept", "seed", "checks")
         },
     )
@@ -84,8 +84,8 @@ def make_dataset(made: JamStudy, language: str, variants: Sequence[Variant]) -> 
 
 
 @pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JamStudy:
-    """The study, in a folder with the datasets of all languages."""
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JamStudy:
+    """Return the study in a folder with the datasets of all languages."""
     monkeypatch.chdir(tmp_path)
     copytree(ROOT / "data/sample/id10m", "results/raw/id10m")
     study = declared()
@@ -96,8 +96,8 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JamStudy:
     return study
 
 
-def predict(made: JamStudy) -> None:
-    """A chat model that misses every idiom in the first variant, and a tagger that misses none."""
+def predict(study: JamStudy) -> None:
+    """Write predictions: a chat model fails on first variants, a tagger on none."""
     misled, right = {}, {}
     for language in LANGUAGES:
         for item in load_jsonl(files.DATASET.format(language=language), JamSentence):
@@ -114,14 +114,14 @@ def predict(made: JamStudy) -> None:
             )
         return found
 
-    (asking,) = (item for item in made.llm_tasks() if item.name == "prompt_idioms")
+    (asking,) = (item for item in study.llm_tasks() if item.name == "prompt_idioms")
     for wildcards in asking.runs:
         task = asking.make(**wildcards)
-        label = find(wildcards["language"]).label
+        label = get_language(wildcards["language"]).label
         questions = task.questions(task.entry())
         assert all(f"sentence in {label}," in item.messages[0].content for item in questions)
         task.run(task.entry(), ask)
-    for run in made.runs("encoder"):
+    for run in study.runs("encoder"):
         sentences = load_jsonl(files.DATASET.format(**run), JamSentence)
         tagged = [
             IdiomPrediction(
@@ -132,12 +132,12 @@ def predict(made: JamStudy) -> None:
         save_jsonl(files.PREDICTIONS.format(**run), tagged)
 
 
-def measure(made: JamStudy) -> dict[tuple[str, str, str], JamMetrics]:
-    """Metrics of every run by language, model and setting; and the statistics of each language."""
+def measure(study: JamStudy) -> dict[tuple[str, str, str], JamMetrics]:
+    """Return metrics by language, model and setting; also write the statistics per language."""
     found = {}
-    baselines = [Path(path) for language in LANGUAGES for path in made.baselines(language)]
+    baselines = [Path(path) for language in LANGUAGES for path in study.baselines(language)]
     for path in [
-        Path(files.METRICS.format(**run)) for run in made.runs("llm", "encoder")
+        Path(files.METRICS.format(**run)) for run in study.runs("llm", "encoder")
     ] + baselines:
         language, model, setting, seed = path.with_suffix("").parts[-4:]
         sentences = load_jsonl(files.DATASET.format(language=language), JamSentence)
@@ -173,10 +173,10 @@ def measure(made: JamStudy) -> dict[tuple[str, str, str], JamMetrics]:
     return found
 
 
-def test_four_languages_from_originals_to_tables(made: JamStudy) -> None:
-    predict(made)
-    metrics = measure(made)
-    # Every figurative original is misread in one of its three variants by the chat model.
+def test_four_languages_from_originals_to_tables(study: JamStudy) -> None:
+    predict(study)
+    metrics = measure(study)
+    # The chat model misreads every figurative original in one of its three variants.
     asked = {key: item for key, item in metrics.items() if key[1] in (MODEL, TAGGER)}
     for (language, model, _), item in asked.items():
         dataset = load_record(files.MANIFEST.format(language=language), JamManifest)
@@ -185,10 +185,10 @@ def test_four_languages_from_originals_to_tables(made: JamStudy) -> None:
         assert item.overall.flipped == (dataset.figurative if model == MODEL else 0)
     assert len(asked) == 4 * 3
     shown = {}
-    for table in made.tables():
-        if not table.display_inputs.metrics and table.name != "jam_example":
-            continue  # they describe, and need no data
-        if not all(Path(path).exists() for path in table.display_inputs.metrics):
+    for table in study.tables():
+        if not table.given.metrics and table.name != "jam_example":
+            continue  # descriptive tables without data
+        if not all(Path(path).exists() for path in table.given.metrics):
             assert table.name == "jam_humans"  # English only
             continue
         content = import_object(table.maker)(table.display_inputs)
@@ -201,31 +201,31 @@ def test_four_languages_from_originals_to_tables(made: JamStudy) -> None:
         if "language" in rows[0]:
             assert {row["language"] for row in rows} == set(LANGUAGES)
     assert len(shown) == 8
-    # Two numbers a language have room side by side, more stand below in pairs.
+    # Tables with two columns per language fit side by side; wider ones continue below.
     assert r"{Spanish}" in shown["jam_drift"].split(r"\midrule")[0]
     assert shown["jam_drift"].count(r"\toprule") == 1
     for name in ("jam_usage", "jam_confusion"):
         above, below = shown[name].split(r"\bottomrule")[:2]
-        assert [f"{{{find(name).label}}}" in above for name in LANGUAGES] == [True] * 2 + [
+        assert [f"{{{get_language(name).label}}}" in above for name in LANGUAGES] == [True] * 2 + [
             False
         ] * 2
-        assert [f"{{{find(name).label}}}" in below for name in LANGUAGES] == [False] * 2 + [
+        assert [f"{{{get_language(name).label}}}" in below for name in LANGUAGES] == [False] * 2 + [
             True
         ] * 2
-    for figure in made.figures():
-        drawn = import_object(figure.maker)(figure.display_inputs)
+    for figure in study.figures():
+        drawn = import_object(figure.maker)(figure.given)
         save_figure(drawn, **{end: Path(path) for end, path in figure.files.items()})
         labels = {axis.get_title().partition(":")[0] for axis in drawn.axes}
         labels |= {text.get_text() for legend in drawn.legends for text in legend.get_texts()}
-        assert {find(name).label for name in LANGUAGES} <= labels
+        assert {get_language(name).label for name in LANGUAGES} <= labels
 
 
-def test_a_model_writes_variants_in_each_language(made: JamStudy) -> None:
+def test_a_model_writes_variants_in_each_language(study: JamStudy) -> None:
     writing = declared(source="generated", model=MODEL, generated=3, review="automatic")
     for language in LANGUAGES:
         before = Path(files.DATASET.format(language=language)).read_text(encoding="utf-8")
         texts: dict[str, list[str]] = {}
-        for row in json.loads(Path(made.variants_file(language)).read_text(encoding="utf-8")):
+        for row in json.loads(Path(study.variants_file(language)).read_text(encoding="utf-8")):
             texts.setdefault(row["sentence"], []).append(row["variant_sentence"])
 
         def ask(
@@ -236,11 +236,11 @@ def test_a_model_writes_variants_in_each_language(made: JamStudy) -> None:
                 lines = question.messages[-1].content.splitlines()
                 written = texts[lines[0].partition("entence: ")[2]]
                 if "Give one verdict" in question.messages[-1].content:
-                    said = [
+                    reviews = [
                         {"number": number, "verdict": "valid", "text": text}
                         for number, text in enumerate(written, start=1)
                     ]
-                    reply = json.dumps({"reviews": said})
+                    reply = json.dumps({"reviews": reviews})
                 else:
                     reply = json.dumps({"variants": written})
                 found[question.key] = Answer(key=question.key, text=reply)
@@ -248,7 +248,7 @@ def test_a_model_writes_variants_in_each_language(made: JamStudy) -> None:
 
         task = writing.hard_variants(language)
         assert all(
-            find(language).label in item.messages[0].content
+            get_language(language).label in item.messages[0].content
             for item in task.questions(task.entry())
         )
         task.run(task.entry(), ask)

@@ -1,4 +1,4 @@
-"""Reading ID10M's format strictly."""
+"""Test the strict reader of ID10M's format."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def test_sentences_tokens_and_spans(tmp_path):
         "Yes\tO\n!\tO\n!\tO\n!\tO\n",
     ],
 )
-def test_spaces_may_be_elsewhere_or_rare_or_not_of_the_script(tmp_path, text):
+def test_unusual_spacing_is_accepted(tmp_path, text):
     assert read_id10m(write(tmp_path / "x.tsv", text), split="train")
 
 
@@ -51,7 +51,7 @@ def test_the_last_sentence_may_end_the_file_in_any_way(tmp_path, end):
     ("text", "line", "problem"),
     [
         ("He \tO\nkept \tB-MWE\n", 2, "unknown tag 'B-MWE'"),
-        ("He \tO\r\nkept \tO\r\n", 1, "a carriage return; end lines with a line feed"),
+        ("He \tO\r\nkept \tO\r\n", 1, "contains a carriage return; use line feeds"),
         ("He \tO\nmum\tI-IDIOM\n", 2, "I-IDIOM without B-IDIOM"),
         ("He \tB-IDIOM\n\nmum\tI-IDIOM\n", 3, "I-IDIOM without B-IDIOM"),
         ("He \tO\n\n\n\nmum\tI-IDIOM\n", 5, "I-IDIOM without B-IDIOM"),
@@ -97,9 +97,11 @@ def test_a_mistake_names_file_and_line(tmp_path, text, line, problem):
 def test_surplus_blank_lines_are_skipped_and_counted(tmp_path, capsys, change, lines, note):
     path = write(tmp_path / "x.tsv", change(GOOD))
     expected = read_id10m(write(tmp_path / "good.tsv", GOOD), split="test")
-    found = read_id10m(path, split="test")
-    assert [replace(item, line=0) for item in found] == [replace(item, line=0) for item in expected]
-    assert tuple(item.line for item in found) == lines
+    sentences_read = read_id10m(path, split="test")
+    assert [replace(item, line=0) for item in sentences_read] == [
+        replace(item, line=0) for item in expected
+    ]
+    assert tuple(item.line for item in sentences_read) == lines
     assert capsys.readouterr().err == (f"{path}: skipped {note}\n" if note else "")
 
 
@@ -129,9 +131,12 @@ def test_an_empty_file_and_bad_utf8_are_errors(tmp_path):
         ("test_spanish", 15, 10),
     ],
 )
-def test_the_sample_has_the_sizes_that_its_readme_tells(name, sentences, with_idiom):
-    found = read_id10m(SAMPLE / f"{name}.tsv", split="x")
-    assert (len(found), sum(bool(item.spans) for item in found)) == (sentences, with_idiom)
+def test_sample_sizes_match_its_readme(name, sentences, with_idiom):
+    sentences_read = read_id10m(SAMPLE / f"{name}.tsv", split="x")
+    assert (len(sentences_read), sum(bool(item.spans) for item in sentences_read)) == (
+        sentences,
+        with_idiom,
+    )
     readme = (SAMPLE / "README.md").read_text(encoding="utf-8")
     assert f"| `{name}.tsv` | {sentences} | {with_idiom} |" in readme
 
@@ -148,19 +153,24 @@ def test_the_sample_has_the_sizes_that_its_readme_tells(name, sentences, with_id
         ("dev_spanish", 2771, 853),
     ],
 )
-def test_the_released_files_in_any_language_come_back_to_the_byte(name, sentences, with_idiom):
+def test_released_files_round_trip(name, sentences, with_idiom):
     path = MIRROR / "id10m" / f"{name}.tsv"
-    found = read_id10m(path, split="x")
-    assert (len(found), sum(bool(item.spans) for item in found)) == (sentences, with_idiom)
-    assert write_id10m(found) == path.read_text(encoding="utf-8")
+    sentences_read = read_id10m(path, split="x")
+    assert (len(sentences_read), sum(bool(item.spans) for item in sentences_read)) == (
+        sentences,
+        with_idiom,
+    )
+    assert write_id10m(sentences_read) == path.read_text(encoding="utf-8")
 
 
 @needs_mirror
 def test_a_released_file_with_a_double_blank_line_is_read(capsys):
     path = MIRROR / "id10m/train_chinese.tsv"
-    found = read_id10m(path, split="train")
-    assert (len(found), sum(bool(item.spans) for item in found)) == (8249, 4706)
+    sentences_read = read_id10m(path, split="train")
+    assert (len(sentences_read), sum(bool(item.spans) for item in sentences_read)) == (8249, 4706)
     note = f"{path}: skipped 1 surplus blank line, the first is line 151413\n"
     assert capsys.readouterr().err == note
-    # Nothing else was skipped.
-    assert write_id10m(found) == path.read_text(encoding="utf-8").replace("\n" * 3, "\n" * 2)
+    # Verify that nothing else was skipped.
+    assert write_id10m(sentences_read) == path.read_text(encoding="utf-8").replace(
+        "\n" * 3, "\n" * 2
+    )

@@ -1,4 +1,4 @@
-"""What ID10M-JAM declares: files, runs, tasks, conditions, and the paper's values."""
+"""Test ID10M-JAM's declarations: files, runs, tasks, conditions, and the paper's values."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from pieline.core.errors import UserError
 from pieline.core.imports import import_object
 from pieline.core.records import save_jsonl
 from pieline.core.yamls import read_yaml
-from pieline.languages.registry import known
+from pieline.languages.registry import language_names
 from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import load_task
@@ -36,7 +36,7 @@ RELEASED: dict[str, Any] = {"data": "released"}
 
 
 def study(*, run: dict[str, Any] | None = None, **settings: Any) -> JamStudy:
-    """The study on the sample, unless `run` says otherwise."""
+    """Return the study on the sample, or as specified by `run`."""
     if not run:
         settings = {"variants": {"source": "sample"}, **settings}
     about = {"registry": load_registry(ROOT / "models.yaml"), "root": ROOT, **(run or {})}
@@ -44,7 +44,7 @@ def study(*, run: dict[str, Any] | None = None, **settings: Any) -> JamStudy:
 
 
 def configured(name: str) -> dict[str, Any]:
-    """The section of a file of config/ on top of config.yaml, as Snakemake merges them."""
+    """Return the section of a file in config/ merged into config.yaml, as Snakemake does."""
     raw = read_yaml(ROOT / "config.yaml")
     if name != "config.yaml":
         update_config(raw, read_yaml(ROOT / "config" / name))
@@ -54,7 +54,7 @@ def configured(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["released.yaml", "paper.yaml"])
 def test_real_data_is_run_with_the_printed_values(name: str) -> None:
-    """Sections 3.3, 3.4 and 4, appendix D and Table 4; the seeds are the released code's."""
+    """Check sections 3.3, 3.4 and 4, appendix D and Table 4, and the seeds of the released code."""
     found = configured(name)
     assert found["zero_shot"] == {"temperature": 0.3, "max_tokens": None}
     assert found["few_shot"] == {
@@ -89,7 +89,7 @@ def test_real_data_is_run_with_the_printed_values(name: str) -> None:
     assert (variants["min_valid"], variants["kept"]) == (3, 3)
 
 
-def test_the_paper_s_numbers_deviate_in_nothing() -> None:
+def test_paper_settings_have_no_deviations() -> None:
     paper = study(run=RELEASED, **configured("paper.yaml"))
     for model in paper.settings.models:
         encoder = paper.run.entry(model).kind == "encoder"
@@ -100,7 +100,7 @@ def test_the_paper_s_numbers_deviate_in_nothing() -> None:
     assert neutral["settings"]["writer"] == "gemini-2.5-pro"
 
 
-def test_what_differs_from_the_paper_is_said() -> None:
+def test_deviations_from_the_paper_are_reported() -> None:
     made = study(
         models=["minilm-tagger", "smollm2-135m-instruct"],
         fine_tuning={"epochs": 4},
@@ -131,18 +131,18 @@ def test_what_differs_from_the_paper_is_said() -> None:
         models=["smollm2-135m-instruct"],
         attention={"model": "smollm2-135m", "pairs": 5},
     )
-    told = json.loads(fewer.conditions("smollm2-135m-instruct", "zero_shot"))
-    assert told["deviations"] == ["min valid 2, the paper 3", "kept 2, the paper 3"]
+    conditions = json.loads(fewer.conditions("smollm2-135m-instruct", "zero_shot"))
+    assert conditions["deviations"] == ["min valid 2, the paper 3", "kept 2, the paper 3"]
     attention = json.loads(fewer.attention_conditions("smollm2-135m"))
     assert attention["deviations"] == ["pairs 5, the paper 10"]
 
 
 def deviations(made: JamStudy, setting: str, model: str = "gpt-4o") -> list[str]:
-    found: list[str] = json.loads(made.conditions(model, setting))["deviations"]
-    return found
+    deviations: list[str] = json.loads(made.conditions(model, setting))["deviations"]
+    return deviations
 
 
-def test_whatever_is_done_as_in_the_released_code_is_said() -> None:
+def test_choices_of_the_released_code_are_reported() -> None:
     few_shot, votes = "few_shot_sc_cotbest", {"votes": "first", "examples": "contrastive"}
     made = study(
         run=RELEASED,
@@ -161,7 +161,7 @@ def test_whatever_is_done_as_in_the_released_code_is_said() -> None:
     ]
 
 
-def test_each_difference_of_the_released_form_is_said() -> None:
+def test_differences_of_the_released_form_are_reported() -> None:
     made = study(run=RELEASED, models=["gpt-4o"], asking="released")
     form = (
         "the provider enforces the form of the answer",
@@ -169,16 +169,16 @@ def test_each_difference_of_the_released_form_is_said() -> None:
         "a line break after each sentence of the system turn",
     )
     examples = ("the fields of the enforced form ask for candidates", "'sentence: ...'")
-    for setting, said in (("zero_shot", form), ("few_shot_sc_cotbest", (*form, *examples))):
+    for setting, expected in (("zero_shot", form), ("few_shot_sc_cotbest", (*form, *examples))):
         reasons = deviations(made, setting)
-        assert len(reasons) == len(said)
-        assert all(part in reason for part, reason in zip(said, reasons, strict=True))
+        assert len(reasons) == len(expected)
+        assert all(part in reason for part, reason in zip(expected, reasons, strict=True))
         task = made.identification(language="english", model="gpt-4o", setting=setting, seed="42")
         assert task.inputs["prompt"].endswith(f"prompts/jam/released/{setting}.jinja")
     assert task.inputs["example"].endswith("prompts/jam/released/few_shot_example.jinja")
 
 
-def test_the_authors_wording_of_the_released_form_is_a_folder(tmp_path: Path) -> None:
+def test_released_prompts_can_come_from_a_folder(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "prompts/jam/released", tmp_path / "theirs")
     own = {"run": RELEASED, "models": ["gpt-4o"], "released_prompts": str(tmp_path / "theirs")}
     made = study(**own, asking="released")
@@ -189,23 +189,23 @@ def test_the_authors_wording_of_the_released_form_is_a_folder(tmp_path: Path) ->
         prompts = json.loads(made.conditions("gpt-4o", "zero_shot"))["settings"]["prompts"]
         return str(prompts["zero_shot.jinja"])
 
-    # What describes a field is sent, so it is part of the wording.
+    # Field descriptions are sent to the model, so they are part of the wording.
     before, ours = digest(made), study(run=RELEASED, models=["gpt-4o"], asking="released")
     assert before == digest(ours)
     file = tmp_path / "theirs/zero_shot.jinja"
     file.write_text(file.read_text().replace("The idioms of the sentence", "Idioms found"))
     assert digest(made) != before
     file.write_text("=== user ===\nSentence:{{ sentence }}\n")
-    with pytest.raises(UserError, match=r"zero_shot\.jinja: the front matter has no `answer`"):
+    with pytest.raises(UserError, match=r"zero_shot\.jinja: the front matter lacks `answer`"):
         study(**own, asking="released")
     file.unlink()
     with pytest.raises(UserError, match=r"zero_shot\.jinja"):
         study(**own, asking="released")
-    with pytest.raises(ValueError, match="released_prompts is read only with asking: released"):
+    with pytest.raises(ValueError, match="released_prompts requires asking: released"):
         study(**own)
 
 
-def test_a_model_without_an_enforced_form_is_not_asked_in_the_released_one() -> None:
+def test_released_form_requires_enforcement() -> None:
     made = study(run=RELEASED, models=["gpt-4o"], asking="released", seeds=[42])
     entry = made.run.language_model("gpt-4o")
     bare = entry.model_copy(update={"accepts": frozenset({"temperature"})})
@@ -224,23 +224,27 @@ def test_a_model_without_an_enforced_form_is_not_asked_in_the_released_one() -> 
         (
             {"models": ["o3-mini"], "settings_by_model": {"o3-mini": ["few_shot_sc_cotbest"]}},
             None,
-            "settings_by_model: 'o3-mini' reasons.*name zero_shot",
+            "settings_by_model: 'o3-mini' is a reasoning model.*use zero_shot",
         ),
         ({"models": ["gpt-4o-mni"]}, None, "jam.models: unknown model.*did you mean 'gpt-4o-mini'"),
         ({"models": ["sbert"]}, None, "jam.models: model 'sbert' is of kind 'embedder'"),
         ({"seeds_by_model": {"bert": [1]}}, None, "jam.seeds_by_model: model 'bert' is of kind"),
         ({"attention": {"model": "bert"}}, None, "jam.attention.model: model 'bert' is of kind"),
-        ({"neutral": {"model": "gpt-4o"}}, None, "jam.neutral.model: 'gpt-4o' is not among"),
+        (
+            {"neutral": {"model": "gpt-4o"}},
+            None,
+            "jam.neutral.model: 'gpt-4o' is not in jam.models",
+        ),
         (
             {"variants": {"source": "sample"}},
             RELEASED,
-            "jam.variants.source: the sample variants do not belong to the released originals;"
+            "jam.variants.source: sample variants do not fit the released originals;"
             " choose 'released', 'generated' or 'none'",
         ),
-        ({"variants": {"source": "released"}}, None, "the released variants do not belong to the"),
+        ({"variants": {"source": "released"}}, None, "released variants do not fit the sample"),
     ],
 )
-def test_settings_that_cannot_be_run_are_one_line(
+def test_invalid_settings_are_one_line_errors(
     settings: dict[str, Any], run: dict[str, Any] | None, message: str
 ) -> None:
     where = (
@@ -271,7 +275,7 @@ def test_runs_follow_languages_and_settings() -> None:
         ("english", "gpt-4o-mini", "zero_shot", "1"),
         ("english", "gpt-4o-mini", "zero_shot", "2"),
     ]
-    # GBERT is fine-tuned on German only; reasoning models are only asked zero-shot.
+    # GBERT is fine-tuned on German only; reasoning models run only zero-shot.
     assert runs[-1] == ("german", "gbert", "fine_tuned", "5")
     assert len(runs) == 2 + 8 + 1
     assert made.metrics_on("german")[-1] == (
@@ -284,7 +288,7 @@ def test_runs_follow_languages_and_settings() -> None:
     assert made.behind("results/metrics/jam/german/statistics.json") == []
 
 
-def test_the_study_can_stop_at_the_originals() -> None:
+def test_study_without_variants() -> None:
     made = study(run=RELEASED, variants={"source": "none"}, models=["bert"], languages=["english"])
     assert [item.name for item in (*made.tables(), *made.figures())] == [
         "jam_statistics",
@@ -300,7 +304,7 @@ def test_the_study_can_stop_at_the_originals() -> None:
     assert [item.name for item in nobody.tables()] == ["jam_statistics"]
 
 
-def test_raw_files_are_those_that_results_come_from() -> None:
+def test_raw_files_follow_the_configuration() -> None:
     made = study(run=RELEASED, languages=["english"], models=["bert"], train_split="dev")
     assert made.raw_files() == [
         "results/raw/id10m-jam/english.json",
@@ -314,13 +318,15 @@ def test_raw_files_are_those_that_results_come_from() -> None:
     assert mirrored.training_file("english") == []
 
 
-def test_what_the_release_lacks_is_derived_and_written_and_said(tmp_path: Path) -> None:
+def test_languages_without_a_release(tmp_path: Path) -> None:
     mixed = {"run": RELEASED, "languages": ["english", "italian"], "models": ["gpt-4o-mini"]}
     with pytest.raises(UserError, match="no released variants in Italian; name a model"):
         study(**mixed)
     made = study(**mixed, variants={"model": "gemini-2.5-pro"})
     assert [made.decided_by(name) for name in made.settings.languages] == ["release", "tags"]
-    assert [name for name in known() if re.fullmatch(made.validated_languages(), name)] == [
+    assert [
+        name for name in language_names() if re.fullmatch(made.validated_languages(), name)
+    ] == [
         "english",
         "german",
     ]
@@ -332,12 +338,12 @@ def test_what_the_release_lacks_is_derived_and_written_and_said(tmp_path: Path) 
     assert {"id10m-jam/english.json", "id10m-jam/variants/english.json"} < set(raw)
     assert "id10m/dev_italian.tsv" in raw
     assert not {"id10m-jam/italian.json", "id10m-jam/variants/italian.json"} & set(raw)
-    said = (
+    expected = (
         "Italian: originals by ID10M's tags alone, which nobody filtered.",
         "Hard variants by Gemini 2.5 Pro (Italian).",
     )
-    shown = [item for item in (*made.tables(), *made.figures()) if item.display_inputs.metrics]
-    assert {item.display_inputs.notes for item in shown} == {said}
+    shown = [item for item in (*made.tables(), *made.figures()) if item.given.metrics]
+    assert {item.given.notes for item in shown} == {expected}
     (tmp_path / "english.tsv").touch()
     own = study(run=RELEASED, decisions=str(tmp_path), languages=["english"])
     assert own.tables()[0].display_inputs.notes == (
@@ -360,11 +366,13 @@ def test_own_decisions_for_one_language_leave_the_others_derived(tmp_path: Path)
     assert "results/raw/id10m-jam/german.json" not in made.raw_files()
     assert study(**own).decisions("english").endswith("data/sample/id10m/decisions/english.tsv")
     (tmp_path / "English.tsv").touch()
-    with pytest.raises(UserError, match=r"English\.tsv: not named as .*; name it english\.tsv"):
+    with pytest.raises(
+        UserError, match=r"English\.tsv: the file name .*; rename it to english\.tsv"
+    ):
         study(**own)
 
 
-def test_models_that_are_not_run_are_given_with_a_reason() -> None:
+def test_models_without_runs_have_a_reason() -> None:
     tables = {table.name: table for table in study(models=["gpt-4o"]).tables()}
     drift = tables["jam_drift"]
     assert [model.name for model in drift.display_inputs.models] == ["gpt-4o", *BASELINES]
@@ -381,8 +389,8 @@ def test_every_maker_exists() -> None:
     assert len(made.figures()) == 5
 
 
-def test_every_table_of_the_paper_has_its_own() -> None:
-    """And the example, the prompt and the labelling interface of Figures 1, 4 and 5."""
+def test_every_table_of_the_paper_exists() -> None:
+    """Also check Figures 1, 4 and 5: the example, the prompt and the labeling interface."""
     made = study(**configured("config.yaml"))
     places = {table.place: table.name for table in made.tables()}
     assert {f"Table {number}" for number in range(1, 9)} <= places.keys()
@@ -396,7 +404,7 @@ def test_every_table_of_the_paper_has_its_own() -> None:
     ]
 
 
-def test_the_human_baseline_is_made_of_labels_or_says_that_there_are_none() -> None:
+def test_human_baseline_requires_labels() -> None:
     def humans(**settings: Any) -> Table | None:
         made = study(run=RELEASED, models=["gpt-4o"], **settings)
         return next((table for table in made.tables() if table.name == "jam_humans"), None)
@@ -417,7 +425,7 @@ def test_the_human_baseline_is_made_of_labels_or_says_that_there_are_none() -> N
     assert study(humans=["a.csv", "b.json"]).human_labels() == ["a.csv", "b.json"]
 
 
-def test_tasks_survive_the_command_line_and_nothing_is_asked(tmp_path: Path) -> None:
+def test_tasks_round_trip_and_all_answers_are_recorded(tmp_path: Path) -> None:
     """All answers of the default configuration are recorded."""
     made = study(**configured("config.yaml"))
     for language in made.settings.languages:
@@ -435,14 +443,14 @@ def test_tasks_survive_the_command_line_and_nothing_is_asked(tmp_path: Path) -> 
                 task.entry()
             )
             keys = {question.key for question in questions}
-            # All are answered, and no answer is kept that nothing asks for.
+            # Every question is recorded, and no other answer is.
             assert keys == read_answers(task.recordings).keys()
             asked += len(questions)
     assert asked == (123 + 41 + 87 + 29) * 5
 
 
 def save_sample(made: JamStudy, language: str, path: Path) -> None:
-    """The sample's dataset of a language, as the rules make it."""
+    """Write the sample's dataset of a language as the rules do."""
     raw = read_id10m(ROOT / f"data/sample/id10m/test_{language}.tsv", split="test")
     decisions = load_decisions(made.decisions(language))
     originals = apply_decisions(raw, decisions, language=language, where="")
@@ -462,7 +470,7 @@ def save_sample(made: JamStudy, language: str, path: Path) -> None:
     save_jsonl(path, dataset.sentences)
 
 
-def test_generated_variants_and_neutral_ones_are_tasks_too() -> None:
+def test_generated_and_neutral_variants_are_tasks() -> None:
     made = study(
         run=RELEASED,
         languages=["english"],
@@ -484,7 +492,7 @@ def test_generated_variants_and_neutral_ones_are_tasks_too() -> None:
     assert again.recordings.endswith("/jam_neutral/english/gpt-4o-mini/zero_shot-seed-42.jsonl")
     assert again.inputs["sentences"] == neutral.outputs["variants"]
     assert neutral.inputs["metrics"].endswith("/english/gpt-4o-mini/zero_shot/seed-42.json")
-    # Only the originals and the train split are there before anything is answered.
+    # Before any answer, only the originals and the train split exist.
     asked = [set(asking.after_answers) for asking in made.llm_tasks()]
     assert asked == [set(), {"sentences"}, {"dataset", "metrics"}, {"sentences"}]
     available_inputs = {Path(path).parent.name for path in made.question_inputs()}

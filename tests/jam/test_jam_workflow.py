@@ -1,4 +1,4 @@
-"""The stages of ID10M-JAM's data through Snakemake."""
+"""Test the data stages of ID10M-JAM with Snakemake."""
 
 import csv
 import json
@@ -24,7 +24,7 @@ def test_the_sample_becomes_a_dataset(default_run):
     for name, (first, *variants) in groups.items():
         assert (first.id, first.sentence) == (name, originals[name].sentence)
         assert [item.is_original for item in variants] == [False] * 3
-        # In a joined clause its first letter may be small.
+        # In a joined clause, the first letter may be lowercase.
         rest = first.sentence[1:]
         assert all(item.sentence.endswith(rest) for item in variants)
         assert all(item.tags[-len(first.tags) :] == first.tags for item in variants)
@@ -59,17 +59,17 @@ def test_the_mirror_gives_the_released_originals_and_table_2(project):
             (row["dataset"], row["language"], row["number"]): row for row in csv.DictReader(stream)
         }
     for language, ours, literal, pies in (("english", 178, 20, -2), ("german", 137, 8, 4)):
-        found = cells["ID10M-JAM", language, "test_sentences"]
-        assert (found["ours"], found["reproduced"]) == (str(ours), "yes")
-        found = cells["ID10M-JAM", language, "literal"]
-        assert (found["ours"], found["reproduced"]) == (str(literal), "yes")
-        # The printed numbers of PIEs cannot be counted from the release; the table says so.
-        found = cells["ID10M-JAM", language, "unique_pies"]
-        assert (found["difference"], found["reproduced"]) == (str(pies), "no")
-        # No variants here: unknown, not zero.
-        found = cells["ID10M-JAM", language, "test_variants"]
-        assert (found["ours"], found["comparable"]) == ("", "no")
-        assert "jam.variants.source" in found["reason"]
+        number_cell = cells["ID10M-JAM", language, "test_sentences"]
+        assert (number_cell["ours"], number_cell["reproduced"]) == (str(ours), "yes")
+        number_cell = cells["ID10M-JAM", language, "literal"]
+        assert (number_cell["ours"], number_cell["reproduced"]) == (str(literal), "yes")
+        # The printed numbers of PIEs cannot be counted in the release; the table states this.
+        number_cell = cells["ID10M-JAM", language, "unique_pies"]
+        assert (number_cell["difference"], number_cell["reproduced"]) == (str(pies), "no")
+        # Without variants, the number is unknown, not zero.
+        number_cell = cells["ID10M-JAM", language, "test_variants"]
+        assert (number_cell["ours"], number_cell["comparable"]) == ("", "no")
+        assert "jam.variants.source" in number_cell["reason"]
 
 
 WRITER = """
@@ -97,7 +97,7 @@ CONTEXTS = (
 
 
 def writer(request):
-    """A model that writes the same contexts for every original and finds them all valid."""
+    """Simulate a model that writes the same contexts for every original and accepts them all."""
     sentence = request.text.split("entence: ", 1)[1].split("\n", 1)[0]
     texts = [f"{context} {sentence}" for context in CONTEXTS]
     if "Give one verdict" not in request.text:
@@ -109,7 +109,7 @@ def writer(request):
     return answer(json.dumps({"reviews": reviews}))
 
 
-def test_generated_variants_become_a_dataset_and_nothing_is_asked_twice(project, tmp_path):
+def test_generated_variants_are_asked_only_once(project, tmp_path):
     (project / "generated.yaml").write_text(GENERATED, encoding="utf-8")
     models = project / "models.yaml"
     target = "results/datasets/jam/german.jsonl"
@@ -125,7 +125,7 @@ def test_generated_variants_become_a_dataset_and_nothing_is_asked_twice(project,
     assert {item.model_verdict for item in variants} == {"valid"}
     assert [item.id for item in variants if item.flags] == []
     first = (project / target).read_bytes()
-    # The server is gone: only the recordings can answer now.
+    # The server is closed, so only recordings can answer.
     (project / "results/variants/jam/german.jsonl").unlink()
     (project / target).unlink()
     result = run_snakemake(project, *arguments, target)
@@ -133,8 +133,8 @@ def test_generated_variants_become_a_dataset_and_nothing_is_asked_twice(project,
     assert (project / target).read_bytes() == first
 
 
-def test_decisions_and_annotations_of_ones_own(project):
-    """A decision that drops one more sentence, and an export that calls one variant invalid."""
+def test_custom_decisions_and_annotations(project):
+    """Drop one more sentence by a decision, and mark one variant as invalid by an export."""
     decisions = project / "data/sample/id10m/decisions/german.tsv"
     text = decisions.read_text(encoding="utf-8")
     row = next(line for line in text.splitlines() if line.startswith("test-0002\tkeep"))
@@ -189,7 +189,7 @@ def test_people_label_the_form_and_are_scored(finished):
     assert numbers["jam.human_ambiguous_second"] == f"{100 * 4 / 41:.1f}"
 
 
-def test_without_labels_the_rows_say_that_nobody_gave_any(project):
+def test_missing_labels_are_reported(project):
     table = "paper_tables/jam_humans.csv"
     paper = ("--configfile", "config/paper.yaml")
     result = run_snakemake(project, "--cores", "1", *paper, "--", table)

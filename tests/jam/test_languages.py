@@ -1,4 +1,4 @@
-"""Languages: one module each, and the inflected forms that the matching knows."""
+"""Test the language modules and their inflected forms."""
 
 import ast
 import sys
@@ -14,7 +14,7 @@ from pieline import languages
 from pieline.core.errors import UserError
 from pieline.languages import registry
 from pieline.languages.inflection import base_forms, same_word
-from pieline.languages.registry import find, known
+from pieline.languages.registry import get_language, language_names
 from pieline.studies.jam.settings import JamSettings
 
 WORDS = st.text(alphabet="abcdefgäöüßé", min_size=2, max_size=8)
@@ -44,7 +44,7 @@ TWO_WORDS = {
 
 
 def pairs(entries: dict[str, str]) -> list[tuple[str, str, str]]:
-    """Language, base form and form."""
+    """Return (language, base form, form) triples."""
     return [
         (language, base, form)
         for language, text in entries.items()
@@ -64,14 +64,14 @@ def test_different_words(language: str, one: str, other: str) -> None:
     assert not same_word(one, other, language)
 
 
-@given(WORDS, WORDS, st.sampled_from(known()))
+@given(WORDS, WORDS, st.sampled_from(language_names()))
 def test_inflection_is_symmetric(one: str, other: str, language: str) -> None:
     assert same_word(one, other, language) == same_word(other, one, language)
 
 
-@pytest.mark.parametrize("name", known())
+@pytest.mark.parametrize("name", language_names())
 def test_each_language_is_a_module_of_its_name(name: str) -> None:
-    language = find(name)
+    language = get_language(name)
     assert sys.modules[f"pieline.languages.{name}"].LANGUAGE is language
     assert language.light_words < language.stop_words
     assert language.stop_words.isdisjoint(language.particles | language.bound_words)
@@ -79,9 +79,9 @@ def test_each_language_is_a_module_of_its_name(name: str) -> None:
 
 def test_a_language_without_a_module_is_an_error() -> None:
     with pytest.raises(
-        UserError, match="unknown language 'klingon'; known: english, german, italian, spanish;"
+        UserError, match="unknown language 'klingon'; choose english, german, italian,"
     ):
-        find("klingon")
+        get_language("klingon")
     with pytest.raises(ValidationError, match="unknown language 'klingon'"):
         JamSettings(languages=["klingon"])
 
@@ -96,10 +96,10 @@ def test_a_language_is_one_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(languages, "__path__", [*languages.__path__, str(tmp_path)])
     registry._languages.cache_clear()
     try:
-        assert known() == ["dutch", "english", "german", "italian", "spanish"]
+        assert language_names() == ["dutch", "english", "german", "italian", "spanish"]
         assert JamSettings(languages=["dutch"]).languages == ["dutch"]
         assert same_word("lopen", "gelopen", "dutch")
-        # German would take these for one word.
+        # The German rules would treat these as one word.
         assert not same_word("gans", "ganst", "dutch")
     finally:
         sys.modules.pop("pieline.languages.dutch", None)
@@ -118,16 +118,16 @@ GPU_SCRIPTS = [
 
 
 @pytest.mark.parametrize("name", GPU_SCRIPTS)
-def test_a_word_list_makes_no_vector_and_no_weights_stale(name: str) -> None:
+def test_gpu_jobs_do_not_depend_on_word_lists(name: str) -> None:
     waiting, seen = [ROOT / "scripts" / f"{name}.py"], set()
     while waiting:
         text = waiting.pop().read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pieline"):
                 place = ROOT.joinpath("src", *str(node.module).split("."))
-                found = {place.with_suffix(".py"), place / "__init__.py"}
-                found |= {place / f"{alias.name}.py" for alias in node.names}
-                new = {path for path in found if path.is_file()} - seen
+                candidates = {place.with_suffix(".py"), place / "__init__.py"}
+                candidates |= {place / f"{alias.name}.py" for alias in node.names}
+                new = {path for path in candidates if path.is_file()} - seen
                 seen |= new
                 waiting += new
     assert len(seen) > 3

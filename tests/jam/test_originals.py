@@ -1,4 +1,4 @@
-"""Filtering by recorded decisions, and deriving the decisions from the release."""
+"""Test filtering by recorded decisions, and deriving decisions from the release."""
 
 import json
 
@@ -20,7 +20,7 @@ from pieline.studies.jam.originals import (
 )
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m
 from pieline.studies.jam.raw.released import read_released_originals
-from pieline.studies.jam.variants.projection import tokenise
+from pieline.studies.jam.variants.projection import tokenize
 
 HEADER = "sentence_id\tdecision\treason\tpie\ttext\ttokens\ttags\n"
 RAW = "He \tO\nkept \tB-IDIOM\nmum\tI-IDIOM\n.\tO\n\nShe \tO\nkept \tO\nbees\tO\n.\tO\n"
@@ -29,12 +29,12 @@ TYPO = '["He ", "keeps ", "mum", "."]\t["O", "B-IDIOM", "I-IDIOM", "O"]'
 
 @pytest.fixture
 def raw(tmp_path):
-    """Two raw sentences."""
+    """Return two raw sentences."""
     return read_id10m(write(tmp_path / "raw.tsv", RAW), split="test")
 
 
 def filtered(tmp_path, raw, rows):
-    """The originals that these rows of a decision file leave."""
+    """Return the originals that these rows of a decision file keep."""
     path = write(tmp_path / "decisions.tsv", HEADER + rows)
     return apply_decisions(raw, load_decisions(path), language="english", where=path)
 
@@ -47,7 +47,7 @@ def test_keep_drop_and_fix(tmp_path, raw):
     rows = "test-0001\tkeep\t\tkept mum\t\t\t\ntest-0002\tkeep\t\tkept bees\t\t\t\n"
     figurative, literal = filtered(tmp_path, raw, rows)
     assert (figurative.is_figurative, figurative.true_idioms) == (True, ("kept mum",))
-    # The tags of a literal sentence are all O: the decision names its PIE.
+    # Literal sentences have only O tags, so the decision names the PIE.
     assert (literal.is_figurative, literal.true_idioms) == (False, ())
     assert literal.pies == ("kept bees",)
 
@@ -61,12 +61,12 @@ REST = "test-0002\tdrop\tambiguous\t\t\t\t\n"
         ("test-0001\tkeep\t\tkept mum\t\t\t\n", "no decision for test-0002"),
         (f"{REST}test-0001\tkeep\t\tkept mum\t\t\t\ntest-0003\tdrop\ttypo\t\t\t\t\n", "test-0003"),
         (f"{REST}test-0001\tkeep\t\tspilled beans\t\t\t\n", "PIE 'spilled beans' is not in"),
-        (f"{REST}test-0001\tkeep\ttypo\tkept mum\t\t\t\n", ":3: .*kept ones have none"),
-        (f"{REST}test-0001\tdrop\t\t\t\t\t\n", ":3: .*need a reason"),
+        (f"{REST}test-0001\tkeep\ttypo\tkept mum\t\t\t\n", ":3: .*not allowed for kept ones"),
+        (f"{REST}test-0001\tdrop\t\t\t\t\t\n", ":3: .*reason is required"),
         (f"{REST}test-0001\tdrop\tugly\t\t\t\t\n", ":3: reason"),
-        (f"{REST}test-0001\tkeep\t\t\t\t\t\n", ":3: .*need a pie"),
-        (f"{REST}test-0001\tfix\ttypo\tkeeps mum\tHe keeps mum.\t\t\n", ":3: .*need tokens"),
-        (f"{REST}test-0001\tfix\ttypo\tkeeps mum\tHe keeps mum!\t{TYPO}\n", "are not the sentence"),
+        (f"{REST}test-0001\tkeep\t\t\t\t\t\n", ":3: .*pie is required"),
+        (f"{REST}test-0001\tfix\ttypo\tkeeps mum\tHe keeps mum.\t\t\n", ":3: .*tokens is required"),
+        (f"{REST}test-0001\tfix\ttypo\tkeeps mum\tHe keeps mum!\t{TYPO}\n", "do not add up to"),
         (f"{REST}test-0001\tfix\ttypo\tkeeps mum\tHe keeps mum.\t[1,\t[]\n", ":3: tokens is not"),
         (f"{REST}test-0001\tkeep\t\tkept mum\n", ":3: 4 cells instead of 7"),
         (f"{REST}{REST}", "duplicate id 'test-0002'"),
@@ -178,11 +178,11 @@ RELEASED = [
 @needs_mirror
 @pytest.mark.parametrize(("language", "counts", "odd"), RELEASED)
 def test_derived_decisions_give_the_released_originals_back(tmp_path, language, counts, odd):
-    """Equality is exact, in every field of every row, in order.
+    """Check that every field of every row is exactly equal, in order.
 
-    So it is for the nine English rows whose true_idioms are not in their sentence, too: filtering
-    gives them back as released and repairs nothing; the report lists them, and `matches_pie`
-    makes up for the six that are only spelt otherwise.
+    This includes nine English rows whose true_idioms are not in their sentence. Filtering returns
+    them as released, and the report lists them; `matches_pie` handles the six that differ only in
+    spelling.
     """
     rows = MIRROR / "id10m-jam" / f"{language}.json"
     raw = read_id10m(MIRROR / "id10m" / f"test_{language}.tsv", split="test")
@@ -203,11 +203,11 @@ def test_derived_decisions_give_the_released_originals_back(tmp_path, language, 
     assert all(oddities(item) for item in absent)
 
 
-def test_tags_alone_decide_where_nothing_was_released():
+def test_decisions_from_tags():
     def tagged(number, text, idiom=None):
-        tokens = tuple(tokenise(text, elides=True))
-        start = len(tokenise(text[: text.index(idiom)], elides=True)) if idiom else 0
-        spans = [Span(start, start + len(tokenise(idiom, elides=True)))] if idiom else []
+        tokens = tuple(tokenize(text, elides=True))
+        start = len(tokenize(text[: text.index(idiom)], elides=True)) if idiom else 0
+        spans = [Span(start, start + len(tokenize(idiom, elides=True)))] if idiom else []
         return TaggedSentence(f"test-{number:04d}", tokens, tuple(tags_of(spans, len(tokens))))
 
     raw = [
@@ -222,7 +222,7 @@ def test_tags_alone_decide_where_nothing_was_released():
     decisions = decisions_by_tags([*raw, two], others, language="italian")
     assert [(item.decision, item.pie or item.reason) for item in decisions] == [
         ("keep", "vuotato il sacco"),
-        ("drop", "no_known_pie"),  # its words do not stand side by side
+        ("drop", "no_known_pie"),  # its words are not consecutive
         ("keep", "Vuotarono il sacco"),
         ("keep", "gettato l'ancora"),
         ("drop", "no_known_pie"),
@@ -255,13 +255,13 @@ def test_the_real_test_splits_without_a_release(language, figurative, literal, r
 
 
 def row(sentence, pie="kept mum", **fields):
-    """A row of a released file."""
+    """Return a row of a released file."""
     values = {"true_idioms": [pie], "is_figurative": True, "tokens": [sentence]}
     values |= {"tags": ["B-IDIOM"], "tag_ids": [1], "was_fixed": True}
     return {"sentence": sentence, "PIE": [pie], **values, **fields}
 
 
-def test_a_released_row_from_elsewhere_is_named(tmp_path, raw):
+def test_unmatched_released_row_is_rejected(tmp_path, raw):
     path = write(tmp_path / "x.json", json.dumps([row("Something else was kept mum.")]))
     with pytest.raises(UserError, match=r"x\.json: record 1: .*no raw sentence"):
         derive_decisions(raw, read_released_originals(path), where=path)

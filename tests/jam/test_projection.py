@@ -1,4 +1,4 @@
-"""Carrying the original's tags over to a variant."""
+"""Test projecting the original's tags onto a variant."""
 
 import pytest
 from hypothesis import assume, given
@@ -11,7 +11,7 @@ from pieline.studies.jam.variants.projection import (
     context_of,
     find_original,
     project_tags,
-    tokenise,
+    tokenize,
 )
 
 TOKENS = ["Come ", "on", ", ", "it", "'s ", "not ", "rocket ", "science", "!"]
@@ -28,8 +28,8 @@ CONTEXT = st.lists(
 
 @st.composite
 def tagged(draw: st.DrawFn) -> tuple[list[str], list[str]]:
-    """Tokens of a sentence, and its tags with at most one idiom."""
-    tokens = tokenise(" ".join(draw(SENTENCE)) + draw(st.sampled_from(["", ".", "!", " …"])))
+    """Draw tokens of a sentence and tags with at most one idiom."""
+    tokens = tokenize(" ".join(draw(SENTENCE)) + draw(st.sampled_from(["", ".", "!", " …"])))
     start = draw(st.integers(0, len(tokens)))
     end = draw(st.integers(start, len(tokens)))
     spans = [Span(start, end)] if end > start else []
@@ -38,7 +38,7 @@ def tagged(draw: st.DrawFn) -> tuple[list[str], list[str]]:
 
 @given(st.text(max_size=60).filter(lambda text: text.strip()))
 def test_tokens_are_the_text(text):
-    tokens = tokenise(text)
+    tokens = tokenize(text)
     assert "".join(tokens) == text
     assert all(token.strip() for token in tokens)
 
@@ -55,8 +55,8 @@ def test_projection_preserves_the_originals_tags(case, before, after):
     assert projected is not None
     new_tokens, new_tags = projected
     assert "".join(new_tokens) == variant
-    start = len(tokenise(head))
-    # The original's tokens stand there unchanged, up to the space after the last one.
+    start = len(tokenize(head))
+    # The original's tokens are unchanged, except for the space after the last one.
     stop = start + len(tokens)
     assert [token.rstrip() for token in new_tokens[start:stop]] == [t.rstrip() for t in tokens]
     assert new_tags == ["O"] * start + tags + ["O"] * (len(new_tokens) - stop)
@@ -100,14 +100,14 @@ def test_only_minor_punctuation_differences_are_allowed(variant, context):
     assert (project_tags(TOKENS, TAGS, variant) is None) == (context is None)
 
 
-def test_the_context_of_an_edited_original_is_what_it_leaves():
+def test_context_of_an_edited_original():
     assert added_context(ORIGINAL, f"He built engines. {ORIGINAL}") == "He built engines."
     edited = ORIGINAL.replace("on", "in")
     assert added_context(ORIGINAL, f"He built engines. {edited}").strip() == "He built engines."
     assert added_context(ORIGINAL, "Come in!") == ""
 
 
-def test_the_last_place_counts():
+def test_last_occurrence_counts():
     variant = f"{ORIGINAL} they said. {ORIGINAL}"
     place = find_original(ORIGINAL, variant)
     assert place is not None
@@ -130,8 +130,8 @@ def test_an_elided_word_keeps_its_apostrophe_and_its_tag(context):
     projected = project_tags(tokens, tags, text, elides=True)
     assert projected is not None
     assert "".join(projected[0]) == text
-    found = list(zip(*projected, strict=True))
-    assert found[-4:] == [
+    token_tags = list(zip(*projected, strict=True))
+    assert token_tags[-4:] == [
         ("l’", "B-IDIOM"),
         ("ago ", "I-IDIOM"),
         ("nell’", "I-IDIOM"),

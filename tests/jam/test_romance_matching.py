@@ -1,4 +1,4 @@
-"""Matching in Italian and Spanish: PIEs as dictionaries list them, and as sentences have them."""
+"""Test matching of inflected PIEs in Italian and Spanish."""
 
 import pytest
 
@@ -95,7 +95,7 @@ NOT_NAMED = {
 
 
 def pairs(entries):
-    """Language, PIE and text."""
+    """Return (language, PIE, text) triples."""
     return [
         (language, pie.strip(), text.strip())
         for language, lines in entries.items()
@@ -107,8 +107,8 @@ def pairs(entries):
 
 def test_there_are_enough_pairs_of_each_language():
     for entries, wanted in ((NAMED, 40), (NOT_NAMED, 15)):
-        found = [language for language, *_ in pairs(entries)]
-        assert min(map(found.count, entries)) >= wanted
+        languages = [language for language, *_ in pairs(entries)]
+        assert min(map(languages.count, entries)) >= wanted
 
 
 @pytest.mark.parametrize(("language", "pie", "text"), pairs(NAMED))

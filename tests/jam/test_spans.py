@@ -1,4 +1,4 @@
-"""BIO tags and the functions that decide whether a text names a PIE."""
+"""Test BIO tags and the matching of PIEs."""
 
 import json
 from pathlib import Path
@@ -11,13 +11,13 @@ from support import MIRROR, needs_mirror
 from pieline.core.yamls import read_yaml
 from pieline.languages.matching import contains_pie, matches_pie
 from pieline.languages.pointing import _stretches, points_at_pie
-from pieline.languages.registry import find, known
-from pieline.languages.spelling import normalise
+from pieline.languages.registry import get_language, language_names
+from pieline.languages.spelling import normalize
 from pieline.studies.jam.bio import TAGS, Span, span_text, spans_of, tags_of
 
 WORDS = st.text(alphabet="abcdefgäöüßé", min_size=2, max_size=8)
 TEXTS = st.text(max_size=60)
-LANGUAGE = st.sampled_from(known())
+LANGUAGE = st.sampled_from(language_names())
 PHRASES = st.lists(
     st.sampled_from(
         [
@@ -43,7 +43,7 @@ PHRASES = st.lists(
 
 @st.composite
 def valid_tags(draw: st.DrawFn) -> list[str]:
-    """A valid sequence of BIO tags."""
+    """Draw a valid sequence of BIO tags."""
     tags: list[str] = []
     for choice in draw(st.lists(st.integers(0, 2), max_size=20)):
         tag = TAGS[choice]
@@ -52,12 +52,12 @@ def valid_tags(draw: st.DrawFn) -> list[str]:
 
 
 @given(valid_tags())
-def test_spans_and_back_is_the_identity(tags):
+def test_spans_round_trip(tags):
     assert tags_of(spans_of(tags), len(tags)) == tags
 
 
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3)), max_size=6))
-def test_tags_and_back_is_the_identity(gaps):
+def test_tags_round_trip(gaps):
     spans, place = [], 0
     for gap, length in gaps:
         spans.append(Span(place + gap - 1, place + gap - 1 + length))
@@ -89,8 +89,8 @@ def test_span_text_is_bare():
 
 
 @given(TEXTS)
-def test_normalising_twice_changes_nothing(text):
-    assert normalise(normalise(text)) == normalise(text)
+def test_normalization_is_idempotent(text):
+    assert normalize(normalize(text)) == normalize(text)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_normalising_twice_changes_nothing(text):
     ],
 )
 def test_spelling_details_do_not_count(one, other):
-    assert normalise(one) == normalise(other) != ""
+    assert normalize(one) == normalize(other) != ""
     assert matches_pie(one, other, language="english")
     assert matches_pie(other, one, language="english")
 
@@ -197,7 +197,7 @@ def test_few_listed_cases_are_wrong(part, right):
 
 
 @given(PHRASES, PHRASES, LANGUAGE)
-def test_order_does_not_matter_unless_one_holds_the_other(one, other, language):
+def test_matching_is_symmetric_unless_one_contains_the_other(one, other, language):
     holding = contains_pie(one, other, language=language) or contains_pie(
         other, one, language=language
     )
@@ -210,7 +210,7 @@ def test_order_does_not_matter_unless_one_holds_the_other(one, other, language):
 @given(PHRASES, LANGUAGE)
 def test_equal_texts_match_both_ways(phrase, language):
     shouted = f"“{phrase.upper()}!”"
-    expected = normalise(phrase) != ""
+    expected = normalize(phrase) != ""
     assert matches_pie(phrase, shouted, language=language) == expected
     assert matches_pie(shouted, phrase, language=language) == expected
 
@@ -223,13 +223,13 @@ def test_an_empty_answer_never_matches(answer, pie, language):
 
 @given(st.data(), LANGUAGE)
 def test_an_answer_of_stop_words_never_matches(data, language):
-    stop = sorted(find(language).stop_words)
+    stop = sorted(get_language(language).stop_words)
     answer = " ".join(data.draw(st.lists(st.sampled_from(stop), min_size=1, max_size=5)))
     pie = " ".join([answer, data.draw(WORDS.filter(lambda word: word not in stop))])
     assert not matches_pie(answer, pie, language=language)
     other = " ".join(data.draw(st.lists(st.sampled_from(stop), min_size=1, max_size=5)))
-    # The one exception: a PIE that is nothing but stop words, given whole.
-    assert matches_pie(answer, other, language=language) == (normalise(answer) == normalise(other))
+    # The only exception is an identical PIE that consists of stop words.
+    assert matches_pie(answer, other, language=language) == (normalize(answer) == normalize(other))
 
 
 @pytest.mark.parametrize(
@@ -239,11 +239,11 @@ def test_an_answer_of_stop_words_never_matches(data, language):
         ("jumped out of", "out of the blue", "He jumped out of the boat."),
     ],
 )
-def test_a_quotation_has_more_than_half_of_what_a_pie_is_known_by(answer, pie, sentence):
+def test_quotation_needs_most_content_words(answer, pie, sentence):
     assert not points_at_pie(answer, pie, sentence=sentence, language="english")
 
 
-def test_stretches_are_all_runs_of_their_size():
+def test_stretches_are_all_windows():
     runs = ["".join(run) for run in _stretches("abcd", [2, 4, 5])]
     assert runs == ["ab", "bc", "cd", "abcd"]
 

@@ -1,4 +1,4 @@
-"""Automatic checks, human review through Label Studio, and selection."""
+"""Test automatic checks, human review with Label Studio, and selection."""
 
 import json
 import random
@@ -8,7 +8,7 @@ import pytest
 from jam_cases import SAMPLE, original, sample_originals, sample_variants, write
 
 from pieline.core.errors import UserError
-from pieline.languages.registry import known
+from pieline.languages.registry import language_names
 from pieline.studies.jam.bio import TAG_IDS
 from pieline.studies.jam.datasets.dataset import build_dataset, select_variants
 from pieline.studies.jam.variants.label_studio import (
@@ -20,7 +20,7 @@ from pieline.studies.jam.variants.label_studio import (
     write_adjudications,
     write_tasks,
 )
-from pieline.studies.jam.variants.projection import tokenise
+from pieline.studies.jam.variants.projection import tokenize
 from pieline.studies.jam.variants.released import check_contexts, edited_originals, read_variants
 from pieline.studies.jam.variants.validation import (
     CRITERIA,
@@ -65,7 +65,7 @@ def test_bounds_are_settings():
     )
 
 
-@pytest.mark.parametrize("language", known())
+@pytest.mark.parametrize("language", language_names())
 def test_the_samples_variants_pass_all_checks(language):
     variants = sample_variants(language)
     assert [item.id for item in variants if item.flags] == []
@@ -73,7 +73,7 @@ def test_the_samples_variants_pass_all_checks(language):
 
 
 def annotated(tasks, answers, *, people=1):
-    """An export of Label Studio in which people gave these answers (verdict, correction, note)."""
+    """Return a Label Studio export with these answers (verdict, correction, note)."""
     exported = []
     for number, task in enumerate(tasks, start=1):
         verdict, correction, note = answers.get(task["data"]["item_id"], ("valid", None, None))
@@ -91,13 +91,13 @@ def annotated(tasks, answers, *, people=1):
 
 
 def result_of(name, kind, value):
-    """One result of an annotation."""
+    """Return one result of an annotation."""
     return {"id": name, "from_name": name, "to_name": "text", "type": kind, "value": value}
 
 
 @pytest.fixture
 def exported(tmp_path):
-    """Sample originals, unreviewed variants and the tasks exported for them."""
+    """Return the sample's originals, its variants without reviews, and their tasks."""
     originals = sample_originals("english")
     variants = [
         item.model_copy(update={"verdict": "unreviewed"}) for item in sample_variants("english")
@@ -108,7 +108,7 @@ def exported(tmp_path):
 
 
 def built(originals, variants, reviews=(), adjudications=(), **fields):
-    """A dataset."""
+    """Build a dataset."""
     values = {"review": "human", "min_valid": 3, "kept": 3, "seed": 42, "checks": CHECKS}
     return build_dataset(
         originals,
@@ -128,7 +128,7 @@ def test_round_trip_from_tasks_to_the_dataset(tmp_path, exported):
     corrected = f"On a cold morning the skates lay ready by the lake. {originals[0].sentence}"
     answers = {
         first.id: ("corrected", corrected, "shorter"),
-        # A text area opened with the unchanged text, and a verdict that needs none.
+        # This text area contains its initial text, but the verdict needs no correction.
         second.id: ("valid", second.sentence, None),
         other.id: ("invalid", None, "incoherent"),
     }
@@ -141,7 +141,7 @@ def test_round_trip_from_tasks_to_the_dataset(tmp_path, exported):
     sentences = {item.id: item for item in dataset.sentences}
     assert sentences[first.id].sentence == corrected
     assert sentences[third.id].sentence == third.sentence
-    # The corrected variant has the original's tags at its end.
+    # The corrected variant ends with the original's tags.
     count = len(originals[0].tags)
     assert sentences[first.id].tags[-count:] == originals[0].tags
     assert set(sentences[first.id].tags[:-count]) == {"O"}
@@ -165,7 +165,9 @@ def test_skipped_and_unanswered_tasks_stay_unreviewed(tmp_path, exported):
 
 def test_an_export_without_an_answer_is_refused(tmp_path, exported):
     path = write(tmp_path / "export.json", json.dumps(exported[2]))
-    with pytest.raises(UserError, match=r"export\.json: no task has an answer; submit the annot"):
+    with pytest.raises(
+        UserError, match=r"export\.json: no task has been answered; submit the annot"
+    ):
         read_export(path)
 
 
@@ -203,12 +205,12 @@ def test_disagreement_waits_for_an_adjudication(tmp_path, exported):
 @pytest.mark.parametrize(
     ("cells", "problem"),
     [
-        (["Another text.", "valid", "", ""], "the review of 'test-0001-v1' was made for another"),
-        (["", "valid", "", ""], r"disputed\.tsv:2: no reviewed text"),
+        (["Another text.", "valid", "", ""], "the review of 'test-0001-v1' is for a different"),
+        (["", "valid", "", ""], r"disputed\.tsv:2: the cell `reviewed` is empty"),
         (["{text}", "", "", ""], r"disputed\.tsv:2: verdict: Field required"),
     ],
 )
-def test_an_adjudication_states_the_text_that_it_judges(tmp_path, exported, cells, problem):
+def test_adjudication_refers_to_the_current_text(tmp_path, exported, cells, problem):
     originals, variants, _ = exported
     cells = [cell.format(text=variants[0].sentence) for cell in cells]
     row = "\t".join(["test-0001-v1", *cells])
@@ -217,7 +219,7 @@ def test_an_adjudication_states_the_text_that_it_judges(tmp_path, exported, cell
         built(originals, variants, [], read_adjudications(path))
 
 
-def test_quotes_that_a_spreadsheet_adds_are_no_part_of_an_adjudication(tmp_path):
+def test_spreadsheet_quotes_are_removed(tmp_path):
     path = tmp_path / "disputed.tsv"
     texts = {"a": 'The lake froze. "Ice," she said.', "b": '"Ice," she said.'}
     write_adjudications(path, texts)
@@ -256,7 +258,7 @@ def test_an_adjudication_decides_against_agreement():
         ),
         (
             lambda task: task["annotations"][0]["result"][0]["value"].update(choices=["corrected"]),
-            "task 1 .*needs the corrected text",
+            "task 1 .*text is required for corrected items",
         ),
     ],
 )
@@ -271,7 +273,10 @@ def test_a_wrong_export_is_named(tmp_path, exported, change, problem):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda original, sibling: "Something else entirely.", "the original is not in it"),
+        (
+            lambda original, sibling: "Something else entirely.",
+            "the variant does not contain its original",
+        ),
         (lambda original, sibling: original, "no context before the original"),
         (
             lambda original, sibling: f"Das war ein langer Abend für alle im Haus. {original}",
@@ -291,13 +296,13 @@ def test_a_correction_must_be_a_variant(exported, change, problem):
 def test_a_review_of_another_dataset_is_named(exported):
     originals, variants, _ = exported
     review = Review(item_id="test-9999-v1", verdict="valid")
-    with pytest.raises(UserError, match=r"export\.json: no variant 'test-9999-v1'"):
+    with pytest.raises(UserError, match=r"export\.json: unknown variant 'test-9999-v1'"):
         built(originals, variants, [review])
 
 
 @pytest.mark.parametrize("person", [0, 1])
 def test_a_review_of_another_text_is_refused(tmp_path, exported, person):
-    """Also where somebody else, or a conference, said the same of the text as it is now."""
+    """A review of another text is rejected even if another review or adjudication agrees."""
     originals, variants, tasks = exported
     exports = [annotated(deepcopy(tasks), {}), annotated(deepcopy(tasks), {})]
     exports[person][3]["data"]["text"] = "Another text."
@@ -307,7 +312,7 @@ def test_a_review_of_another_text_is_refused(tmp_path, exported, person):
         for review in read_export(write(tmp_path / f"{number}.json", json.dumps(export)))
     ]
     name = tasks[3]["data"]["item_id"]
-    problem = rf"export\.json: the review of '{name}' was made for another text; review the text"
+    problem = rf"export\.json: the review of '{name}' is for a different text; review the current"
     for adjudications in [], [Review(item_id=name, verdict="valid")]:
         with pytest.raises(UserError, match=problem):
             built(originals, variants, reviews, adjudications)
@@ -330,7 +335,7 @@ def test_label_studio_takes_configuration_tasks_and_annotations(exported):
 
 
 def five_valid(name):
-    """An original and five valid variants."""
+    """Return an original and five valid variants."""
     item = original("Marta broke the ice with a joke.", "broke the ice", id=name)
     texts = [f"Boat number {number} lay by the lake. {item.sentence}" for number in range(1, 6)]
     variants = [
@@ -357,7 +362,10 @@ def test_selection_is_seeded_and_each_original_has_its_own():
         for seed in range(20)
     }
     assert len(numbers) > 3
-    assert all(sorted(set(found)) == list(found) and len(found) == 4 for found in numbers)
+    assert all(
+        sorted(set(variant_numbers)) == list(variant_numbers) and len(variant_numbers) == 4
+        for variant_numbers in numbers
+    )
 
 
 def test_three_valid_variants_are_needed():
@@ -368,12 +376,12 @@ def test_three_valid_variants_are_needed():
     ]
     chosen = {"review": "automatic", "per_original": 3, "seed": 0}
     assert select_variants([item], invalid, min_valid=3, **chosen) == []
-    with pytest.raises(ValueError, match="cannot be kept"):
+    with pytest.raises(ValueError, match="exceeds min_valid"):
         select_variants([item], variants, min_valid=2, **chosen)
 
 
 def row(item, number=1, **fields):
-    """A record of the released variants."""
+    """Return a record of the released variants."""
     values = {"sentence": item.sentence, "PIE": list(item.pies), "is_figurative": True}
     values |= {"variant_number": number, "variant_sentence": f"{CONTEXT} {item.sentence}"}
     return values | {"tokens": [], "tags": [], "tag_ids": [], "true_idioms": "['x']"} | fields
@@ -384,7 +392,7 @@ def test_the_released_format_belongs_to_originals_by_their_text(tmp_path):
     first, second = read_variants(path, [ICE], source="released")
     assert (first.id, second.id, first.verdict) == ("test-0001-v1", "test-0001-v2", "valid")
     assert first.tags[-len(ICE.tags) :] == ICE.tags
-    # In the German file lists are written as Python does; what a record lacks is its original's.
+    # The German file has lists in Python notation; missing fields are copied from the original.
     assert first.true_idioms == ("x",)
     listed = write(tmp_path / "y.json", json.dumps([row(ICE, 1, true_idioms=None)]))
     assert read_variants(listed, [ICE], source="released")[0].true_idioms == ICE.true_idioms
@@ -407,7 +415,10 @@ def move(rows, name):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda rows: move(rows, "PIE"), r"record \d+: another PIE than its original's \(1\d\d of"),
+        (
+            lambda rows: move(rows, "PIE"),
+            r"record \d+: the PIE differs from the original's \(1\d\d",
+        ),
         (
             lambda rows: [row.update(variant_sentence=row["sentence"]) for row in rows],
             "no context in 125 of 125 variants",
@@ -423,7 +434,7 @@ def move(rows, name):
                 row.update(variant_sentence=f"Das war ein kalter Abend im Haus. {row['sentence']}")
                 for row in rows
             ],
-            "a context in another language in 125 of 125 variants; write another context",
+            "a context in another language in 125 of 125 variants; write a different",
         ),
     ],
 )
@@ -437,10 +448,10 @@ def test_a_wrong_column_of_variants_is_refused(tmp_path, change, problem):
 
 
 def released_row(item, number, ends, tags, *, names=None, **fields):
-    """A record as upstream has it: tokens with their spaces, a German `true_idioms` as a text."""
-    # The context has words of the original, too.
+    """Return a record in the released format, with tokens that include their spaces."""
+    # The context repeats some words of the original.
     text = f"They can wait by the lake, and nobody asked if they can. {ends}"
-    tokens = tokenise(text)
+    tokens = tokenize(text)
     own = ["O"] * (len(tokens) - len(tags)) + tags
     fields = {"tokens": tokens, "tags": own, "tag_ids": [TAG_IDS[tag] for tag in own]} | fields
     return row(item, number, sentence=names or item.sentence, variant_sentence=text, **fields)
@@ -492,7 +503,7 @@ def test_a_record_with_an_edited_original_keeps_its_own_tokens_and_tags(tmp_path
     assert dataset.manifest.flags["original_missing"] == 3
 
 
-def test_tokens_without_their_spaces_get_them(tmp_path):
+def test_missing_token_spaces_are_restored(tmp_path):
     bare = EDITED[1] | {"tokens": [token.strip() for token in EDITED[1]["tokens"]]}
     path = write(tmp_path / "x.json", json.dumps([bare]))
     (variant,) = read_variants(path, [OUT], source="released")
@@ -502,11 +513,11 @@ def test_tokens_without_their_spaces_get_them(tmp_path):
 @pytest.mark.parametrize(
     ("records", "problem"),
     [
-        ([row(ICE, sentence="Another one.")], "record 1: no such original"),
+        ([row(ICE, sentence="Another one.")], "record 1: unknown original"),
         ([row(ICE, variant_sentence="Another one.")], "record 1: the original is not in"),
         ([EDITED[1] | {"tokens": None}], "record 1: the original is not in"),
         ([EDITED[1] | {"tags": ["O"]}], "record 1: 1 tags for"),
-        ([row(ICE, is_figurative=False)], "record 1: another reading"),
+        ([row(ICE, is_figurative=False)], "record 1: is_figurative differs"),
         ([row(ICE), row(ICE)], "test-0001-v1 occurs more than once"),
         ([row(ICE), {}], "record 2: sentence"),
         ([row(ICE, true_idioms="x y")], "record 1: true_idioms: .*not a list"),

@@ -1,4 +1,4 @@
-"""Writing and validating variants through the LLM layer, against a scripted local server."""
+"""Test writing and validating variants with a scripted local server."""
 
 import json
 from functools import partial
@@ -43,7 +43,7 @@ CONTEXTS = {
         "Nobody had expected so much snow in April.",
         "They cracked a joke and broke the ice on the pond.",
     ],
-    # Only two variants, so this original cannot stay.
+    # With only two variants, this original is dropped.
     MUM.id: ["His mother was knitting by the fire.", "She was the oldest parent at the school."],
     WATER.id: [
         "The boiler of the factory burst in the night.",
@@ -56,12 +56,12 @@ REPLACEMENT = f"The pond was covered with frost. {ICE.sentence}"
 
 
 def texts_of(item):
-    """What the model writes for an original."""
+    """Return the texts that the model writes for an original."""
     return [f"{context} {item.sentence}" for context in CONTEXTS[item.id]]
 
 
 def scripted(request: Request) -> Reply:
-    """The model: writer in the first call, validator in the second."""
+    """Simulate the model: writer in the first call, validator in the second."""
     item = next(item for item in ORIGINALS if item.sentence in request.text)
     if "Give one verdict" not in request.text:
         if item is BEANS:
@@ -70,7 +70,7 @@ def scripted(request: Request) -> Reply:
     if item is WATER:
         return answer('{"reviews": [{"number": 1, "verdict": "splendid"')
     reviews = [
-        # A validator may miscopy what it calls valid: the text as written stays.
+        # The validator may miscopy a valid text, so the written text is kept.
         {"number": number, "verdict": "valid", "text": f"{text} (sic)"}
         for number, text in enumerate(texts_of(item), start=1)
     ]
@@ -81,7 +81,7 @@ def scripted(request: Request) -> Reply:
 
 @pytest.fixture
 def asking(tmp_path, monkeypatch):
-    """Asks a model at this address in this mode, with recordings in one folder."""
+    """Return a function that connects to a model, with recordings in one folder."""
     monkeypatch.setenv("TEST_JAM_KEY", "key")
 
     def make(api_base, mode="record"):
@@ -100,7 +100,7 @@ def asking(tmp_path, monkeypatch):
     return make
 
 
-def test_either_call_is_read_by_what_it_answers():
+def test_answers_of_both_calls_are_parsed():
     task = HardVariants(
         model="writer", spec="", inputs={}, outputs={}, recordings="", generation=GENERATION,
         checks=VariantChecks(),
@@ -114,7 +114,7 @@ def test_either_call_is_read_by_what_it_answers():
         assert task.reading(Answer(key="k", text=text)).rule == rule
 
 
-def test_the_whole_path_from_originals_to_the_dataset(asking):
+def test_generation_from_originals_to_the_dataset(asking):
     with FaultServer(scripted) as server:
         spec, model = asking(server.api_base)
         made, report = generate_variants(
@@ -135,7 +135,7 @@ def test_the_whole_path_from_originals_to_the_dataset(asking):
     replaced = variants["test-0001-v4"]
     assert (replaced.sentence, replaced.note) == (REPLACEMENT, "rule 3")
     assert replaced.flags == () and replaced.tags[-len(ICE.tags) :] == ICE.tags
-    # What the validator did not read is marked, so that nobody takes it for checked.
+    # Texts that the validator did not judge are flagged.
     assert all(variants[f"test-0004-v{n}"].flags == ("not_reviewed_by_model",) for n in range(1, 5))
 
     dataset = build_dataset(
@@ -169,7 +169,7 @@ def test_recorded_answers_give_the_same_variants_without_a_model(asking):
         generate_variants(ORIGINALS, VariantWriting(spec, fewer, PROMPTS), replay)
 
 
-def test_a_provider_that_fails_makes_no_smaller_dataset(asking):
+def test_provider_failure_is_an_error(asking):
     def failing(request: Request) -> Reply:
         return Reply(status=500, body=b"{}") if MUM.sentence in request.text else scripted(request)
 
@@ -180,7 +180,7 @@ def test_a_provider_that_fails_makes_no_smaller_dataset(asking):
         server.behave = scripted
         asked = len(server.requests)
         _, report = generate_variants(ORIGINALS, VariantWriting(spec, GENERATION, PROMPTS), model)
-        # Only what failed is asked again, then the second call.
+        # Only the failed question is repeated, then the second calls follow.
         assert len(server.requests) - asked == 4
     assert report["variants"] == 10
 
@@ -195,7 +195,7 @@ def test_the_cost_of_both_calls_is_known_before_the_first(asking):
         known = questions_ahead(
             ORIGINALS, VariantWriting(spec, GENERATION, PROMPTS), lambda keys: read(model, keys)
         )
-    # The unreadable answer has no second call, and all that is left is recorded.
+    # The unreadable answer has no second call; everything else is recorded.
     assert len(known) == 7
     assert read(model, {question.key for question in known}).keys() == {
         question.key for question in known
@@ -203,7 +203,7 @@ def test_the_cost_of_both_calls_is_known_before_the_first(asking):
 
 
 def read(model, keys):
-    """Recorded answers."""
+    """Return recorded answers."""
     from pieline.llm.recordings import read_answers
 
     return read_answers(model.keywords["recordings_path"], keys)
@@ -211,7 +211,7 @@ def read(model, keys):
 
 @pytest.fixture
 def dataset():
-    """Two originals with two variants each, as sentences to be predicted."""
+    """Return two originals with two variants each, as sentences to be predicted."""
     sentences = []
     for item in (ICE, MUM):
         sentences.append(as_sentence(item))
@@ -230,7 +230,7 @@ def test_neutral_variants_of_the_confusing_ones(asking, dataset, tmp_path):
     metrics = tmp_path / "metrics.json"
     metrics.write_text(json.dumps({"judged": judged}), encoding="utf-8")
     confusing = confusing_variants(metrics)
-    # Whether or not the original was judged rightly.
+    # Wrong originals are included.
     assert confusing == ["test-0001-v1", "test-0001-v2", "test-0003-v2"]
     confusing = confusing[:2]
 
@@ -259,7 +259,7 @@ def test_a_neutral_variant_without_its_original_is_not_used(asking, dataset):
         )
     assert made == []
     assert report["flags"] == {"test-0001-v1": ["original_missing"]}
-    with pytest.raises(UserError, match="no variant 'test-0009-v1'"):
+    with pytest.raises(UserError, match="variant 'test-0009-v1' is not in the dataset"):
         generate_neutral_variants(
             dataset, ["test-0009-v1"], VariantWriting(spec, GENERATION, PROMPTS), model
         )

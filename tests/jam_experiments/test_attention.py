@@ -1,4 +1,4 @@
-"""Attention: a two-token toy computed by hand, words and sub-tokens, cues, pairs."""
+"""Test the attention analysis on a toy model, with subtokens, cues and pairs."""
 
 import math
 from pathlib import Path
@@ -16,7 +16,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from pieline.models.entries import CheckpointEntry
 from pieline.studies.jam.metrics.attention import (
     CausalModel,
-    analyse,
+    analyze,
     attention_to_words,
     cue_places,
     cue_shares,
@@ -52,7 +52,7 @@ def tiny_llama(*, layers: int, heads: int, hidden: int) -> LlamaForCausalLM:
 
 
 def test_two_tokens_by_hand() -> None:
-    """One layer, one head of two dimensions, queries and keys equal to the normalised inputs."""
+    """Check one layer and one two-dimensional head; queries and keys equal normalized inputs."""
     model = tiny_llama(layers=1, heads=1, hidden=2)
     first, second = np.array([3.0, 4.0]), np.array([1.0, -2.0])
     tokenizer = tiny_tokenizer()
@@ -67,7 +67,7 @@ def test_two_tokens_by_hand() -> None:
     def normalised(vector: np.ndarray) -> np.ndarray:  # RMSNorm
         return vector / math.sqrt(float(np.mean(vector**2)) + 1e-6)
 
-    # The rotary embedding turns a two-dimensional head by one radian a position.
+    # The rotary embedding rotates a two-dimensional head by one radian per position.
     turn = np.array([[math.cos(1), -math.sin(1)], [math.sin(1), math.cos(1)]])
     query = turn @ normalised(second)
     scores = np.array([query @ normalised(first), query @ turn @ normalised(second)]) / math.sqrt(2)
@@ -80,7 +80,7 @@ def test_two_tokens_by_hand() -> None:
 def test_queries_are_averaged_and_keys_summed() -> None:
     model = tiny_llama(layers=2, heads=2, hidden=8)
     tokenizer = tiny_tokenizer()
-    # "red." is one word of two sub-tokens.
+    # "red." is one word with two subtokens.
     tokens = ["they ", "broke ", "red. ", "ice"]
     encoding = tokenizer("".join(tokens), return_tensors="pt")
     assert encoding["input_ids"].shape == (1, 5)
@@ -101,7 +101,7 @@ def test_no_attending_word_is_an_error() -> None:
 
 
 def test_share_leaves_out_the_first_word_and_the_pie() -> None:
-    # Words: sink, cue, other, PIE, other (after it), as seen from the PIE.
+    # Words as seen from the PIE: sink, cue, other, PIE, other (after it).
     attention = np.array([[[0.5, 0.1, 0.2, 0.2, 0.0]]])
     assert cue_shares(attention, cues={0, 1}, pie={3})[0, 0] == pytest.approx(0.1 / 0.3)
     nothing = np.array([[[0.5, 0.0, 0.0, 0.5, 0.0]]])
@@ -146,7 +146,7 @@ def test_pairs_have_a_misleading_variant_and_one_that_all_runs_resolved() -> Non
         idiomatic("a", True, False, True, True),
         idiomatic("b", True, False, False, False),  # none resolved
         idiomatic("c", True, True, True, True),  # none misleads
-        idiomatic("d", False, False, True, True),  # nobody was right about it
+        idiomatic("d", False, False, True, True),  # no run is right about the original
         idiomatic("e", True, True, False, True),
         idiomatic("f", True, False, True, False),
     ]
@@ -155,13 +155,13 @@ def test_pairs_have_a_misleading_variant_and_one_that_all_runs_resolved() -> Non
         idiomatic("b", True, False, False, False),
         idiomatic("c", True, True, True, True),
         idiomatic("d", False, True, True, True),
-        # Wrong about the original: its variants do not mislead, but the first is not resolved.
+        # If the original is wrong, its variants do not mislead, but they are not resolved, either.
         idiomatic("e", False, False, False, True),
-        # Misleads nobody, yet a run that was wrong about the original does not resolve it.
+        # It misleads no run, but a run that was wrong about the original does not resolve it.
         idiomatic("f", False, False, False, False),
     ]
     assert select_pairs([one, other]) == [("a", "a-v1", "a-v3"), ("e", "e-v2", "e-v3")]
-    # A run that was right about no original decides nothing.
+    # Runs that were right about no original are ignored.
     helpless = [idiomatic(name, False, False, False, False) for name in "abcdef"]
     assert select_pairs([one, other, helpless]) == [("a", "a-v1", "a-v3"), ("e", "e-v2", "e-v3")]
 
@@ -184,7 +184,7 @@ GROUP = {
 
 
 def test_analysis_from_files(causal: CausalModel) -> None:
-    (pair,) = analyse(causal, GROUP, [("o", "o-v1", "o-v2")], number=10)
+    (pair,) = analyze(causal, GROUP, [("o", "o-v1", "o-v2")], limit=10)
     found = pair.misleading
     assert (found.id, pair.resolved.id) == ("o-v1", "o-v2")
     assert found.words == ["at", "noon", "the", "red", "bucket", ".", "they", "broke", "the", "ice"]
@@ -195,10 +195,10 @@ def test_analysis_from_files(causal: CausalModel) -> None:
 
 
 def test_pairs_without_cues_take_no_place(causal: CausalModel) -> None:
-    # "at" alone holds no cue word, so the pairs with the third variant are left out.
+    # "at" is not a cue word, so pairs with the third variant are skipped.
     pairs = [(1, 3), (1, 2), (3, 2), (2, 1), (1, 2)]
     candidates = [("o", f"o-v{one}", f"o-v{other}") for one, other in pairs]
-    found = analyse(causal, GROUP, candidates, number=2)
+    found = analyze(causal, GROUP, candidates, limit=2)
     assert [(pair.misleading.id, pair.resolved.id) for pair in found] == [
         ("o-v1", "o-v2"),
         ("o-v2", "o-v1"),

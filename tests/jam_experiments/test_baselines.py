@@ -1,4 +1,4 @@
-"""The human baseline and the neutral-context ablation, by hand-made labels and predictions."""
+"""Test the human baseline and the neutral-context ablation on small examples."""
 
 import csv
 import json
@@ -65,7 +65,7 @@ def score(*paths: Path) -> HumanMetrics:
 
 
 def test_printed_accuracies_and_agreement(tmp_path: Path) -> None:
-    """161 and 155 of 178 right and 145 alike are the printed 90.4, 87.1 and 81.5 %."""
+    """161 and 155 of 178 right and 145 equal labels give the printed 90.4, 87.1 and 81.5 %."""
     rows = []
     for number in range(1, 179):
         gold, other = ("figurative", "literal") if number > 20 else ("literal", "figurative")
@@ -96,7 +96,7 @@ def test_a_table_of_both_people_may_have_the_text(tmp_path: Path, sentence: str)
     if sentence == SENTENCES[1].sentence:
         assert score(path).variants == 1
         return
-    with pytest.raises(UserError, match=r"both\.csv: 'o1-v1' was labelled in another text"):
+    with pytest.raises(UserError, match=r"both\.csv: 'o1-v1' was labeled with a different text"):
         score(path)
 
 
@@ -126,11 +126,11 @@ def test_kappa_is_unknown_for_one_label(tmp_path: Path) -> None:
                 ("o1-v1", "literal", "literal", "people"),
                 ("o2-v1", "literal", "literal", "simulated"),
             ],
-            "origins are mixed",
+            "mixed origins",
         ),
         ([], "no labels"),
-        ([("o999-v1", "literal", "literal", "people")], "no variant 'o999-v1'"),
-        ([("o1", "literal", "literal", "people")], "no variant 'o1'"),
+        ([("o999-v1", "literal", "literal", "people")], "unknown variant 'o999-v1'"),
+        ([("o1", "literal", "literal", "people")], "unknown variant 'o1'"),
         (
             [("o1-v1", "literal", "literal", "people"), ("o1-v2", "literal", "literal", "people")],
             "2 variants of 'o1'",
@@ -146,7 +146,7 @@ def test_wrong_labels_are_one_line(
 
 
 class Form:
-    """The form as people get it, and as they give it back."""
+    """The annotation form, as written and as filled in."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -160,7 +160,7 @@ class Form:
             self.rows = list(csv.DictReader(stream))
 
     def filled(self, name: str, labels: dict[str, str], **changed: str) -> Path:
-        """A copy with the labels of one person, by variant."""
+        """Write a copy with the labels of one annotator, by variant."""
         path = self.folder / name
         with path.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.DictWriter(stream, self.rows[0])
@@ -170,7 +170,7 @@ class Form:
         return path
 
     def exported(self, name: str, *people: dict[str, str], control: str = "label") -> Path:
-        """Label Studio's export of the tasks, with the labels of each person."""
+        """Write a Label Studio export of the tasks with the labels of each annotator."""
         tasks = json.loads(self.tasks.read_text("utf-8"))
         for task in tasks:
             task["annotations"] = [
@@ -186,7 +186,7 @@ class Form:
         return path
 
     def labels(self, says: Callable[[int, bool], str]) -> dict[str, str]:
-        """Labels by place in the form and gold usage."""
+        """Return labels by position in the form and gold usage."""
         return {name: says(n, gold) for n, (name, gold) in enumerate(self.gold.items())}
 
 
@@ -211,7 +211,7 @@ def test_one_variant_of_each_original_is_drawn_by_the_seed() -> None:
     assert min(numbers.values()) > 178 / 6
     assert sample_variants(SENTENCES, 1) == drawn
     assert sample_variants(SENTENCES, 2) != drawn
-    # The choice of one original hangs on no other.
+    # The choice for an original does not depend on other originals.
     assert sample_variants(SENTENCES[4:], 1) == drawn[1:]
 
 
@@ -232,9 +232,9 @@ def test_label_studio_takes_the_form(form: Form) -> None:
     interface = pytest.importorskip(
         "label_studio_sdk.label_interface", reason="label-studio-sdk is not installed"
     )
-    taken = interface.LabelInterface(form.labelling.read_text("utf-8"))
-    taken.validate()
-    assert all(map(taken.validate_task, json.loads(form.tasks.read_text("utf-8"))))
+    label_interface = interface.LabelInterface(form.labelling.read_text("utf-8"))
+    label_interface.validate()
+    assert all(map(label_interface.validate_task, json.loads(form.tasks.read_text("utf-8"))))
 
 
 def test_filled_in_forms_and_exports_are_scored_alike(form: Form) -> None:
@@ -252,7 +252,7 @@ def test_filled_in_forms_and_exports_are_scored_alike(form: Form) -> None:
     assert (swapped.first, swapped.second) == (found.second, found.first)
 
 
-def test_what_nobody_labelled_is_left_out(form: Form) -> None:
+def test_unlabeled_variants_are_ignored(form: Form) -> None:
     some = dict(list(form.labels(right).items())[:30])
     found = score(form.filled("a.csv", some), form.exported("b.json", some))
     assert (found.variants, found.literal, found.agreement) == (30, 20, 1)
@@ -260,10 +260,10 @@ def test_what_nobody_labelled_is_left_out(form: Form) -> None:
 
 
 def wrong(change: str, form: Form) -> list[Path]:
-    """What people gave back, with one thing wrong."""
+    """Return the files of annotators with one fault."""
     labels = form.labels(right)
     fewer = dict(list(labels.items())[1:])
-    given: dict[str, Callable[[], list[Path]]] = {
+    files_by_fault: dict[str, Callable[[], list[Path]]] = {
         "blank": lambda: [form.csv, form.csv],
         "one person": lambda: [form.exported("a.json", labels)],
         "three": lambda: [form.exported("a.json", labels, labels, labels)],
@@ -282,21 +282,21 @@ def wrong(change: str, form: Form) -> list[Path]:
         "control": lambda: [form.exported("a.json", labels, labels, control="verdict")],
         "both in one": lambda: [form.filled("a.csv", labels)],
     }  # fmt: skip
-    return given[change]()
+    return files_by_fault[change]()
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("blank", r"form\.csv: labels of 0 persons, not 2; name what two people filled in"),
-        ("one person", r"a\.json: labels of 1 person, not 2"),
-        ("three", r"a\.json: labels of 3 persons, not 2"),
+        ("blank", r"form\.csv: labels by 0 annotators instead of 2; name the files filled in by"),
+        ("one person", r"a\.json: labels by 1 annotator instead of 2"),
+        ("three", r"a\.json: labels by 3 annotators instead of 2"),
         ("same file", r"a\.csv:2 \(o1-v\d\): .*a\.csv labels 'o1-v\d' twice; keep one label"),
-        ("copy", r"b\.csv: a copy of .*a\.csv; name each person's file, or write variant_id"),
-        ("one export", r"b\.json: a copy of .*a\.json"),
-        ("one fewer", r"b\.csv: no label of 'o1-v\d', which the other person labels"),
-        ("one more", r"a\.csv: no label of 'o1-v\d', which the other person labels"),
-        ("other text", r"'o1-v\d' was labelled in another text; label the form of this dataset"),
+        ("copy", r"b\.csv: the file is a copy of .*a\.csv; name one file per person, or"),
+        ("one export", r"b\.json: the file is a copy of .*a\.json"),
+        ("one fewer", r"b\.csv: no label for 'o1-v\d', which the other person labeled"),
+        ("one more", r"a\.csv: no label for 'o1-v\d', which the other person labeled"),
+        ("other text", r"'o1-v\d' was labeled with a different text; label the form written for"),
         (
             "label",
             r"a\.csv:6 \(o\d-v\d\): label: .*'maybe'.*; write one of figurative, literal",
@@ -305,7 +305,10 @@ def wrong(change: str, form: Form) -> list[Path]:
             "control",
             r"a\.json: task 1 \(o1-v1\): unknown control 'verdict'; use our labeling",
         ),
-        ("both in one", r"a\.csv:1: no column 'first'; write variant_id,first,second,origin"),
+        (
+            "both in one",
+            r"a\.csv:1: no column 'first'; use the header variant_id,first,second,origin",
+        ),
     ],
 )
 def test_wrong_forms_are_one_line(form: Form, change: str, message: str) -> None:
@@ -314,7 +317,7 @@ def test_wrong_forms_are_one_line(form: Form, change: str, message: str) -> None
 
 
 def test_printed_share_of_neutral_variants() -> None:
-    """25 of 58 neutral variants confuse: the printed 43.1 %."""
+    """25 of 58 neutral variants confuse, which gives the printed 43.1 %."""
     neutral = [made(number, 1, figurative=True) for number in range(1, 59)]
     predictions = {
         item.id: IdiomPrediction(

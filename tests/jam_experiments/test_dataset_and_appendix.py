@@ -1,4 +1,4 @@
-"""ID10M-JAM's Table 2 and its appendix tables, from counts written by hand."""
+"""Test ID10M-JAM's Table 2 and its appendix tables on small counts."""
 
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ GPT = ModelDescription(
 )
 
 
-def given(folder: Path, *metrics: Any, **fields: Any) -> DisplayInputs:
+def display_inputs(folder: Path, *metrics: Any, **fields: Any) -> DisplayInputs:
     paths = tuple(str(folder / f"{number}.json") for number in range(len(metrics)))
     for path, item in zip(paths, metrics, strict=True):
         write_json(path, item.model_dump())
@@ -46,12 +46,12 @@ def rows_of(content: TableContent, folder: Path) -> list[dict[str, str]]:
     return read_comparisons(files["csv"])
 
 
-def told(rows: list[dict[str, str]], *columns: str) -> list[tuple[str, ...]]:
+def values_of(rows: list[dict[str, str]], *columns: str) -> list[tuple[str, ...]]:
     return [tuple(row[column] for column in columns) for row in rows]
 
 
-def seen(content: TableContent) -> list[list[str]]:
-    """What stands in the cells of each row."""
+def cell_texts(content: TableContent) -> list[list[str]]:
+    """Return the cells of each row."""
     return [
         [*row.labels, *(shown(cell, content.decimals).ours for cell in row.cells)]
         for group in content.groups
@@ -86,12 +86,14 @@ ALL_REASONS = {
 
 @pytest.mark.parametrize("dropped", [{"not_recorded": 22}, ALL_REASONS])
 @pytest.mark.parametrize("variants", [None, 250, 350, 534])
-def test_what_the_flow_figure_remarks_is_readable(
+def test_flow_remarks_are_readable(
     dropped: dict[str, int], variants: int | None, tmp_path: Path
 ) -> None:
     use_style(ROOT / "templates/pieline.mplstyle")
     left = {"candidate_variants": variants, "dataset_originals": variants and 170}
-    figure = flow(given(tmp_path, *(counts(name, dropped=dropped, **left) for name in LANGUAGES)))
+    figure = flow(
+        display_inputs(tmp_path, *(counts(name, dropped=dropped, **left) for name in LANGUAGES))
+    )
     figure.canvas.draw()
     for axis in figure.axes:
         panel = axis.get_window_extent()
@@ -106,12 +108,14 @@ def test_what_the_flow_figure_remarks_is_readable(
 
 
 def test_released_originals_without_variants_are_the_datasets(tmp_path: Path) -> None:
-    content = statistics(given(tmp_path, counts(raw_train_sentences=37919), notes=("A note.",)))
+    content = statistics(
+        display_inputs(tmp_path, counts(raw_train_sentences=37919), notes=("A note.",))
+    )
     assert content.notes == ("A note.",)
     rows = rows_of(content, tmp_path)
     columns = ("dataset", "number", "ours", "printed", "reproduced", "reason")
     none = "not run: this configuration takes no hard variants (jam.variants.source: none)"
-    assert told(rows, *columns) == [
+    assert values_of(rows, *columns) == [
         ("ID10M", "train_sentences", "37919", "37919", "yes", ""),
         ("ID10M", "test_sentences", "200", "200", "yes", ""),
         ("ID10M-JAM", "test_sentences", "178", "178", "yes", ""),
@@ -124,22 +128,25 @@ def test_released_originals_without_variants_are_the_datasets(tmp_path: Path) ->
     assert {(row["language"], row["metrics"]) for row in rows} == {
         ("english", str(tmp_path / "0.json"))
     }
-    # What the running text prints has its id, by which claims find it.
+    # Numbers printed in the text have an id, which claims refer to.
     assert {row["number"]: row["id"] for row in rows if row["metric"] == "value"} == {
         "unique_pies": "jam.pies_english",
         "literal": "jam.literal_originals_english",
         "filtered_originals": "jam.filtered_english",
     }
-    assert seen(content) == [["EN", "37,919", "200", "–", "–"], ["EN", "–", "178", "–", "153"]]
+    assert cell_texts(content) == [
+        ["EN", "37,919", "200", "–", "–"],
+        ["EN", "–", "178", "–", "153"],
+    ]
     assert [group.title for group in content.groups] == ["ID10M", "ID10M-JAM"]
     assert [len(head) for head in content.heads] == [5, 6]
     assert sum(head.span for head in content.heads[0]) == 6
 
 
 def test_made_variants_are_counted_in_their_dataset_and_not_compared(tmp_path: Path) -> None:
-    rows = rows_of(statistics(given(tmp_path, counts(**MADE))), tmp_path)
+    rows = rows_of(statistics(display_inputs(tmp_path, counts(**MADE))), tmp_path)
     why = "generated variants, not the released ones"
-    assert told(rows[1:], "number", "ours", "reason") == [
+    assert values_of(rows[1:], "number", "ours", "reason") == [
         ("test_sentences", "200", ""),
         ("test_sentences", "170", why),
         ("test_variants", "510", why),
@@ -153,7 +160,7 @@ def test_made_variants_are_counted_in_their_dataset_and_not_compared(tmp_path: P
 
 def test_other_originals_are_compared_in_no_number(tmp_path: Path) -> None:
     own = counts(originals_are_released=False, originals=191, **MADE)
-    rows = rows_of(statistics(given(tmp_path, own)), tmp_path)
+    rows = rows_of(statistics(display_inputs(tmp_path, own)), tmp_path)
     why = "sample data or other than the released originals"
     assert {row["reason"] for row in rows[1:]} == {why}
     numbers = {row["number"]: row["ours"] for row in rows if row["dataset"] == "ID10M-JAM"}
@@ -161,7 +168,9 @@ def test_other_originals_are_compared_in_no_number(tmp_path: Path) -> None:
 
 
 def test_without_variants_other_originals_are_no_dataset(tmp_path: Path) -> None:
-    rows = rows_of(statistics(given(tmp_path, counts(originals_are_released=False))), tmp_path)
+    rows = rows_of(
+        statistics(display_inputs(tmp_path, counts(originals_are_released=False))), tmp_path
+    )
     ours = {row["number"]: row["ours"] for row in rows if row["dataset"] == "ID10M-JAM"}
     assert ours == {
         "test_sentences": "", "test_variants": "", "unique_pies": "", "literal": "",
@@ -169,18 +178,18 @@ def test_without_variants_other_originals_are_no_dataset(tmp_path: Path) -> None
     }  # fmt: skip
 
 
-def test_languages_stand_below_each_other_in_both_parts(tmp_path: Path) -> None:
+def test_languages_are_rows_of_both_parts(tmp_path: Path) -> None:
     released = {"variants_source": "released", "dataset_is_released": True}
     german = counts("german", **MADE | released | {"dataset_variants": 411})
-    content = statistics(given(tmp_path, counts(), german))
+    content = statistics(display_inputs(tmp_path, counts(), german))
     assert [row.labels for group in content.groups for row in group.rows] == [("EN",), ("DE",)] * 2
     rows = [row for row in rows_of(content, tmp_path) if row["language"] == "german"]
     found = {(row["dataset"], row["number"]): row for row in rows}
     variants = found["ID10M-JAM", "test_variants"]
     assert (variants["printed"], variants["reproduced"]) == ("411", "yes")
     assert variants["metrics"] == str(tmp_path / "1.json")
-    # A language that the paper does not have has no printed numbers.
-    spanish = rows_of(statistics(given(tmp_path, counts("spanish"))), tmp_path)
+    # Languages that are not in the paper have no printed numbers.
+    spanish = rows_of(statistics(display_inputs(tmp_path, counts("spanish"))), tmp_path)
     assert {row["printed"] for row in spanish} == {""}
 
 
@@ -196,11 +205,11 @@ def people(**fields: Any) -> HumanMetrics:
     return HumanMetrics.model_validate(usual | fields)
 
 
-def test_what_people_were_right_about_stands_in_per_cent(tmp_path: Path) -> None:
-    content = humans(given(tmp_path, people(), notes=("A note.",)))
+def test_human_accuracies_are_percentages(tmp_path: Path) -> None:
+    content = humans(display_inputs(tmp_path, people(), notes=("A note.",)))
     assert content.notes == ("A note.",)
     assert "(English)" in content.caption
-    assert seen(content) == [
+    assert cell_texts(content) == [
         ["variants labelled", "178", "170", "8", " "],
         ["first", "90.4", "75.0", "–", "12.5"],
         ["second", "50.0", "75.0", "–", "12.5"],
@@ -228,18 +237,20 @@ def test_what_people_were_right_about_stands_in_per_cent(tmp_path: Path) -> None
          f"simulated labels, not people's; {NOT_RELEASED}", (SIMULATED_NOTE,)),
     ],
 )  # fmt: skip
-def test_whose_labels_of_what_are_not_the_papers(
+def test_incomparable_labels(
     fields: dict[str, Any], why: str, notes: tuple[str, ...], tmp_path: Path
 ) -> None:
-    content = humans(given(tmp_path, people(**fields)))
+    content = humans(display_inputs(tmp_path, people(**fields)))
     assert content.notes == notes
     rows = rows_of(content, tmp_path)
     assert {row["reason"] for row in rows if row["printed"]} == {why}
 
 
-def test_labels_that_nobody_gave_are_rows_with_the_reason(tmp_path: Path) -> None:
-    content = humans(given(tmp_path, not_run={"people": "nobody has labelled the variants"}))
-    assert seen(content) == [
+def test_missing_labels_have_a_reason(tmp_path: Path) -> None:
+    content = humans(
+        display_inputs(tmp_path, not_run={"people": "nobody has labelled the variants"})
+    )
+    assert cell_texts(content) == [
         ["variants labelled", "–", " ", " ", " "],
         ["first", *["–"] * 4],
         ["second", *["–"] * 4],
@@ -271,10 +282,10 @@ def ablation(**fields: Any) -> NeutralMetrics:
 OPTIONS = {"model": "gpt-4o-mini", "setting": "zero_shot", "language": "english", "seed": "42"}
 
 
-def test_what_stays_confusing_with_a_neutral_context(tmp_path: Path) -> None:
-    made = given(tmp_path, ablation(), models=[GPT], options=OPTIONS)
+def test_neutral_table(tmp_path: Path) -> None:
+    made = display_inputs(tmp_path, ablation(), models=[GPT], options=OPTIONS)
     content = neutral(made)
-    assert seen(content) == [
+    assert cell_texts(content) == [
         [
             "GPT-4o mini (unreadable: 2 of 58)", "Zero-shot", "English",
             *("61", "58", "25", "43.1", "30.7, 55.1"),
@@ -282,7 +293,7 @@ def test_what_stays_confusing_with_a_neutral_context(tmp_path: Path) -> None:
     ]  # fmt: skip
     columns = ("model", "setting", "language", "id", "ours", "printed", "reproduced")
     run = ("gpt-4o-mini", "zero_shot", "english")
-    assert told(rows_of(content, tmp_path), *columns) == [
+    assert values_of(rows_of(content, tmp_path), *columns) == [
         (*run, "jam.neutral_variants", "58", "58", "yes"),
         (*run, "jam.neutral_confused", "25", "25", "yes"),
         (*run, "jam.neutral_share", "43.1", "43.1", "yes"),
@@ -299,17 +310,17 @@ def test_what_stays_confusing_with_a_neutral_context(tmp_path: Path) -> None:
          "seeds 1, the paper 3"),
     ],
 )  # fmt: skip
-def test_what_keeps_an_ablation_from_being_the_papers(
+def test_incomparable_ablations(
     fields: dict[str, Any], model: ModelDescription, why: str, tmp_path: Path
 ) -> None:
-    made = given(tmp_path, ablation(**fields), models=[model], options=OPTIONS)
+    made = display_inputs(tmp_path, ablation(**fields), models=[model], options=OPTIONS)
     assert {row["reason"] for row in rows_of(neutral(made), tmp_path)} == {why}
 
 
 def test_without_confusing_variants_no_share_is_known(tmp_path: Path) -> None:
     nothing = ablation(confusing=0, neutral=0, still_confused=0, share=None, interval=None)
-    made = given(tmp_path, nothing, models=[GPT], options=OPTIONS)
-    assert seen(neutral(made))[0][3:] == ["0", "0", "0", "–", "–"]
+    made = display_inputs(tmp_path, nothing, models=[GPT], options=OPTIONS)
+    assert cell_texts(neutral(made))[0][3:] == ["0", "0", "0", "–", "–"]
 
 
 def test_attention_on_cue_words_with_its_intervals(tmp_path: Path) -> None:
@@ -321,12 +332,12 @@ def test_attention_on_cue_words_with_its_intervals(tmp_path: Path) -> None:
     )  # fmt: skip
     llama = ModelDescription(name="llama", kind="llm", label="Llama")
     options = {"model": "llama", "language": "german"}
-    content = attention(given(tmp_path, found, models=[llama], options=options))
-    assert seen(content) == [["Llama", "German", "0", "18.2 [10.0, 25.0]", "12.50", "–"]]
+    content = attention(display_inputs(tmp_path, found, models=[llama], options=options))
+    assert cell_texts(content) == [["Llama", "German", "0", "18.2 [10.0, 25.0]", "12.50", "–"]]
     columns = ("model", "language", "pairs", "metric", "ours", "low", "high")
     rows = rows_of(content, tmp_path)
     run = ("llama", "german", "0")
-    assert told(rows, *columns) == [
+    assert values_of(rows, *columns) == [
         (*run, "misleading", "18.25", "10.01", "25.00"),
         (*run, "resolved", "12.50", "", ""),
         (*run, "difference", "", "", ""),
@@ -334,14 +345,14 @@ def test_attention_on_cue_words_with_its_intervals(tmp_path: Path) -> None:
     assert {row["reason"] for row in rows} == {f"{NOT_RELEASED}; the paper prints no such number"}
 
 
-def test_attention_that_was_not_looked_at_says_why(tmp_path: Path) -> None:
+def test_missing_attention_has_a_reason(tmp_path: Path) -> None:
     llama = ModelDescription(name="llama", kind="llm", label="Llama")
-    made = given(
+    made = display_inputs(
         tmp_path, models=[llama], not_run={"llama": "no weights"},
         options={"model": "llama", "language": "english"},
     )  # fmt: skip
     content = attention(made)
-    assert seen(content) == [["Llama", "English", *["–"] * 4]]
+    assert cell_texts(content) == [["Llama", "English", *["–"] * 4]]
     assert content.groups[0].rows[0].reason == "no weights"
     rows = rows_of(content, tmp_path)
     assert [row["metric"] for row in rows] == ["pairs", "misleading", "resolved", "difference"]

@@ -1,4 +1,4 @@
-"""Negative drift: the papers' printed numbers from hand-made decisions."""
+"""Test negative drift by reconstructing the papers' printed numbers."""
 
 import csv
 import random
@@ -38,7 +38,7 @@ SCORINGS: tuple[Scoring, ...] = ("paper", "released")
 def judged(
     name: str, figurative: bool, correct: bool, variants: Sequence[bool] = ()
 ) -> JudgedOriginal:
-    """An original and its variants, each judged rightly or not."""
+    """Return a judged original with its variants."""
     by_id = {f"{name}-v{number}": right for number, right in enumerate(variants, 1)}
     return JudgedOriginal(id=name, is_figurative=figurative, correct=correct, variants=by_id)
 
@@ -46,8 +46,10 @@ def judged(
 def decisions(
     *, right: int, flips: list[int], wrong: list[int], figurative: bool = True
 ) -> list[JudgedOriginal]:
-    """Originals with three variants: `right` ones, of which the first have these numbers of wrong
-    variants, and wrong ones with these numbers of wrong variants."""
+    """Return originals with three variants, `right` of them judged right.
+
+    `flips` and `wrong` are the numbers of wrong variants of right and wrong originals.
+    """
     numbers = flips + [0] * (right - len(flips))
     rows = [(True, number) for number in numbers] + [(False, number) for number in wrong]
     return [
@@ -71,7 +73,7 @@ def test_the_interval_of_an_accuracy_is_over_originals() -> None:
         return accuracy_interval(cases, resamples=200, seed=1)
 
     assert bounds(True, True, True) == Interval(low=1, high=1)
-    # Half of all draws of two are both alike, so a quarter each are all right and all wrong.
+    # Half of all resamples of two contain the same original twice, so both bounds occur.
     assert bounds(True, False) == Interval(low=0, high=1)
     assert bounds(True) is None
 
@@ -127,14 +129,14 @@ def test_one_seed_has_no_deviation() -> None:
 
 
 def test_drift_is_unknown_where_nothing_was_right() -> None:
-    # Qwen2.5-72B, German, literal: Table 5 prints 0.00 for the drift of no successes.
+    # Table 5 prints 0.00 for Qwen2.5-72B, German, literal, which has no successes.
     none_right = decisions(right=0, flips=[], wrong=[3] * 8, figurative=False)
     assert drift(none_right).negative_drift is None
     assert drift_interval(none_right, resamples=100, seed=0) is None
 
 
 def test_table_6_counts_wrong_variants_of_every_original() -> None:
-    """What confusion_as_printed rests on, recomputed from the printed numbers."""
+    """Recompute the justification of confusion_as_printed from the printed numbers."""
     with (ROOT / "published/jam_table3.csv").open() as stream:
         table3 = {
             (row["setting"], row["model"], row["language"]): row for row in csv.DictReader(stream)
@@ -153,7 +155,7 @@ def test_table_6_counts_wrong_variants_of_every_original() -> None:
         assert every + none + some == pytest.approx(originals, abs=0.02)
         fewest, most = 3 * every + some, 3 * every + 2 * some
         impossible += fewest > flips + 1
-        # Some wrong variants come from right originals (the flips), the others from wrong ones.
+        # Some wrong variants belong to right originals (the flips), the others to wrong ones.
         assert fewest - flips <= 3 * (originals - success / 3) + 1
         assert most >= flips - 1
     assert (len(rows), impossible) == (32, 30)
@@ -168,7 +170,7 @@ def test_interval_holds_the_value_and_repeats() -> None:
 
 
 def test_interval_draws_originals_with_their_variants() -> None:
-    # Nine originals carry all flips: drawn one by one the interval would be far narrower.
+    # All flips belong to nine originals, so resampling single variants gives a narrower interval.
     whole = drift_interval(GPT_4O, resamples=4000, seed=0)
     variants = [flip for case in GPT_4O if case.correct for flip in case.flipped.values()]
     single = ratio_interval(variants, [1] * len(variants), resamples=4000, seed=0)
@@ -185,9 +187,10 @@ def test_interval_of_a_share_is_near_the_normal_one() -> None:
 
 
 def equal_runs(random: np.random.Generator, *, seeds: int) -> tuple[Counts, Counts]:
-    """One more run of a model that fails on 8 % of 178 originals with all variants, seldom on one.
+    """Simulate a run that fails on 8 % of originals with all variants, and otherwise rarely.
 
-    Successes and flips as means over seeds, and which variants were right in the first seed.
+    Returns successes and flips as means over seeds, and which variants were right in the first
+    seed.
     """
     hard, right = random.random(178) < 0.08, random.random(178) < 0.9
     wrong = hard[:, None] | (random.random((seeds, 178, 3)) < 0.02)
@@ -196,8 +199,8 @@ def equal_runs(random: np.random.Generator, *, seeds: int) -> tuple[Counts, Coun
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
-def test_equal_models_are_called_different_in_5_per_cent(seeds: int) -> None:
-    """By McNemar's exact test, variant by variant, in about 20 %."""
+def test_paired_test_rejects_equal_models_in_5_percent(seeds: int) -> None:
+    """McNemar's exact test on single variants rejects in about 20 %."""
     random = np.random.default_rng(4)
     rejected, by_variant = [], []
     for number in range(20):
@@ -214,8 +217,8 @@ def test_equal_models_are_called_different_in_5_per_cent(seeds: int) -> None:
 
 
 def test_a_paired_test_by_hand() -> None:
-    # Four originals drift under the first run only, wholly: of 2^10 patterns of ten originals one
-    # in eight is as one-sided (all four alike, 2 of 16), and those count by half.
+    # Four originals drift only in the first run. Of 2^10 sign patterns of ten originals, one in
+    # eight is as extreme (all four equal, 2 of 16), and these ties count half.
     first = decisions(right=10, flips=[3] * 4, wrong=[])
     second = decisions(right=10, flips=[], wrong=[])
     runs = {
@@ -227,16 +230,16 @@ def test_a_paired_test_by_hand() -> None:
     assert list(found) == [("a", "b")]
     test = found["a", "b"]
     assert (test.difference, test.p_value, test.p_holm) == (pytest.approx(0.4), 1 / 16, 1 / 16)
-    # Drift is a share of successes: half as many successes and flips drift alike.
+    # Drift is a ratio, so half as many successes and flips give equal drift.
     half = decisions(right=5, flips=[3] * 2, wrong=[0] * 5)
     (alike,) = compare_drifts({"a": [first], "half": [half]}, permutations=2000, seed=0).values()
     assert alike.difference == pytest.approx(0)
     assert alike.p_value > 0.9
-    with pytest.raises(ValueError, match="same originals"):
+    with pytest.raises(ValueError, match="different originals"):
         compare_drifts({"a": [first], "b": [second[1:]]}, permutations=9, seed=0)
 
 
-def test_more_seeds_say_more() -> None:
+def test_more_seeds_increase_power() -> None:
     first = [decisions(right=10, flips=[1] * 4, wrong=[]) for _ in range(3)]
     second = [decisions(right=10, flips=[1] * count, wrong=[]) for count in (3, 2, 1)]
     (test,) = compare_drifts({"a": first, "b": second}, permutations=2000, seed=0).values()
@@ -341,7 +344,7 @@ def test_tagging_scores_by_hand() -> None:
     assert scores.token_f1 == pytest.approx(0.75)
     b, i, o = 2 * 2 / (3 + 2), 2 * 1 / (1 + 2), 2 * 3 / (4 + 4)
     assert scores.macro_f1 == pytest.approx((b + i + o) / 3)
-    with pytest.raises(ValueError, match="same sentences"):
+    with pytest.raises(ValueError, match="differ in number"):
         tagging_scores(gold, found[1:])
 
 

@@ -1,4 +1,4 @@
-"""Tables 1, 4, 7 and 8, the prompt and the example: what no run computes."""
+"""Test Tables 1, 4, 7 and 8, the prompt and the example, which need no run."""
 
 import csv
 from pathlib import Path
@@ -21,7 +21,7 @@ from pieline.study import Run, Table
 
 
 def declared(name: str, **settings: Any) -> Table:
-    """A table as the study declares it on real data."""
+    """Return a table as declared by the study on real data."""
     settings = {"models": ["gpt-4o"], **settings}
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), data="released", root=ROOT)
     tables = JamStudy(JamSettings.model_validate(settings), run).tables()
@@ -35,7 +35,7 @@ def made(name: str, **settings: Any) -> TableContent:
 
 
 def stated(content: TableContent) -> dict[tuple[str, ...], StatedText]:
-    """The statements of a table, by key."""
+    """Return the statements of a table by key."""
     found = {}
     for number in content.numbers():
         assert isinstance(number.comparison, StatedText)
@@ -44,7 +44,7 @@ def stated(content: TableContent) -> dict[tuple[str, ...], StatedText]:
 
 
 def printed(number: int) -> list[dict[str, str]]:
-    """The rows of a printed table."""
+    """Return the rows of a printed table."""
     with (ROOT / f"published/jam_table{number}.csv").open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
 
@@ -70,16 +70,16 @@ def test_table_1_follows_the_list_of_public_files(tmp_path: Path) -> None:
     listed = tmp_path / "upstream.yaml"
     listed.write_text("id10m/test_italian.tsv: {url: null, sha256: null}\n", encoding="utf-8")
     table = declared("jam_datasets")
-    given = table.display_inputs.model_copy(
-        update={"files": {**table.display_inputs.files, "upstream": str(listed)}}
+    inputs = table.given.model_copy(
+        update={"files": {**table.given.files, "upstream": str(listed)}}
     )
-    found = stated(import_object(table.maker)(given))
+    found = stated(import_object(table.maker)(inputs))
     assert {name: cell.ours for (name, _), cell in found.items() if cell.ours} == {
         "ID10M gold": "IT"
     }
 
 
-def test_table_4_has_this_runs_settings_beside_the_printed_ones() -> None:
+def test_table_4_compares_settings() -> None:
     paper = {row["parameter"]: row["value"] for row in printed(4)}
     found = stated(made("jam_hyperparameters", models=["mbert"]))
     assert {name: cell.ours for (name, _), cell in found.items()} == paper
@@ -92,7 +92,7 @@ def test_table_4_has_this_runs_settings_beside_the_printed_ones() -> None:
     }
 
 
-def test_table_4_says_that_no_encoder_is_trained() -> None:
+def test_table_4_without_encoders() -> None:
     content = made("jam_hyperparameters")
     assert {row.reason for row in content.groups[0].rows} == {
         "no encoder is fine-tuned in this configuration"
@@ -109,7 +109,7 @@ def test_table_7_and_the_registry_differ_in_what_is_known() -> None:
     def models(what: str, reason: str) -> set[str]:
         return {name for (name, key), cell in found.items() if (key, cell.reason) == (what, reason)}
 
-    # The hub has no google/bert-bert-base-uncased.
+    # The hub does not have google/bert-bert-base-uncased.
     assert models("checkpoint", "not as printed") == {"bert"}
     assert models("checkpoint", "printed without its organization") == {
         "llama-4-scout",
@@ -118,9 +118,9 @@ def test_table_7_and_the_registry_differ_in_what_is_known() -> None:
     assert models("licence", "not as printed") == set()
     assert models("parameters", "differs from the printed size even when rounded") == {"mbert"}
     assert models("parameters", "as printed, rounded") == {"llama-3.2-3b"}
-    # Of the Geminis the paper has no size either.
-    assert models("parameters", "not stated in the paper") == {"gemini-2.5-flash", "gemini-2.5-pro"}
-    assert found["gpt-4o", "parameters"].ours == "not published"
+    # The paper has no size for the Gemini models, either.
+    assert models("parameters", "the paper does not say") == {"gemini-2.5-flash", "gemini-2.5-pro"}
+    assert found["gpt-4o", "parameters"].ours == "not told"
     assert found["gpt-4o", "parameters"].printed == "8B"
     assert len(found["gbert", "revision"].ours) == 40
 
@@ -139,7 +139,7 @@ def test_table_8_has_licences_and_versions() -> None:
     assert "not as printed" not in {cell.reason for cell in stated(content).values()}
 
 
-def test_figure_4_is_what_is_sent(tmp_path: Path) -> None:
+def test_figure_4_shows_the_sent_prompts(tmp_path: Path) -> None:
     content = made("jam_prompt")
     assert [group.title for group in content.groups] == [
         "Zero-shot",
@@ -161,7 +161,7 @@ def test_figure_4_is_what_is_sent(tmp_path: Path) -> None:
     mine = {"file": str(own)}
     ways = ["zero_shot_schema", "zero_shot", "mine"]
     content = made("jam_prompt", settings=ways, prompts={"mine": mine})
-    # The form that the provider enforces is no part of the prompt.
+    # A response format enforced by the provider is not part of the prompt.
     assert [group.title for group in content.groups] == ["Zero-shot, form enforced", "mine"]
     assert stated(content)["mine", "user"].ours == "Idioms in {sentence}?"
 
@@ -177,9 +177,9 @@ def test_figure_1_has_an_original_of_each_usage_and_a_variant(tmp_path: Path) ->
         ],
     )
     table = declared("jam_example", languages=["english"])
-    assert table.display_inputs.files == {"english": "results/datasets/jam/english.jsonl"}
-    given = table.display_inputs.model_copy(update={"files": {"english": str(data)}})
-    content = import_object(table.maker)(given)
+    assert table.given.files == {"english": "results/datasets/jam/english.jsonl"}
+    inputs = table.given.model_copy(update={"files": {"english": str(data)}})
+    content = import_object(table.maker)(inputs)
     assert [row.labels for row in content.groups[0].rows] == [
         ("go dutch (literal)", "original"),
         ("go dutch (literal)", "hard variant"),

@@ -1,4 +1,4 @@
-"""The runs behind the printed tables, as `benchmarks/jam/printed_runs.py` finds them."""
+"""Test `benchmarks/jam/printed_runs.py`, which finds runs consistent with the printed tables."""
 
 import runpy
 from collections import Counter
@@ -19,7 +19,7 @@ def program() -> dict[str, Any]:
 
 
 def test_drifts_over_seeds_are_means_of_rounded_values(program: dict[str, Any]) -> None:
-    """Without rounding first, no whole numbers give any row of several seeds; with it, all."""
+    """Integers explain multi-seed rows only if each seed's value is rounded first."""
     originals = program["printed_originals"](PUBLISHED)
     solve = program["solve"]
     rows = program["printed_rows"](PUBLISHED)
@@ -31,7 +31,7 @@ def test_drifts_over_seeds_are_means_of_rounded_values(program: dict[str, Any]) 
     }
 
 
-def test_a_row_that_no_whole_numbers_give_is_refused(program: dict[str, Any]) -> None:
+def test_row_without_an_integer_solution_is_rejected(program: dict[str, Any]) -> None:
     key = ("zero_shot", "GPT-4o", "english")
     cells = program["printed_rows"](PUBLISHED)[key] | {"success": 484.0}
     with pytest.raises(ValueError, match="no runs give the cells of"):

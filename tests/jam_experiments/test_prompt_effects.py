@@ -1,4 +1,4 @@
-"""Custom prompts against a setting of the paper: models made by rule must come out as made."""
+"""Test that comparisons of custom prompts recover the effects of simulated models."""
 
 import csv
 import json
@@ -15,7 +15,7 @@ from support import ROOT
 from pieline.core.files import write_json
 from pieline.core.imports import import_object
 from pieline.core.records import load_jsonl, save_jsonl
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.llm.settings import LLMSettings
@@ -41,11 +41,11 @@ from pieline.study import Run
 
 PIE = "broke the ice"
 SETTINGS = ["zero_shot", "careful", "blind", "yes"]
-"""Each with a model made by rule."""
+"""Simulated models by setting."""
 
 
 def dataset(originals: int) -> list[JamSentence]:
-    """Originals, of which every second is literal, each with three variants."""
+    """Return originals, every second of them literal, with three variants each."""
     found = []
     for number in range(originals):
         first = original(f"Ann {PIE} on day {number}.", PIE, figurative=number % 2 == 1)
@@ -59,10 +59,10 @@ def dataset(originals: int) -> list[JamSentence]:
     return found
 
 
-def says(
+def predictions_by_rule(
     sentences: Iterable[JamSentence], rule: Callable[[JamSentence], bool]
 ) -> dict[str, IdiomPrediction]:
-    """The predictions of a model that names the PIE where its rule says so."""
+    """Return predictions of a model that names the PIE according to a rule."""
     return {
         item.id: IdiomPrediction(id=item.id, outcome="ok", idioms=(PIE,) if rule(item) else ())
         for item in sentences
@@ -70,13 +70,15 @@ def says(
 
 
 def misled(chance: float, seed: int) -> Callable[[JamSentence], bool]:
-    """A model that is right about originals, and wrong about a variant with this probability."""
+    """Simulate a model that is right on originals and wrong on variants with this probability."""
     draw = np.random.default_rng(seed).random
     return lambda item: item.is_figurative != (not item.is_original and draw() < chance)
 
 
-def given(folder: Path, runs: dict[str, list[dict[str, IdiomPrediction]]]) -> DisplayInputs:
-    """What the table is made from, for the predictions of each setting by seed."""
+def display_inputs(
+    folder: Path, runs: dict[str, list[dict[str, IdiomPrediction]]]
+) -> DisplayInputs:
+    """Return the table's inputs for predictions by setting and seed."""
     paths = []
     for setting, seeds in runs.items():
         for seed, predictions in enumerate(seeds):
@@ -104,14 +106,14 @@ SENTENCES = dataset(120)
 
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> DisplayInputs:
-    """A misled model of two seeds, a less misled one, one that ignores context, a yes-sayer."""
-    return given(
+    """Return inputs with models that are misled, less misled, context-blind, or always agree."""
+    return display_inputs(
         tmp_path_factory.mktemp("runs"),
         {
-            "zero_shot": [says(SENTENCES, misled(0.3, seed)) for seed in (1, 2)],
-            "careful": [says(SENTENCES, misled(0.1, seed)) for seed in (7, 8)],
-            "blind": [says(SENTENCES, misled(0.0, 5))],
-            "yes": [says(SENTENCES, lambda item: True)],
+            "zero_shot": [predictions_by_rule(SENTENCES, misled(0.3, seed)) for seed in (1, 2)],
+            "careful": [predictions_by_rule(SENTENCES, misled(0.1, seed)) for seed in (7, 8)],
+            "blind": [predictions_by_rule(SENTENCES, misled(0.0, 5))],
+            "yes": [predictions_by_rule(SENTENCES, lambda item: True)],
             "baseline": [predict("always-none", SENTENCES)],
         },
     )
@@ -121,7 +123,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> DisplayInputs:
 def table(
     simulated: DisplayInputs, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[Any, dict[str, str]]:
-    """The lines of the table's CSV by setting, usage and metric."""
+    """Return the rows of the CSV by setting, usage and metric."""
     folder = tmp_path_factory.mktemp("table")
     files = {name: folder / f"table.{name}" for name in ("tex", "csv", "html")}
     make: Callable[[DisplayInputs], TableContent] = import_object(
@@ -139,7 +141,7 @@ def number(table: dict[Any, dict[str, str]], *key: str) -> float:
 
 
 def test_estimates_recover_what_the_rules_put_in(table: dict[Any, dict[str, str]]) -> None:
-    # 720 variants: a standard error of 1.7 points.
+    # 720 variants give a standard error of 1.7 percentage points.
     assert number(table, "zero_shot", "all", "negative_drift") == pytest.approx(30, abs=5)
     assert number(table, "careful", "all", "negative_drift") == pytest.approx(10, abs=4)
     assert number(table, "zero_shot", "all", "success") == 360
@@ -152,7 +154,7 @@ def test_estimates_recover_what_the_rules_put_in(table: dict[Any, dict[str, str]
     assert table["zero_shot", "all", "negative_drift_difference"]["ours"] == ""
 
 
-def test_a_prompt_that_always_says_yes_is_seen_as_such(table: dict[Any, dict[str, str]]) -> None:
+def test_always_yes_prompt_is_detected(table: dict[Any, dict[str, str]]) -> None:
     assert number(table, "yes", "all", "negative_drift") == 0
     assert number(table, "yes", "all", "negative_drift_difference") < 0
     assert [
@@ -162,7 +164,7 @@ def test_a_prompt_that_always_says_yes_is_seen_as_such(table: dict[Any, dict[str
         0,
     ]
     assert number(table, "yes", "literal", "accuracy") == 0
-    # It has no success on literal originals, so nothing could drift.
+    # It has no success on literal originals, so nothing can drift.
     assert table["yes", "literal", "negative_drift"]["ours"] == ""
     assert number(table, "yes", "literal", "variant_errors_difference") > 60
     assert number(table, "yes", "idiomatic", "variant_errors_difference") < -20
@@ -189,7 +191,7 @@ def test_the_interval_is_paired() -> None:
 
 
 def test_the_paired_test_keeps_its_level() -> None:
-    """Of two equal prompts on originals of different difficulty; benchmarks/beyond has more."""
+    """Compare equal prompts on originals of different difficulty; see benchmarks/beyond."""
     random = np.random.default_rng(0)
     simulations, originals = 300, 80
     hard = random.beta(0.3, 2.0, (simulations, 1, originals))
@@ -213,14 +215,14 @@ def test_the_figure_shows_both_kinds_of_error(simulated: DisplayInputs) -> None:
         "false alarms (literal)",
         "misses (idiomatic)",
     ]
-    english = find("english").label
+    english = get_language("english").label
     names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert names == [f"Rules, {english}: {name}" for name in ("careful", "blind", "yes")]
 
 
 def test_a_usage_without_originals_has_nothing_to_count() -> None:
     literal = [item for item in SENTENCES if not item.is_figurative]
-    judged = judge(literal, says(literal, misled(0.3, 1)))
+    judged = judge(literal, predictions_by_rule(literal, misled(0.3, 1)))
     found = prompt_measures(
         {"zero_shot": [judged], "careful": [judged]}, "zero_shot", "idiomatic",
         permutations=9, resamples=9,
@@ -228,7 +230,7 @@ def test_a_usage_without_originals_has_nothing_to_count() -> None:
     assert (found.accuracy, found.drift, found.drift_effect) == (None, None, None)
 
 
-def test_context_goes_where_the_prompt_wants_it() -> None:
+def test_context_positions() -> None:
     first = original("Ann broke the ice.", PIE).model_copy(update={"id": "a"})
     second = original("Bob broke the ice!", PIE).model_copy(update={"id": "b"})
     made = [
@@ -249,7 +251,7 @@ def test_context_goes_where_the_prompt_wants_it() -> None:
         "other": "Nobody had spoken yet. Ann broke the ice.",
     }
     assert arranged_texts(sentences, "other")["a"] == "Ann broke the ice."
-    # Neutral variants stand without their originals.
+    # Neutral variants may occur without their originals.
     assert arranged_texts(made, "none")["a-v1"] == texts["first"]
 
 
@@ -300,7 +302,7 @@ def test_a_neutral_context_replaces_that_of_each_variant() -> None:
     run = {"language": "english", "model": "smollm2-135m-instruct", "seed": "42"}
     assert study.identification(setting="neutral", **run).inputs["neutral"] == contexts
     assert "neutral" not in study.identification(setting="zero_shot", **run).inputs
-    # The sample has neutral contexts in English only.
+    # The sample has neutral contexts only in English.
     assert study.left_out() == {
         "smollm2-135m-instruct/neutral/german/42": "no neutral contexts in German"
         " (jam.variants.model writes them)"
@@ -344,13 +346,13 @@ def test_a_model_writes_neutral_contexts_for_all_variants(
     assert [item.sentence.startswith("The week had begun.") for item in hard] == [True] * 5 + [
         False
     ]
-    # A variant that was not written keeps its place, as the original alone.
+    # A missing variant is replaced by its original.
     assert hard[-1].sentence == sentences[4].sentence
     assert hard[-1].original_id == "o001" and hard[-1].variant_number == 3
 
 
 def test_the_setting_compared_with_must_be_run() -> None:
-    with pytest.raises(ValueError, match="prompts_against 'zero_shot' is none of the settings"):
+    with pytest.raises(ValueError, match="prompts_against 'zero_shot' is not one of the settings"):
         JamSettings.model_validate(
             {"settings": ["zero_shot_schema"], "prompts_against": "zero_shot"}
         )

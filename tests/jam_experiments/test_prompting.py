@@ -1,4 +1,4 @@
-"""Prompting: the exact prompt of the paper, examples, self-consistency, unreadable answers."""
+"""Test prompts, few-shot examples, self-consistency and unreadable answers."""
 
 import ast
 import json
@@ -73,7 +73,7 @@ def sentence(language: str = "english") -> JamSentence:
 def task(
     setting: PromptSetting, *, folder: Path = PROMPTS, seed: int = 42, **few_shot: object
 ) -> Identification:
-    """A task whose files are those of a folder of prompts, and `sentences` and `train` nowhere."""
+    """Return a task with prompts from a folder and without `sentences` and `train`."""
     shown = setting == "few_shot_sc_cotbest"
     return Identification(
         model="m",
@@ -91,7 +91,7 @@ def task(
 
 
 def with_files(asked: Identification, folder: Path, *asked_about: JamSentence) -> Identification:
-    """The task with its other files in a folder, which gets the sentences."""
+    """Return the task with its data files in a folder, including these sentences."""
     files = {name: str(folder / name) for name in ("sentences", "train", "predictions")}
     save_jsonl(files["sentences"], asked_about)
     outputs = {"predictions": files.pop("predictions")}
@@ -105,7 +105,7 @@ def questions(
     entry: LLMEntry | None = None,
     examples: Sequence[Example] | None = None,
 ) -> list[Question]:
-    """The questions about a sentence; few-shot prompts show examples of TRAIN unless others."""
+    """Return the questions about a sentence; few-shot examples come from TRAIN by default."""
     if examples is None and isinstance(asked.parameters, FewShot):
         examples = choose_examples(
             TRAIN, idiomatic=5, literal=5, seed=asked.seed, language="english"
@@ -138,7 +138,7 @@ def test_few_shot_shows_ten_examples_and_samples_five_times() -> None:
     asked = questions(task("few_shot_sc_cotbest"), sentence())
     assert len(asked) == len({question.key for question in asked}) == 5
     assert {question.parameters["temperature"] for question in asked} == {0.8}
-    # One seed for all would make the five answers one.
+    # A shared seed would make the five answers identical.
     assert len({question.parameters["seed"] for question in asked}) == 5
     system, *turns, last = asked[0].messages
     assert system.content.startswith(FIGURE_4.replace("German", "English"))
@@ -155,7 +155,7 @@ def test_few_shot_shows_ten_examples_and_samples_five_times() -> None:
 
 
 def split(*marked: str) -> list[TaggedSentence]:
-    """Sentences whose idiom stands between asterisks."""
+    """Return sentences whose idiom is marked by asterisks."""
     found = []
     for number, text in enumerate(marked):
         words = re.findall(r"[^ *]+[ ]?|\*", text)
@@ -175,7 +175,7 @@ def split(*marked: str) -> list[TaggedSentence]:
         ("english", "They *let off steam* .", "The kettle lets off steam .", "lets off steam"),
         ("german", "Er bekam *kalte Füße* .", "Mit kaltem Fuß trat er ein .", "kaltem Fuß"),
         ("italian", "È *all'acqua di rose* .", "Un dolce all’acqua di rose .", "all’acqua di rose"),
-        # Not side by side, part of one only, and one content word.
+        # Not consecutive, only part of a PIE, and only one content word.
         ("english", "She *broke the ice* .", "He breaks through the ice .", None),
         ("english", "She *broke the ice* .", "The ice is thick .", None),
         ("english", "It was *a lemon* .", "He bought a lemon .", None),
@@ -226,7 +226,7 @@ def test_examples_follow_the_seed() -> None:
 
 
 def replicated(path: Path, seed: int) -> list[str]:
-    """The sentences that the released code shows: its procedure, written once more with pandas."""
+    """Replicate the released code's choice of examples with pandas."""
     rows, tokens, tags = [], [], []
     for line in [*path.read_text().split("\n"), ""]:
         if line.strip():
@@ -259,7 +259,7 @@ def test_examples_are_drawn_as_in_the_released_code(tmp_path: Path) -> None:
 
 @needs_mirror
 @pytest.mark.parametrize("language", ["english", "german", "italian", "spanish"])
-def test_they_are_so_on_the_real_dev_split(language: str) -> None:
+def test_examples_of_the_real_dev_split_match_the_released_code(language: str) -> None:
     path = MIRROR / f"id10m/dev_{language}.tsv"
     train = read_id10m(path, split="dev")
     for seed in (42, 43, 44):
@@ -285,7 +285,7 @@ def test_a_random_literal_example_holds_a_pie_as_often_as_chance_has_it() -> Non
         for example in choose_examples(train, idiomatic=5, literal=5, seed=seed, language="english")
     ]
     assert sum(not item.spans for item in shown) == 500
-    # 8.4 of 500 are expected; more than 20 have a chance below one in 2,000.
+    # The expected number is 8.4 of 500; more than 20 have a probability below 1 in 2,000.
     assert 0 < sum(item.id in holding for item in shown) <= 20
     contrastive = choose_examples(
         train, idiomatic=5, literal=5, seed=42, language="english", examples="contrastive"
@@ -294,7 +294,7 @@ def test_a_random_literal_example_holds_a_pie_as_often_as_chance_has_it() -> Non
 
 
 def test_too_few_examples_are_one_line() -> None:
-    with pytest.raises(UserError, match="sentences with an idiom, 500 wanted"):
+    with pytest.raises(UserError, match=r"sentences with an idiom \(500 examples requested"):
         choose_examples(TRAIN, idiomatic=500, literal=5, seed=42, language="english")
 
 
@@ -302,7 +302,7 @@ def test_reasoning_models_are_asked_zero_shot_without_temperature() -> None:
     thinker = model(reasoning=True)
     (question,) = questions(task("zero_shot"), sentence(), entry=thinker)
     assert "temperature" not in question.parameters
-    with pytest.raises(UserError, match="not asked in the setting"):
+    with pytest.raises(UserError, match="do not support the setting"):
         questions(task("few_shot_sc_cotbest"), sentence(), entry=thinker)
 
 
@@ -360,7 +360,7 @@ def test_an_idiom_needs_three_of_five() -> None:
     ("language", "forms", "kept"),
     [
         ("english", ("broke the ice", "break the ice", "to break the ice"), 0),
-        # What stands for all is the form that names what each of the others does.
+        # The form that matches the most others represents all.
         ("english", ("bite the bullet and told", "biting bullets", "bite the bullet"), 2),
         ("english", ("had cold feet", "cold feet", "get cold feet"), 1),
         ("german", ("nahm ihn auf den Arm", "auf den Arm nehmen", "auf den Arm genommen"), 0),
@@ -373,7 +373,7 @@ def test_forms_of_one_pie_are_votes_for_it(
     assert voted(*answers, language=language).idioms == (forms[kept],)
     for order in permutations(answers):
         assert len(voted(*order, language=language).idioms or ()) == 1
-    # By equal words each of them has one vote.
+    # With equal words required, each form would have one vote.
     assert voted(*answers, language=language, votes="half").idioms == ()
 
 
@@ -393,7 +393,7 @@ def test_an_answer_selects_at_most_one_idiom() -> None:
     found = voted(*answers)
     assert found.idioms == ()
     assert voted(*answers[:3], sample("went dutch"), sample("asked")).idioms == ("go dutch",)
-    # What each answer named is kept.
+    # All idioms named by each answer are kept in the samples.
     assert found.samples[0].idioms == ("go dutch", "asked")
     assert voted(*answers, votes="half").idioms == ("go dutch", "asked")
     assert voted(sample("go dutch", "asked"), samples=1, min_votes=1).idioms == ("go dutch",)
@@ -517,7 +517,7 @@ def test_released_examples_are_the_filled_in_form() -> None:
     "explanation",
     ["'asked' is meant literally, so it is no idiom.", "There is no idiom.", "Used figuratively."],
 )
-def test_of_the_enforced_form_only_the_choice_is_read(named: list[str], explanation: str) -> None:
+def test_only_the_choice_of_the_enforced_form_is_read(named: list[str], explanation: str) -> None:
     fields = {
         "sentence": "They asked to go dutch.",
         "potential_idioms": ["go dutch", "asked"],

@@ -1,4 +1,4 @@
-"""The result tables and figures: the papers' printed numbers from hand-made decisions."""
+"""Test the result tables and figures by reconstructing the papers' printed numbers."""
 
 import csv
 import re
@@ -89,7 +89,7 @@ def metrics(
 
 
 def right_originals(number: int, *, originals: int = 178, flips: int = 0) -> list[JudgedOriginal]:
-    """So many right originals; the first `flips` of them have one wrong variant."""
+    """Return judged originals: `number` right ones, the first `flips` with one wrong variant."""
     return [
         judged(f"o{index}", index >= 20, index < number, (index >= flips, True, True))
         for index in range(originals)
@@ -102,8 +102,8 @@ SEEDS = [
 ]
 
 
-def given(found: list[JamMetrics], folder: Path, **files: str) -> DisplayInputs:
-    """What a table is made from: metric files, and the models without any as not run."""
+def display_inputs(found: list[JamMetrics], folder: Path, **files: str) -> DisplayInputs:
+    """Return the inputs of a table: metric files, and models without metrics as not run."""
     paths = []
     for item in found:
         path = folder / item.language / item.model / item.setting / f"seed-{item.seed}.json"
@@ -122,7 +122,7 @@ def given(found: list[JamMetrics], folder: Path, **files: str) -> DisplayInputs:
 
 
 def make(maker: str, made_from: DisplayInputs, folder: Path) -> tuple[str, list[dict[str, str]]]:
-    """LaTeX, its line ends within rows taken out, and rows of the CSV."""
+    """Return LaTeX, without line breaks within rows, and the rows of the CSV."""
     files = {name: folder / f"table.{name}" for name in ("tex", "csv", "html")}
     content = import_object(f"pieline.studies.jam.tables.{maker}")(made_from)
     write_table("jam", content, templates=ROOT / "templates", **files)
@@ -132,7 +132,7 @@ def make(maker: str, made_from: DisplayInputs, folder: Path) -> tuple[str, list[
 
 def write(table: str, found: list[JamMetrics], folder: Path) -> tuple[str, list[dict[str, str]]]:
     number = {"drift": 3, "usage": 5, "confusion": 6}[table]
-    made_from = given(found, folder, published=f"jam_table{number}.csv")
+    made_from = display_inputs(found, folder, published=f"jam_table{number}.csv")
     return make(f"results:{table}_table", made_from, folder)
 
 
@@ -167,7 +167,7 @@ def test_drift_table_has_the_printed_numbers(tmp_path: Path) -> None:
     ]
 
 
-def test_what_was_not_run_is_unknown_with_its_reason(tmp_path: Path) -> None:
+def test_missing_runs_have_a_reason(tmp_path: Path) -> None:
     text, rows = write("drift", [metrics(GPT_4O)], tmp_path)
     for model, language, setting in (
         ("o3-mini", "german", "zero_shot"),
@@ -179,13 +179,13 @@ def test_what_was_not_run_is_unknown_with_its_reason(tmp_path: Path) -> None:
         assert (row["ours"], row["comparable"]) == ("", "no")
         assert row["reason"].startswith("not run")
         assert row["printed"]
-    # The paper's row stands in its group with the printed numbers and a note on why.
+    # The paper's row is in its group, with the printed numbers and a note.
     assert r"GPT-4o mini\textsuperscript{a} & --\printed{471.00 $\pm$ 7.94}" in text
     assert r"\textsuperscript{a}~nobody asked it" in text
     assert cell(rows, "o3-mini", "success")["reason"] == "not run: nobody asked it"
     few_shot = cell(rows, "gpt-4o", "success", setting="few_shot_sc_cotbest")
     assert "not with this setting and language" in few_shot["reason"]
-    # No run in German, so no columns for it: its printed numbers are in the CSV only.
+    # German was not run, so its printed numbers are only in the CSV.
     assert "German" not in text.split(r"\caption")[0]
 
 
@@ -197,7 +197,7 @@ def test_a_run_that_was_left_out_is_an_empty_row_with_its_reason(
     maker: str, found: list[JamMetrics], tmp_path: Path
 ) -> None:
     published = {"results:drift_table": "jam_table3.csv", "results:usage_table": "jam_table5.csv"}
-    made_from = given(found, tmp_path, published=published.get(maker, "jam_table6.csv"))
+    made_from = display_inputs(found, tmp_path, published=published.get(maker, "jam_table6.csv"))
     keys = {f"gpt-4o/few_shot_sc_cotbest/{name}/42": "no key" for name in ("english", "german")}
     left_out = {**keys, "gpt-4o/zero_shot_schema/english/42": "no such form"}
     made_from = made_from.model_copy(
@@ -232,7 +232,7 @@ def test_an_ablation_that_was_left_out_shows_what_the_paper_prints(tmp_path: Pat
 
 
 def test_a_seed_that_was_left_out_is_a_note(tmp_path: Path) -> None:
-    made_from = given(SEEDS[:2], tmp_path, published="jam_table3.csv")
+    made_from = display_inputs(SEEDS[:2], tmp_path, published="jam_table3.csv")
     seed = {"gpt-4o-mini/zero_shot/english/44": "no key"}
     made_from = made_from.model_copy(update={"not_run": made_from.not_run | seed})
     text, rows = make("results:drift_table", made_from, tmp_path)
@@ -311,7 +311,7 @@ def test_originals_without_variants_are_shown_by_usage(tmp_path: Path) -> None:
         for seed, right in ((42, 30), (43, 40))
     ]
     only_literal = metrics([judged("o1", False, True, ())], language="german", released=False)
-    made_from = given([*found, only_literal], tmp_path).model_copy(update={"absent": ()})
+    made_from = display_inputs([*found, only_literal], tmp_path).model_copy(update={"absent": ()})
     tex, rows = make("results:originals_table", made_from, tmp_path)
     ours = {(row["language"], row["metric"]): row["ours"] for row in rows}
     assert [ours["english", name] for name in ("accuracy", "accuracy_pct_std")] == [
@@ -335,7 +335,7 @@ def test_originals_without_variants_are_shown_by_usage(tmp_path: Path) -> None:
 def test_encoders_count_variants(tmp_path: Path) -> None:
     encoder = metrics(right_originals(119, flips=42), model="bert", setting="fine_tuned", seed=5)
     text, rows = write("confusion", [encoder], tmp_path)
-    # Of S_M = 357 variants 42 flipped: as Table 6's 42.40 and 314.60 of five seeds.
+    # 42 of S_M = 357 variants flipped; Table 6 has 42.40 and 314.60 over five seeds.
     assert re.search(r"BERT & 42.00\D.* & 315.00\D.* & 0.00\D", text)
     assert cell(rows, "bert", "mixed", setting="fine_tuned")["reproduced"] == "yes"
 
@@ -352,7 +352,7 @@ def test_sample_data_is_never_comparable(tmp_path: Path) -> None:
     assert {row["reproduced"] for row in rows} == {""}
 
 
-def test_a_third_language_stands_below_with_the_models_that_were_run_on_it(tmp_path: Path) -> None:
+def test_third_language_is_below(tmp_path: Path) -> None:
     found = [metrics(GPT_4O, language=name) for name in ("english", "german", "italian")]
     text, rows = write("usage", [*found, metrics(GPT_4O, model="o3-mini")], tmp_path)
     above, below = text.split(r"\bottomrule")[:2]
@@ -370,7 +370,7 @@ RANGE = "within sampling range"
 
 
 def alike(number: int, **fields: Any) -> list[JamMetrics]:
-    """Three seeds of GPT-4o mini with so many right originals, one more and one less."""
+    """Return three seeds of GPT-4o mini with `number` right originals, one more and one fewer."""
     return [
         metrics(right_originals(number + seed), model="gpt-4o-mini", seed=seed, **fields)
         for seed in (-1, 0, 1)
@@ -388,7 +388,7 @@ def alike(number: int, **fields: Any) -> list[JamMetrics]:
         ([metrics(right_originals(171), model="gpt-4o-mini")], "no", ""),  # 513
     ],
 )
-def test_what_the_number_of_seeds_explains_is_reproduced(
+def test_sampling_range_over_seeds(
     found: list[JamMetrics], mean: str, deviation: str, tmp_path: Path
 ) -> None:
     _, rows = write("drift", found, tmp_path)
@@ -397,11 +397,11 @@ def test_what_the_number_of_seeds_explains_is_reproduced(
 
 
 @pytest.mark.parametrize(("number", "verdict"), [(161, "yes"), (167, RANGE), (168, "no")])
-def test_where_the_paper_has_one_seed_the_other_rows_deviations_stand_in(
+def test_single_printed_seed_uses_the_pooled_deviation(
     number: int, verdict: str, tmp_path: Path
 ) -> None:
     # t(16) 2.12 * sqrt(2) * 6.76, the root of the mean variance of eight English rows: 483 ± 20.3.
-    # The range of a printed row with several seeds, here ±39.4, is none of a single seed.
+    # The sampling range of a multi-seed row (±39.4 here) does not apply to single seeds.
     several = metrics(right_originals(157), model="gpt-4o-mini")
     text, rows = write("drift", [metrics(right_originals(number)), several], tmp_path)
     row = cell(rows, "gpt-4o", "success")
@@ -410,7 +410,7 @@ def test_where_the_paper_has_one_seed_the_other_rows_deviations_stand_in(
     assert row["tolerance"] == "462.714 to 503.286 if it deviates as the rows with several seeds do"
 
 
-def test_a_printed_deviation_of_zero_is_no_certainty(tmp_path: Path) -> None:
+def test_zero_printed_deviation_is_pooled(tmp_path: Path) -> None:
     one_off = [
         metrics(right_originals(157), model="gpt-4o-mini", seed=seed)
         if seed
@@ -429,7 +429,7 @@ def test_a_printed_deviation_of_zero_is_no_certainty(tmp_path: Path) -> None:
 def test_pairs_and_runs(tmp_path: Path) -> None:
     seeds = [metrics(right_originals(178, flips=29), seed=seed) for seed in (42, 43)]
     other = metrics(right_originals(178), model="o3-mini")
-    made_from = given([*seeds, other], tmp_path)
+    made_from = display_inputs([*seeds, other], tmp_path)
     tested = made_from.model_copy(update={"options": {"permutations": 4000}})
     text, (row,) = make("runs:pairs", tested, tmp_path)
     assert (row["first"], row["first_seeds"], row["second_seeds"]) == (
@@ -475,10 +475,10 @@ def test_unreadable_answers_are_counted_beside_the_row(table: str, tmp_path: Pat
     assert cell(rows, "o3-mini", "unreadable")["ours"] == "0"
 
 
-def test_rows_stand_in_the_paper_s_order_and_ours_after_them(tmp_path: Path) -> None:
+def test_rows_follow_the_paper_s_order(tmp_path: Path) -> None:
     ours = ModelDescription(name="ours", kind="llm", label="Ours")
     found = [metrics(GPT_4O, model=name) for name in ("ours", "gpt-4o")]
-    made_from = given(found, tmp_path, published="jam_table3.csv")
+    made_from = display_inputs(found, tmp_path, published="jam_table3.csv")
     made_from = made_from.model_copy(update={"models": (ours, *made_from.models)})
     text, _ = make("results:drift_table", made_from, tmp_path)
     _, rows = text.split(r"\midrule", 1)
@@ -486,7 +486,7 @@ def test_rows_stand_in_the_paper_s_order_and_ours_after_them(tmp_path: Path) -> 
     assert sorted(labels, key=rows.index) == labels
 
 
-def test_captions_say_out_of_how_many_and_what_the_signs_mean(tmp_path: Path) -> None:
+def test_captions_state_totals_and_symbols(tmp_path: Path) -> None:
     text, _ = write("drift", [metrics(GPT_4O)], tmp_path)
     assert "judged right (of 534 in English)" in text
     assert r"$\pm$: standard deviation over seeds (ddof 1)" in text
@@ -527,11 +527,11 @@ def test_baselines_are_scored_by_the_same_code(
         assert (found.overall.success, found.overall.negative_drift) == (success, drift_of)
 
 
-def test_baselines_have_rows_of_their_own_and_no_place_among_language_models(
+def test_baselines_are_not_language_models(
     tmp_path: Path,
 ) -> None:
     none = metrics(GPT_4O, model="always-none", setting="baseline", seed=0)
-    made_from = given([metrics(GPT_4O), none], tmp_path, published="jam_table3.csv")
+    made_from = display_inputs([metrics(GPT_4O), none], tmp_path, published="jam_table3.csv")
     described = ModelDescription(name="always-none", kind="baseline", label="Always “none”")
     made_from = made_from.model_copy(update={"models": (*made_from.models, described)})
     text, _ = make("results:drift_table", made_from, tmp_path)
@@ -567,7 +567,7 @@ FEW_SHOT = "few_shot_sc_cotbest"
 
 
 def shifted(start: int, flips: int) -> list[JudgedOriginal]:
-    """All originals right; those from a place on have one wrong variant each."""
+    """Return right originals, of which `flips` from `start` on have one wrong variant each."""
     wrong = range(start, start + flips)
     return [
         judged(f"o{index}", index >= 20, True, (index not in wrong, True, True))
@@ -576,11 +576,11 @@ def shifted(start: int, flips: int) -> list[JudgedOriginal]:
 
 
 CONFUSING = [
-    # What the default counts: 3 and 2 variants, one of them in common, and 1 of a reasoning model.
+    # Counted by default: 3 and 2 variants, one in common, and 1 of a reasoning model.
     metrics(shifted(0, 3), setting=FEW_SHOT),
     metrics(shifted(2, 2), model="gpt-4o-mini", setting=FEW_SHOT),
     metrics(shifted(10, 1), model="o3-mini"),
-    # What it does not: another prompt type, another seed, a model without the run, an encoder.
+    # Not counted: another prompt type, another seed, a model without the run, an encoder.
     metrics(shifted(20, 40)),
     metrics(shifted(60, 5), model="gpt-4o-mini", setting=FEW_SHOT, seed=43),
     metrics(shifted(60, 5), model="gpt-4o-mini", setting=FEW_SHOT, seed=44),
@@ -605,7 +605,7 @@ CONFUSING = [
             ["GPT-4o mini"],
             ["setting zero_shot, the paper few_shot_sc_cotbest"],
         ),
-        # Of the seeds of GPT-4o mini's run two confuse the same five variants.
+        # Two seeds of GPT-4o mini's run confuse the same five variants.
         ({"count": "runs"}, [3 + 5 + 1 + 40 + 50], [], ["count runs, the paper models"]),
     ],
 )
@@ -617,7 +617,9 @@ def test_figure_3_counts_models_in_one_run_each_or_all_runs(
     tmp_path: Path,
 ) -> None:
     use_style(ROOT / "templates/pieline.mplstyle")
-    made_from = given(CONFUSING, tmp_path).model_copy(update={"options": {"figure3": figure3}})
+    made_from = display_inputs(CONFUSING, tmp_path).model_copy(
+        update={"options": {"figure3": figure3}}
+    )
     figure = figure_of("confused_models", made_from)
     (axis,) = figure.axes
     assert [bar.get_height() for bar in axis.patches] == bars
@@ -637,7 +639,7 @@ def test_figure_3_counts_models_in_one_run_each_or_all_runs(
     assert (row["ours"], row["comparable"]) == (str(sum(bars)), "no")
     reasons += [f"{label} has no such run" for label in uncounted]
     assert all(reason in row["reason"] for reason in reasons)
-    # A median is of the same runs whatever Figure 3 counts.
+    # Medians do not depend on what Figure 3 counts.
     median = next(row for row in lines if row["id"] == "jam.median_drift_english")
     assert not any(reason in median["reason"] for reason in reasons)
 
@@ -646,14 +648,14 @@ def test_numbers_of_the_text(tmp_path: Path) -> None:
     found = [metrics(GPT_4O), metrics(right_originals(161), model="gpt-4o-mini")]
     found += [metrics(GPT_4O, model="o3-mini")]
     files = {"text_numbers": "text_numbers.csv", "published": "jam_table3.csv"}
-    text, lines = make("text:text", given(found, tmp_path, **files), tmp_path)
+    text, lines = make("text:text", display_inputs(found, tmp_path, **files), tmp_path)
     rows = {row["id"]: row for row in lines}
-    # Of zero-shot runs Figure 3 counts only the reasoning model's.
+    # Figure 3 counts zero-shot runs only for reasoning models.
     assert r"confusing variants english & 31\printed{118}" in text
     median = rows["jam.median_drift_english"]
     assert (median["ours"], median["comparable"]) == ("6.42", "no")  # of 6.42, 0 and 6.42
     assert "3 of the paper's 16 runs" in median["reason"]
-    # A reasoning model, only asked zero-shot, is in the medians of the other setting, too.
+    # A reasoning model, run only zero-shot, is also in the medians of the other setting.
     assert rows["jam.median_drift_english_few_shot"]["ours"] == "6.42"
     assert rows["jam.median_drift_german"]["ours"] == ""
     assert rows["jam.confusing_variants_english"]["ours"] == "31"
@@ -664,11 +666,11 @@ FIGURES = {
     "confused_models": {"text_numbers": "text_numbers.csv"},
     "all_vs_mixed": {"published": "jam_table6.csv"},
 }
-"""What each figure is made from besides metrics."""
+"""Inputs of each figure other than metrics."""
 
 
 def figure_of(kind: str, made_from: DisplayInputs) -> Figure:
-    """A figure as the study declares it."""
+    """Return a figure as declared by the study."""
     files = {name: str(ROOT / "published" / file) for name, file in FIGURES[kind].items()}
     options = {"languages": ["english", "german"], **made_from.options}
     drawn: Figure = import_object(f"pieline.studies.jam.figures.results:{kind}")(
@@ -682,19 +684,19 @@ def test_figures_show_the_printed_runs_behind_ours_and_no_name_on_another(tmp_pa
     registry = load_registry(ROOT / "models.yaml")
     run = Run(registry, LLMSettings(recordings_folder=tmp_path), "released", root=ROOT)
     names = [name for name, entry in registry.items() if entry.kind == "llm"]
-    # One for each printed model, as the study has it: weights may stand for a provider's.
-    first = {model.published_as: model for model in reversed(run.describe_models(names))}
+    # One marker per printed model; weights may represent a provider's model.
+    first = {model.published_as: model for model in reversed(run.described(names))}
     ours, *others = (model for name, model in reversed(first.items()) if name is not None)
     table = read_published(ROOT / "published/jam_table3.csv", ["setting", "model", "language"])
     printed = [key for key in table if key[0] != "fine_tuned"]
     own = metrics(right_originals(150, flips=20), model=ours.name)
-    made_from = given([own], tmp_path).model_copy(
+    made_from = display_inputs([own], tmp_path).model_copy(
         update={"models": (ours,), "absent": tuple(others)}
     )
     figure = figure_of("accuracy_vs_drift", made_from)
     zero_shot, few_shot = figure.axes
     reasoning = [key for key in printed if "R1" in key[1] or "o3" in key[1]]
-    # As in the paper, reasoning models stand in both panels.
+    # As in the paper, reasoning models are in both panels.
     for axis, setting in ((zero_shot, "zero_shot"), (few_shot, "few_shot_sc_cotbest")):
         expected = {key for key in printed if key[0] == setting} | set(reasoning)
         hollow = [mark for mark in axis.collections if not len(mark.get_facecolor())]
@@ -711,9 +713,9 @@ def test_figures_show_the_printed_runs_behind_ours_and_no_name_on_another(tmp_pa
     assert len(figure.axes[0].collections) == len(printed) + 1
 
 
-def test_figures_tell_the_unreadable_answers_of_a_run(tmp_path: Path) -> None:
+def test_figures_report_unreadable_answers(tmp_path: Path) -> None:
     use_style(ROOT / "templates/pieline.mplstyle")
-    runs = given(
+    runs = display_inputs(
         [
             unread(metrics(right_originals(150)), 163),
             metrics(right_originals(100), language="german"),
@@ -732,7 +734,7 @@ def test_figures_tell_the_unreadable_answers_of_a_run(tmp_path: Path) -> None:
 
 
 def paper_runs() -> list[JamMetrics]:
-    """A run of each of Table 3's of language models, with nearly its printed successes."""
+    """Return a run for each language model of Table 3 with nearly the printed successes."""
     names = {model.published_as: model.name for model in MODELS}
     with (ROOT / "published/jam_table3.csv").open() as stream:
         printed = [row for row in csv.DictReader(stream) if row["setting"] != "fine_tuned"]
@@ -752,12 +754,12 @@ def paper_runs() -> list[JamMetrics]:
 
 def test_reasoning_models_are_in_the_medians_of_both_settings(tmp_path: Path) -> None:
     files = {"text_numbers": "text_numbers.csv", "published": "jam_table3.csv"}
-    made_from = given(paper_runs(), tmp_path, **files)
+    made_from = display_inputs(paper_runs(), tmp_path, **files)
     _, lines = make("text:text", made_from, tmp_path)
     ours = {row["id"].removeprefix("jam.median_"): row for row in lines}
-    told = {name: row["ours"] for name, row in ours.items() if name.startswith("accuracy")}
-    # In whole originals, which means over seeds are not: 90.07 and 90.64 in English by Table 3.
-    assert told == {
+    accuracies = {name: row["ours"] for name, row in ours.items() if name.startswith("accuracy")}
+    # Counts of originals are integers, unlike means over seeds: Table 3 gives 90.07 and 90.64.
+    assert accuracies == {
         "accuracy_english": "89.89", "accuracy_english_few_shot": "90.45",
         "accuracy_german": "81.02", "accuracy_german_few_shot": "91.97",
     }  # fmt: skip

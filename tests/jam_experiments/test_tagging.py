@@ -1,4 +1,4 @@
-"""Encoders: what they read, that they learn, and that a killed training ends as an unbroken one."""
+"""Test encoders: inputs, training, and resuming after interruptions."""
 
 import json
 import signal
@@ -56,7 +56,7 @@ def train(
 def trained(
     entry: EncoderEntry, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Tagger, TaggingLog]:
-    """A whole training; do not change its tagger."""
+    """Return a complete training; do not change its tagger."""
     return train(entry, tmp_path_factory.mktemp("whole") / "checkpoint.pt")
 
 
@@ -74,7 +74,7 @@ def test_a_word_is_its_first_sub_token(entry: EncoderEntry) -> None:
     assert found.firsts == {0: 1, 1: 2, 2: 4, 3: 5, 4: 6}
     batch = collate([found], [["O", "B-IDIOM", "I-IDIOM", "O", "O"]], pad_id=0, device="cpu")
     assert batch["labels"].tolist() == [[IGNORED, 0, 1, IGNORED, 2, 0, 0, IGNORED]]
-    # Only what the first sub-token says counts; an I without B begins an idiom.
+    # Only the first subtoken's tag counts; an I without B begins an idiom.
     assert decode(found, [1, 0, 2, 1, 2, 0, 0, 1]) == ["O", "B-IDIOM", "I-IDIOM", "O", "O"]
 
 
@@ -101,7 +101,7 @@ def test_batches_hold_every_sentence_once(batching: Batching) -> None:
 
 
 def test_random_batches_are_the_trainer_s() -> None:
-    """Its sampler draws a permutation with the generator, and its loader cuts that."""
+    """The Trainer's sampler draws a permutation with the generator, which its loader cuts."""
     sampler = torch.utils.data.RandomSampler(range(50), generator=torch.Generator().manual_seed(3))
     loader = torch.utils.data.BatchSampler(sampler, 8, drop_last=False)
     generator = torch.Generator().manual_seed(3)
@@ -134,7 +134,7 @@ def test_it_learns_and_keeps_the_last_epoch(trained: tuple[Tagger, TaggingLog]) 
 
 
 def test_the_best_epoch_on_dev_need_not_be_the_last(entry: EncoderEntry, tmp_path: Path) -> None:
-    # So large a rate destroys what the first steps learned.
+    # Such a high rate destroys what the first steps learned.
     rough = TaggingSettings(epochs=4, batch_size=8, learning_rate=0.05, keep="best")
     runs = {}
     for keep in ("best", "last"):
@@ -158,7 +158,7 @@ def test_same_seed_same_weights(
 
 
 class Killed(Exception):
-    """Stands for the end of the process."""
+    """Simulates the end of the process."""
 
 
 @pytest.mark.parametrize("last", [1, 2, 3])
@@ -169,7 +169,7 @@ def test_interrupted_after_an_epoch_ends_as_uninterrupted(
     capsys: pytest.CaptureFixture[str],
     last: int,
 ) -> None:
-    whole, log = trained
+    complete, log = trained
     checkpoint = tmp_path / "broken.pt"
 
     def stop(epoch: int) -> None:
@@ -183,16 +183,16 @@ def test_interrupted_after_an_epoch_ends_as_uninterrupted(
             seed=5, identity="t", checkpoint=checkpoint, after_epoch=stop,
         )  # fmt: skip
     seen: list[int] = []
-    told = f"training goes on after epoch {last}\n"
-    assert told not in capsys.readouterr().err
+    message = f"resuming training after epoch {last}\n"
+    assert message not in capsys.readouterr().err
     resumed = load_tagger(entry, seed=99)  # its head comes from the checkpoint
     resumed_log = fine_tune(
         resumed, TRAIN, DEV, SETTINGS,
         seed=5, identity="t", checkpoint=checkpoint, after_epoch=seen.append,
     )  # fmt: skip
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert seen == list(range(last + 1, SETTINGS.epochs + 1))
-    assert weights(resumed) == weights(whole)
+    assert weights(resumed) == weights(complete)
     assert resumed_log == log
 
 
@@ -237,7 +237,7 @@ def test_killed_process_ends_with_the_same_files(entry: EncoderEntry, tmp_path: 
             log=str(tmp_path / "log"),
         ).returncode
 
-    # Killed within epoch 3, when its training is done and its checkpoint is not written.
+    # Kill the process in epoch 3, after training and before writing the checkpoint.
     dies = """
 import os, signal
 import pieline.studies.jam.training.training as training
@@ -246,19 +246,19 @@ def score(gold, found):
     return next(scores, lambda *_: os.kill(os.getpid(), signal.SIGKILL))(gold, found)
 training.span_f1 = score
 """
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    assert run(whole) == 0
+    complete, broken = tmp_path / "whole", tmp_path / "broken"
+    assert run(complete) == 0
     assert run(broken, before=dies) == -signal.SIGKILL
     assert not (broken / "weights").exists()
     assert (broken / "checkpoint.pt").exists()
-    # As a kill in the middle of writing leaves it.
+    # Leave a partial file, as after a kill during writing.
     (broken / ".checkpoint.pt.x1.part").write_bytes(b"half")
     assert run(broken) == 0
     assert list(broken.glob(".*.part")) == []
     for name in ("weights/model.safetensors", "training.json"):
-        assert (whole / name).read_bytes() == (broken / name).read_bytes(), name
+        assert (complete / name).read_bytes() == (broken / name).read_bytes(), name
     assert not (broken / "checkpoint.pt").exists()
-    assert len(json.loads((whole / "training.json").read_text())["epochs"]) == 4
+    assert len(json.loads((complete / "training.json").read_text())["epochs"]) == 4
 
 
 def test_saved_weights_tag_alike(
@@ -299,7 +299,7 @@ def test_words_of_the_real_data_are_what_splitting_at_white_space_gives(language
 
 def test_sentences_are_tagged_in_the_words_of_the_training() -> None:
     class Spy:
-        """Tags the words of `by_white_space` as that does, and tokens as the sentence has them."""
+        """Tag words as `by_white_space` does, and tokens as in the sentence."""
 
         def tag(self, texts: list[list[str]], *, bfloat16: bool) -> list[list[Tag]]:
             self.read = texts[0]
@@ -317,7 +317,7 @@ def test_sentences_are_tagged_in_the_words_of_the_training() -> None:
     assert (found.tags, found.idioms) == (IDIOM.tags, ("in the lurch", "can't"))
     (found,) = predict(spy, [sentence], words="whitespace")
     assert spy.read == IDIOM.text.split()
-    # Punctuation belongs to the word that it touches.
+    # Punctuation belongs to the adjacent word.
     assert found.idioms == ("in the lurch!", "“can't")
     assert found.tags == (*IDIOM.tags[:6], "I-IDIOM", "B-IDIOM", "I-IDIOM", *IDIOM.tags[9:])
 

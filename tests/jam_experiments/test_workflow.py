@@ -1,4 +1,4 @@
-"""The workflow of the experiments: weights are outputs of their own rule, and bytes repeat."""
+"""Test that weights are outputs of their own rule, and that results are reproducible."""
 
 import json
 import re
@@ -33,7 +33,7 @@ def snakemake(project: Path, *arguments: str) -> subprocess.CompletedProcess[str
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project in which a tiny encoder was trained and scored on the sample."""
+    """Return a project in which a tiny encoder was trained and scored on the sample."""
     folder = copy_project(tmp_path_factory.mktemp("jam") / "project")
     entry = save_tiny_bert(folder / "tiny-bert")
     fields = json.loads(entry.execution_spec()) | {"path": "tiny-bert", "languages": ["english"]}
@@ -47,7 +47,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def planned(project: Path) -> set[str]:
-    """Rules that a dry run would run."""
+    """Return the rules that a dry run would run."""
     out = snakemake(project, "--dry-run", "--quiet", "rules").stdout
     rows = out.partition("Job stats:")[2].splitlines()
     return {row.split()[0] for row in rows if row.split()[1:] and row.split()[1].isdigit()}
@@ -90,7 +90,7 @@ def test_training_and_prediction_read_the_same_words(project: Path) -> None:
     finally:
         (project / "tiny.yaml").write_text(yaml.safe_dump(CONFIG))
     assert re.search(r"rule jam_tagging_data:\n(    .*\n)*    reason: .*now: 'whitespace'", plan)
-    # The job that tags has another reason to run in this plan.
+    # The tagging job has another reason to run in this plan.
     for stage in ("datasets", "predictions"):
         rules = (project / f"rules/{stage}.smk").read_text(encoding="utf-8")
         assert "words=JAM.settings.fine_tuning.input," in rules

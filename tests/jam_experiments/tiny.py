@@ -1,4 +1,4 @@
-"""A tiny BERT with a vocabulary of its own, and sentences in it."""
+"""Create a tiny BERT with its own vocabulary, and sentences in it."""
 
 import random
 from pathlib import Path
@@ -18,7 +18,7 @@ PIES = [("broke", "the", "ice"), ("kicked", "the", "bucket"), ("spilled", "the",
 
 
 def save_tiny_bert(folder: Path) -> EncoderEntry:
-    """A random two-layer BERT as a folder that transformers loads, and its entry."""
+    """Save a random two-layer BERT in a folder for transformers, and return its entry."""
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "##s", "##ed", "walk", ".", *WORDS]
     (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
@@ -46,7 +46,7 @@ def save_tiny_bert(folder: Path) -> EncoderEntry:
 
 
 def sentences(number: int, *, seed: int) -> list[TaggedSentence]:
-    """Random sentences; two of three hold an idiom."""
+    """Return random sentences; two of three contain an idiom."""
     draw = random.Random(seed)
     made = []
     for index in range(number):

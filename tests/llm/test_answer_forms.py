@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pieline.languages.denial import names_nothing, says_none, takes_back, views
+from pieline.languages.denial import denies_idioms, find_views, is_none_answer, is_retracted
 from pieline.llm.answers import Answer
 from pieline.llm.idioms import parse_idioms
 from pieline.llm.parsing import Parsed
@@ -305,26 +305,26 @@ def test_parsed_answers_have_a_rule(text: str, outcome: str, rule: str) -> None:
 
 def test_strings_instead_of_a_name() -> None:
     for text in ("", " - ", "None.", "No idiom", "n/a", "Keine Redewendung.", "nessuna", "ninguno"):
-        assert names_nothing(text), text
+        assert is_none_answer(text), text
     for text in ("no can do", "nothing to it", "second to none", "kein Blatt vor den Mund nehmen"):
-        assert not names_nothing(text), text
+        assert not is_none_answer(text), text
 
 
 def test_views_that_texts_express() -> None:
-    assert views("used figuratively, not literally") == {"affirms"}
-    assert views("non-literal or metaphorical") == {"affirms"}
-    assert views("non-idiomatic") == {"denies"}
-    assert views("It is literal rather than figurative.") == {"denies"}
-    assert views("Nicht wörtlich, sondern übertragen.") == {"affirms"}
-    assert views("the soup is literally hot") == {"doubts"}
-    assert views("left in anger") == set()
-    assert not says_none("The sentence is short.")
+    assert find_views("used figuratively, not literally") == {"affirms"}
+    assert find_views("non-literal or metaphorical") == {"affirms"}
+    assert find_views("non-idiomatic") == {"denies"}
+    assert find_views("It is literal rather than figurative.") == {"denies"}
+    assert find_views("Nicht wörtlich, sondern übertragen.") == {"affirms"}
+    assert find_views("the soup is literally hot") == {"doubts"}
+    assert find_views("left in anger") == set()
+    assert not denies_idioms("The sentence is short.")
 
 
 NAME = st.from_regex(r"[bcdfgh]{2,8}( [bcdfgh]{2,8}){0,2}", fullmatch=True)
 IDIOMS = st.lists(NAME, max_size=3)
 PROSE = st.text(alphabet=st.characters(exclude_characters="[]{}<>`\"'“”:=")).filter(
-    lambda text: not (views(text) or takes_back(text, named=True))
+    lambda text: not (find_views(text) or is_retracted(text, has_idiom=True))
 )
 
 

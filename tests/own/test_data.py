@@ -191,7 +191,7 @@ def test_zero_shot_results_need_only_the_test_split(folder: Path) -> None:
     run = run_report(studies=["idiolink"], idiolink=BM25)
     study = run.all_studies["idiolink"]
     assert isinstance(study, IdiolinkStudy)
-    assert study.tuned_on("val") == []
+    assert study.tuning_dataset("val") == []
     points = study.bm25_points()
     assert (points.k1, points.b) == ([0.9], [0.4])
 
@@ -343,8 +343,8 @@ def test_files_of_different_splits_are_rejected(name: str, folder: Path) -> None
     [
         ("idiolink", "test", "val", r"test/indexes.json: .* is also in the val split; keep the"),
         ("idiolink", "test", "train", r"test/indexes.json: .* is also in the train split; keep"),
-        ("jam", "test_english.tsv", "dev_english.tsv", r"dev_english.tsv: has 46 of the 46 sent"),
-        ("jam", "test_english.tsv", "train_english.tsv", r"train_english.tsv: has 46 of the 46"),
+        ("jam", "test_english.tsv", "dev_english.tsv", r"dev_english.tsv: the file contains"),
+        ("jam", "test_english.tsv", "train_english.tsv", r"train_english.tsv: the file contains"),
         ("jam", "train_english.tsv", "train_english.tsv", None),
     ],
 )
@@ -447,12 +447,12 @@ def test_originals_and_variants_come_from_the_folder(folder: Path) -> None:
         jam("english", variants={"source": "sample"})
     study = jam("english", variants={"source": "none"})
     assert study.decided_by("english") == "tags"
-    with pytest.raises(UserError, match=r"jam/english.jsonl needs variants, and there are none"):
+    with pytest.raises(UserError, match=r"jam/english.jsonl needs variants, but there are none"):
         study.variants_of("english")
-    assert study.tagged_elsewhere("english") == ["results/raw/id10m/dev_english.tsv"]
+    assert study.extra_pie_sources("english") == ["results/raw/id10m/dev_english.tsv"]
     (folder / "id10m" / "dev_english.tsv").unlink()
     (folder / "id10m" / "train_english.tsv").unlink()
-    assert study.tagged_elsewhere("english") == []
+    assert study.extra_pie_sources("english") == []
     assert study.raw_files() == ["results/raw/id10m/test_english.tsv"]
     for models in (["minilm-tagger"], ["smollm2-135m-instruct"]):
         with pytest.raises(UserError, match=r"missing id10m/.*train_english.tsv, required by"):

@@ -49,7 +49,7 @@ from pieline.studies.idiots.raw import read_sentences
 from pieline.studies.idiots.verdicts import COLUMNS, DetectionRun
 from pieline.studies.jam.metrics.drift import accuracy
 from pieline.studies.jam.metrics.runs import judge
-from pieline.studies.jam.predictions import elsewhere as jam
+from pieline.studies.jam.predictions import external as jam
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.records import JamSentence
 from rehearsal.weights.anatomy import Anatomy
@@ -407,7 +407,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         lambda folder: rows(
             lambda read: [row.update(idioms=texts(folder)[row["id"]]) for row in read]
         )(folder),
-        "34 of 34 idioms are the whole sentence",
+        "34 of 34 idioms are complete sentences",
     ),
     "its sentences beside": (
         "jam",

@@ -28,7 +28,7 @@ from pieline.studies.idiolink.tables.zero_shot import zero_shot
 from pieline.studies.idiots import predictions as idiots
 from pieline.studies.idiots.records import IdiotsSentence
 from pieline.studies.jam.metrics.runs import jam_metrics
-from pieline.studies.jam.predictions import elsewhere as jam
+from pieline.studies.jam.predictions import external as jam
 from pieline.studies.jam.records import JamSentence
 from pieline.study import Run
 
@@ -406,7 +406,7 @@ WRONG_ENTRIES: dict[str, tuple[Callable[[str], str], str]] = {
     ),
     "no language": (
         lambda text: text.replace("language: english, setting: tuned", "setting: tuned"),
-        "a file of 'mine' for jam has no language",
+        "a jam file of 'mine' has no language",
     ),
     "query mode": (lambda text: text.replace("setting: span", "setting: spans"), "setting 'spans'"),
     "same run": (

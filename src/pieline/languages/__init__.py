@@ -1,1 +1,1 @@
-"""What the matching of PIEs needs to know of each language."""
+"""Language-specific data for matching PIEs and reading model answers."""

@@ -1,4 +1,4 @@
-"""How a text says that something is no idiom, in whatever language it speaks."""
+"""Detect statements that no idiom is present, in every supported language."""
 
 import re
 from collections.abc import Iterator
@@ -8,27 +8,28 @@ from typing import Literal
 
 from pieline.languages.language import AnswerWords
 from pieline.languages.registry import answer_words
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 
 View = Literal["affirms", "denies", "doubts"]
-"""What a text says of an expression: that it is used as an idiom; that it is not; or it speaks of
-literal use in a way that only a reader of the whole text can weigh."""
+"""View of an expression in a text: idiomatic use, no idiomatic use, or a mention of literal use
+that can only be judged in the context of the full text."""
 
 Kind = Literal["candidates", "answer", "idioms", "expressions"]
-"""What a key or label announces: what could be an idiom, the answer or choice, or idioms under that
-name or a wider one."""
+"""Kind of content that a key or label announces: candidate idioms, the answer or choice, idioms
+under that name, or idioms under a broader name such as "expression"."""
 
 _BREAK = re.compile(r"([.!?;:,()\[\]\n…–—]| - )")
 _QUOTE = re.compile(r"[\"“”„«»`]|(?<!\w)['‘’]|['’](?!\w)")
 
 
-def names_nothing(text: str) -> bool:
-    """Whether a text in the place of an idiom's name says that there is none.
+def is_none_answer(text: str) -> bool:
+    """Return whether a text in the place of an idiom states that there is none.
 
-    "None", "N/A", "-", "Keine Redewendung", "There are no idioms in this sentence.", and no text.
+    True for "None", "N/A", "-", "Keine Redewendung", "There are no idioms in this sentence." and
+    empty text.
     """
-    form = normalise(text)
-    if not form or form in _all("nothing") | _all("no") or says_none(text):
+    form = normalize(text)
+    if not form or form in _all("nothing") | _all("no") or denies_idioms(text):
         return True
     first, *rest = form.split()  # "nessuna espressione"
     return any(
@@ -39,168 +40,182 @@ def names_nothing(text: str) -> bool:
     )
 
 
-def truth_of(text: str) -> bool | None:
-    """Yes or no, where a text says no more than that; 1 or 0 are those too."""
-    form = normalise(text)
+def parse_boolean(text: str) -> bool | None:
+    """Parse a text that is only yes or no (or 1 or 0); None for other texts."""
+    form = normalize(text)
     return True if form in _all("yes") | {"1"} else False if form in _all("no") | {"0"} else None
 
 
-def says_none(prose: str) -> bool:
-    """Whether prose says that there is no idiom, and nothing that takes it back.
+def denies_idioms(prose: str) -> bool:
+    """Return whether prose states that there is no idiom and does not contradict it.
 
-    Some clause must deny it in words that the language's list has, all of them: "There are no
-    idioms in this sentence", not "There are no idioms but one". No other clause may speak of
-    expressions, unless it calls them literal. Quoted words are nothing that could be weighed, so
-    they leave open what is meant, except the sentence itself ("the sentence '…' has no idioms").
+    At least one clause must consist entirely of the language's known words for such a denial:
+    "There are no idioms in this sentence", but not "There are no idioms but one". No other clause
+    may mention expressions unless it calls them literal. Text with quoted words is undecided and
+    returns False, unless the quotation is the sentence itself ("the sentence '…' has no idioms").
     """
-    own = set(normalise(prose).split())
+    tokens = set(normalize(prose).split())
     return any(
-        own & (words.negations | words.concord)
-        and own & (words.idioms | words.figurative)
-        and _says_none(prose, words)
+        tokens & (words.negations | words.concord)
+        and tokens & (words.idioms | words.figurative)
+        and _denies_idioms(prose, words)
         for words in answer_words()
     )
 
 
-def views(text: str) -> set[View]:
-    """All that the clauses of a text say of the expression that it explains."""
-    found: set[View] = set()
+def find_views(text: str) -> set[View]:
+    """Return every view that the clauses of an explanation express about its expression."""
+    views: set[View] = set()
     clauses = list(_clauses(text))
     before = ""
     for clause, stop in clauses:
-        said = _said(clause)
-        own = set(clause)
-        is_label = stop == ":" and (own & _all("meanings") or (before == "(" and len(clause) == 1))
+        affirmations = _affirmations(clause)
+        tokens = set(clause)
+        is_label = stop == ":" and (
+            tokens & _all("meanings") or (before == "(" and len(clause) == 1)
+        )
         before = stop
-        # "There are no other idioms", "die (literally: hit a pail)".
-        if (own & _all("others") and not own & _all("literal")) or (
-            is_label and own & _all("literal") and not own & _all("figurative")
+        # Skip "There are no other idioms" and "die (literally: hit a pail)".
+        if (tokens & _all("others") and not tokens & _all("literal")) or (
+            is_label and tokens & _all("literal") and not tokens & _all("figurative")
         ):
             continue
-        if said == {False} and (len(clause) > 1 or len(clauses) == 1) and _is_closed(clause):
-            found.add("denies")
-        elif False in said:
-            found.add("doubts")
-        if True in said:
-            found.add("affirms")
-    return found
+        if (
+            affirmations == {False}
+            and (len(clause) > 1 or len(clauses) == 1)
+            and _is_closed(clause)
+        ):
+            views.add("denies")
+        elif False in affirmations:
+            views.add("doubts")
+        if True in affirmations:
+            views.add("affirms")
+    return views
 
 
-def is_commented(name: str) -> bool:
-    """Whether the name of an idiom has a comment that it is none: "in hot water (literal)"."""
+def has_denying_comment(name: str) -> bool:
+    """Return whether an idiom's name carries a comment denying it: "in hot water (literal)"."""
     is_statement = bool(re.search(r"[(\[:–—]| - |idiom|modism|redewendung", name, re.IGNORECASE))
-    is_literal = not _all("literal").isdisjoint(normalise(name).split())
-    return (is_statement or is_literal) and not views(name.replace(":", " ")) <= {"affirms"}
+    is_literal = not _all("literal").isdisjoint(normalize(name).split())
+    return (is_statement or is_literal) and not find_views(name.replace(":", " ")) <= {"affirms"}
 
 
-def takes_back(after: str, *, named: bool) -> bool:
-    """Whether the text after an answer, which `named` something or said no, takes it back.
+def is_retracted(after: str, *, has_idiom: bool) -> bool:
+    """Return whether the text after an answer retracts it.
 
-    What was named is taken back by "None.", "My answer: none" and "Wait, ...", not by "Other
-    idioms: none".
+    If the answer names an idiom (`has_idiom`), "None.", "My answer: none" and "Wait, ..." retract
+    it, but "Other idioms: none" does not. If it was a no, only an affirmation retracts it.
     """
-    said = views(after)
-    if not named:
-        return said == {"affirms"}
-    if said & {"denies", "doubts"}:
+    views = find_views(after)
+    if not has_idiom:
+        return views == {"affirms"}
+    if views & {"denies", "doubts"}:
         return True
     before = ""
     for place, piece in enumerate(re.split(r"[\n.:,;!?]", after)):
-        form = normalise(piece)
-        own = set(form.split())
-        if (place == 0 and own & _all("rejected")) or any(
+        form = normalize(piece)
+        tokens = set(form.split())
+        if (place == 0 and tokens & _all("rejected")) or any(
             f"{form} ".startswith(f"{start} ") for start in _all("revises")
         ):
             return True
         is_of_others = announces_others(before) or _all("others") & set(before.split())
-        if names_nothing(piece) and form and not (form.isdecimal() or is_of_others):
+        if is_none_answer(piece) and form and not (form.isdecimal() or is_of_others):
             return True
         before = form or before
     return False
 
 
-def view_of(key: str, truth: bool) -> View | None:
-    """What a key with yes or no says: `"is_idiom": false` denies, `"literal": false` affirms."""
-    said = _said(normalise(_apart(key)).split())
-    if len(said) == 1:
-        return "affirms" if truth in said else "denies"
-    # A no to something else ("valid", "used") may be one to the idiom.
+def view_of_flag(key: str, truth: bool) -> View | None:
+    """Interpret a boolean value by its key.
+
+    `"is_idiom": false` denies, `"literal": false` affirms.
+    """
+    affirmations = _affirmations(normalize(_split_words(key)).split())
+    if len(affirmations) == 1:
+        return "affirms" if truth in affirmations else "denies"
+    # A false value of another key ("valid", "used") may still refer to the idiom.
     return None if truth else "doubts"
 
 
-def view_behind(key: str, item: object) -> set[View] | None:
-    """What a value says by its key; null if its own words decide.
+def views_of_value(key: str, item: object) -> set[View] | None:
+    """Interpret a value by its key; None if the value's own words decide.
 
-    A literal meaning says nothing ("has_literal_meaning"), and no figurative one denies.
+    A literal meaning is neutral ("has_literal_meaning"); the absence of a figurative meaning is a
+    denial.
     """
-    words = normalise(_apart(key)).split()
-    own, said = set(words), _said(words)
-    text = normalise(f"{item:g}" if isinstance(item, float) else str(item))
-    is_nothing = text in _all("negations") or (text and names_nothing(text))
-    if said == {False} and own & _all("literal") and own & (_all("meanings") | _all("candidates")):
+    words = normalize(_split_words(key)).split()
+    tokens, affirmations = set(words), _affirmations(words)
+    text = normalize(f"{item:g}" if isinstance(item, float) else str(item))
+    is_nothing = text in _all("negations") or (text and is_none_answer(text))
+    if (
+        affirmations == {False}
+        and tokens & _all("literal")
+        and tokens & (_all("meanings") | _all("candidates"))
+    ):
         return set()
-    if said == {True} and _is_closed(words) and is_nothing and truth_of(text) is None:
-        return {"denies" if own & _all("figurative") else "doubts"}
+    if affirmations == {True} and _is_closed(words) and is_nothing and parse_boolean(text) is None:
+        return {"denies" if tokens & _all("figurative") else "doubts"}
     if text == "0" and any(f" {count} " in f" {' '.join(words)} " for count in _all("counts")):
         return {"doubts"}
     if text in ("0", "1") and not _is_closed(words):
-        return set()  # a place: "start": 0
-    if text in _all("rejected") and not own & _all("meanings"):
-        return {"denies" if own & _all("uses") else "doubts"}
+        return set()  # an offset, as in "start": 0
+    if text in _all("rejected") and not tokens & _all("meanings"):
+        return {"denies" if tokens & _all("uses") else "doubts"}
     return None
 
 
 def kind_of(key: str) -> Kind | None:
-    """What a key or a label announces, from its words: "Detected idioms", `idiom_2`, "Ausdrücke".
+    """Classify a key or label by its words: "Detected idioms", `idiom_2`, "Ausdrücke".
 
-    Null if some of its words are others: `idiom_meaning`, "Sentence with an idiom".
+    Returns None if it contains unrelated words: `idiom_meaning`, "Sentence with an idiom".
     """
-    form = {word for word in normalise(_apart(key)).split() if not word.isdigit()}
+    form = {word for word in normalize(_split_words(key)).split() if not word.isdigit()}
     for words in answer_words():
-        named: tuple[tuple[Kind, frozenset[str]], ...] = (
+        vocabularies: tuple[tuple[Kind, frozenset[str]], ...] = (
             ("answer", words.answers),
             ("candidates", words.candidates),
             ("idioms", words.idioms),
             ("expressions", words.expressions),
         )
-        about = words.figurative | words.sentences | words.besides
-        if form <= about.union(*(own for _, own in named)):
-            kind = next((kind for kind, own in named if form & own), None)
+        related = words.figurative | words.sentences | words.fillers
+        if form <= related.union(*(vocabulary for _, vocabulary in vocabularies)):
+            kind = next((kind for kind, vocabulary in vocabularies if form & vocabulary), None)
             return "idioms" if kind == "expressions" and form & words.figurative else kind
     return None
 
 
-def joins(between: str) -> bool:
-    """Whether no word stands between two answers, or only one like "or"."""
-    return _all("besides").issuperset(normalise(between).split())
+def is_conjunction(between: str) -> bool:
+    """Return whether two answers are separated only by filler words such as "or", or by none."""
+    return _all("fillers").issuperset(normalize(between).split())
 
 
 def announces_others(lead: str) -> bool:
-    """Whether words before a list, or its key, say that it has candidates or what is no idiom."""
-    words = normalise(_apart(lead)).split()
-    is_of_others = False in _said(words) or not _all("rejected").isdisjoint(words)
+    """Return whether a lead-in or key announces candidates or rejected expressions."""
+    words = normalize(_split_words(lead)).split()
+    is_of_others = False in _affirmations(words) or not _all("rejected").isdisjoint(words)
     return is_of_others or announces_candidates(lead)
 
 
 def announces_candidates(lead: str) -> bool:
-    """Whether words before a list say that it has candidates."""
-    return not _all("candidates").isdisjoint(normalise(_apart(lead)).split())
+    """Return whether a lead-in or key announces candidates."""
+    return not _all("candidates").isdisjoint(normalize(_split_words(lead)).split())
 
 
-def is_sentence(key: str) -> bool:
-    """Whether a key announces the text that was asked about."""
-    form = set(normalise(_apart(key)).split())
-    return bool(form & _all("sentences")) and form <= _all("sentences") | _all("besides")
+def is_sentence_key(key: str) -> bool:
+    """Return whether a key refers to the input sentence."""
+    form = set(normalize(_split_words(key)).split())
+    return bool(form & _all("sentences")) and form <= _all("sentences") | _all("fillers")
 
 
-def _apart(key: str) -> str:
+def _split_words(key: str) -> str:
     return re.sub(r"(?<=[a-zß-ÿ])(?=[A-Z])|_|(?<=\D)(?=\d)", " ", key)
 
 
-def _says_none(prose: str, words: AnswerWords) -> bool:
-    speaking = words.idioms | words.figurative
-    about = speaking | words.expressions | words.candidates
-    plain = _known(words)
+def _denies_idioms(prose: str, words: AnswerWords) -> bool:
+    idiom_words = words.idioms | words.figurative
+    related = idiom_words | words.expressions | words.candidates
+    known_words = _known(words)
     sentences = "|".join(map(re.escape, sorted(words.sentences)))
     prose = re.sub(
         rf"\b({sentences})\b[:,]?\s*(?:\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|'.*?'(?!\w))",
@@ -208,32 +223,38 @@ def _says_none(prose: str, words: AnswerWords) -> bool:
         prose,
         flags=re.IGNORECASE,
     )
-    # Words in bold are quoted, unless they are the statement's own.
+    # Treat bold text as quoted unless it consists only of denial words.
     prose = re.sub(
         r"\*+([^*]+)\*+",
-        lambda bold: bold[1] if plain.issuperset(normalise(bold[1]).split()) else '"',
+        lambda bold: bold[1] if known_words.issuperset(normalize(bold[1]).split()) else '"',
         prose,
     )
     if _QUOTE.search(prose):
         return False
     denied, before = False, ""
     for clause, stop in _clauses(prose):
-        own = set(clause)
-        negations = sum(word in words.negations for word in clause) or bool(own & words.concord)
-        is_literal = own & words.literal and own <= plain | words.literal and not negations
-        # "no idioms, proverbs, or other figurative language"
-        goes_on = before == "," and own <= plain and not negations and about & set(clause[:2])
-        if own <= plain and own & speaking and stop != "?" and negations == 1:
+        tokens = set(clause)
+        negations = sum(word in words.negations for word in clause) or bool(tokens & words.concord)
+        is_literal = (
+            tokens & words.literal and tokens <= known_words | words.literal and not negations
+        )
+        # Accept continuations such as "no idioms, proverbs, or other figurative language".
+        continues = (
+            before == "," and tokens <= known_words and not negations and related & set(clause[:2])
+        )
+        if tokens <= known_words and tokens & idiom_words and stop != "?" and negations == 1:
             denied = True
-        elif own & words.contrast or (own & about and not is_literal and not (denied and goes_on)):
+        elif tokens & words.contrast or (
+            tokens & related and not is_literal and not (denied and continues)
+        ):
             return False
         before = stop
     return denied
 
 
-def _said(clause: list[str]) -> set[bool]:
-    """Whether each word for figurative or literal use in a clause affirms the use as an idiom."""
-    said: set[bool] = set()
+def _affirmations(clause: list[str]) -> set[bool]:
+    """Return, for each figurative or literal word, whether it affirms idiomatic use."""
+    affirmations: set[bool] = set()
     negated = False
     for word in clause:
         match _roles().get(word):
@@ -242,46 +263,46 @@ def _said(clause: list[str]) -> set[bool]:
             case "contrast":
                 negated = False
             case "figurative":
-                said.add(not negated)
+                affirmations.add(not negated)
             case "literal":
-                said.add(negated)
-    return said
+                affirmations.add(negated)
+    return affirmations
 
 
 def _is_closed(clause: list[str]) -> bool:
-    """Whether a language's words for such statements are all that a clause is made of."""
+    """Return whether a clause consists entirely of one language's words for such statements."""
     rest = clause[1:] if clause[0] in _all("contrast") else clause
     return any((_known(words) | words.literal).issuperset(rest) for words in answer_words())
 
 
 def _clauses(text: str) -> Iterator[tuple[list[str], str]]:
-    """The words of each clause, and the sign that ends it."""
+    """Yield the words of each clause and its closing punctuation."""
     pieces = [*_BREAK.split(re.sub(r"(?i)\bnon-(?=\w)", "non", text)), ""]
     for piece, stop in zip(pieces[::2], pieces[1::2], strict=True):
-        if words := normalise(piece).split():
+        if words := normalize(piece).split():
             yield words, stop
 
 
 @cache
 def _known(words: AnswerWords) -> frozenset[str]:
-    """The words of statements that there is no idiom."""
+    """Return all words that can occur in a denial."""
     return frozenset().union(
         words.idioms, words.expressions, words.figurative, words.uses, words.meanings,
-        words.sentences, words.negations, words.concord, words.besides,
+        words.sentences, words.negations, words.concord, words.fillers,
     )  # fmt: skip
 
 
 @cache
 def _roles() -> dict[str, str]:
-    """What each word of any language does to what its clause says."""
+    """Map each word of any language to its role in a clause."""
     fields = {
         "contrast": ("contrast",), "literal": ("literal",), "figurative": ("idioms", "figurative"),
         "negation": ("negations", "concord"),
     }  # fmt: skip
-    return {word: role for role, own in fields.items() for field in own for word in _all(field)}
+    return {word: role for role, names in fields.items() for field in names for word in _all(field)}
 
 
 @cache
 def _all(field: str) -> frozenset[str]:
-    """A list of words, of all languages together."""
+    """Return the union of one word list over all languages."""
     return frozenset(chain.from_iterable(getattr(words, field) for words in answer_words()))

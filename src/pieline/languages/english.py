@@ -1,8 +1,8 @@
-"""What the matching of PIEs and the reading of answers need to know of English."""
+"""English data for matching PIEs and reading answers."""
 
 from pieline.languages.language import AnswerWords, Language, forms, texts, words
 
-# Apostrophes are gone when these are asked: "someone's" is "someones".
+# Normalization removes apostrophes: "someone's" becomes "someones".
 _LIGHT = words(
     """
     a an the this that these those
@@ -32,7 +32,7 @@ LANGUAGE = Language(
         because though although not no too very just
         """
     ),
-    # Contractions lose their apostrophe: "shell" is she'll too.
+    # Normalization makes "she'll" look like "shell", so these contractions count as particles.
     particles=words("away back down off out up hell ill shell well"),
     quantifiers=words(
         """
@@ -65,7 +65,7 @@ LANGUAGE = Language(
     ),
     endings=(
         (r"(?<!e)(?:ing|ed)", "e"),
-        # Not "car" of "cared": a single consonant after a single vowel would have been doubled.
+        # Avoid "cared" -> "car": a single consonant after a single vowel would be doubled.
         (r"([^aeiou]{2}|[aeiou]{2}[^aeiou]|er|[wxy])(?:ing|ed)", r"\1"),
         (r"([^aeiou])\1(?:ing|ed)", r"\1"),
         (r"(s|x|z|ch|sh)es", r"\1"),
@@ -104,7 +104,7 @@ ANSWERS = AnswerWords(
     ),
     yes=words("yes true"),
     no=words("no false"),
-    besides=words(
+    fillers=words(
         """
         there theres is are was were be been being it its this that these those here the a an any
         of in within from to as with by or and than i im we you can could do does did has have

@@ -1,4 +1,4 @@
-"""What the matching of PIEs and the reading of answers need to know of German."""
+"""German data for matching PIEs and reading answers."""
 
 from pieline.languages.language import AnswerWords, Language, forms, texts, words
 
@@ -106,7 +106,7 @@ ANSWERS = AnswerWords(
     ),
     yes=words("ja wahr"),
     no=words("nein falsch"),
-    besides=words(
+    fillers=words(
         """
         es gibt ist sind war waren wird werden wurde wurden sein in im dem den der die das diesem
         dieser dieses diese dies ein eine einen einem einer hier enthält enthalten enthaltene

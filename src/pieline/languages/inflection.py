@@ -1,6 +1,6 @@
-"""Inflected forms of words: simplemma's lemmas, and what a language's module adds to them.
+"""Find base forms of inflected words, using simplemma and the data of each language.
 
-A dictionary and no tagger, so that a match never depends on a model.
+Uses a dictionary instead of a tagger, so that matching does not depend on a model.
 """
 
 import re
@@ -8,49 +8,49 @@ from collections.abc import Iterator
 from functools import cache
 
 from pieline.languages.language import Language
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 
 _SHORTEST_BASE = 3
 _SHORTEST_AFTER_PREFIX = 4
 
 
 def same_word(one: str, other: str, language: str) -> bool:
-    """Whether two normalised words are equal or inflected forms of one word. Symmetric."""
+    """Return whether two normalized words are forms of the same word. Symmetric."""
     return one == other or not base_forms(one, language).isdisjoint(base_forms(other, language))
 
 
 @cache
 def base_forms(word: str, language: str) -> frozenset[str]:
-    """The word itself and the base forms that it may be an inflected form of, casefolded.
+    """Return the word and its possible base forms, casefolded.
 
-    "leaves" is a form of leave and of leaf: without the sentence nothing decides between them.
+    Ambiguous forms have several bases: "leaves" is a form of both "leave" and "leaf".
 
     Args:
-        word: normalised, not empty.
-        language: its name.
+        word: Normalized, nonempty word.
+        language: Language name.
 
     Raises:
-        UserError: no such language.
+        UserError: If the language is unknown.
     """
-    spoken = find(language)
+    lang = get_language(language)
     prefixed = {
         prefix + base
-        for prefix in spoken.prefixes
+        for prefix in lang.prefixes
         if word.startswith(prefix) and len(word) - len(prefix) >= _SHORTEST_AFTER_PREFIX
-        for base in _lemmas(word.removeprefix(prefix), spoken)
+        for base in _lemmas(word.removeprefix(prefix), lang)
     }
-    return _lemmas(word, spoken).union(prefixed, _without_endings(word, spoken))
+    return _lemmas(word, lang).union(prefixed, _without_endings(word, lang))
 
 
 def _lemmas(word: str, language: Language) -> frozenset[str]:
-    """The word and its lemmas, as a noun too where nouns are capitalised."""
+    """Return the word and its lemmas, including those of its capitalized spelling."""
     spellings = {word, word.replace(*language.respelled) if language.respelled else word}
     lemmas = (_lemma(form, language) for each in spellings for form in (each, each.capitalize()))
     return frozenset({word, *lemmas, *language.irregular.get(word, ())})
 
 
 def _without_endings(word: str, language: Language) -> Iterator[str]:
-    """The base forms that the word would have if it were regular, of those that are words."""
+    """Yield the base forms implied by regular endings that are known words."""
     from simplemma import is_known
 
     for ending, replacement in language.endings:
@@ -61,7 +61,7 @@ def _without_endings(word: str, language: Language) -> Iterator[str]:
 
 
 def _lemma(word: str, language: Language) -> str:
-    # A tenth of a second to load, and up to one more for a language's dictionary.
+    # Import lazily: loading takes 0.1 s, plus up to 1 s for a language's dictionary.
     from simplemma import lemmatize
 
     return lemmatize(word, language.code, low_memory=True).casefold()

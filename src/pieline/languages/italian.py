@@ -1,8 +1,8 @@
-"""What the matching of PIEs and the reading of answers need to know of Italian."""
+"""Italian data for matching PIEs and reading answers."""
 
 from pieline.languages.language import AnswerWords, Language, forms, texts, words
 
-# Elided words stand without their apostrophe: "l'" is "l".
+# Elided words are listed without their apostrophe: "l" for "l'".
 _LIGHT = words(
     """
     il lo la i gli le l un uno una
@@ -73,13 +73,13 @@ LANGUAGE = Language(
         bello/bel/bei/begli/bell buono/buon grande/gran santo/san/sant
         """
     ),
-    # Participles, for which the dictionary may have a noun; infinitives that lose their last vowel,
-    # alone or before pronouns; regular gerunds before pronouns; the third person of the present.
+    # Participles, which the dictionary may list as nouns; infinitives without their final vowel,
+    # alone or before pronouns; regular gerunds before pronouns; third person present.
     endings=(
         (r"at[oaie]", "are"),
         (r"ut[oaie]", "ere"),
         (r"it[oaie]", "ire"),
-        # Not "persi": "per" is none.
+        # Require two letters before the vowel: "per" in "persi" is not an infinitive.
         (rf"((?<=..)[aei]r|\b[df][ai]r)(?:{_CLITICS})?", r"\1e"),
         (rf"ando{_CLITICS}", "are"),
         (rf"endo{_CLITICS}", "ere"),
@@ -88,7 +88,7 @@ LANGUAGE = Language(
     elides=True,
 )
 ANSWERS = AnswerWords(
-    # "modo di dire" is told by its last word.
+    # "modo di dire" is identified by its last word.
     idioms=words("idiotismo idiotismi idiomatismo idiomatismi dire"),
     expressions=words("espressione espressioni locuzione locuzioni proverbio proverbi"),
     figurative=words(
@@ -114,7 +114,7 @@ ANSWERS = AnswerWords(
     ),
     yes=words("sì si vero"),
     no=words("no falso"),
-    besides=words(
+    fillers=words(
         """
         ci cè vi sono è era in nel nella questo questa questi il lo la i gli le un uno una di del
         della dei degli delle e o che si qui alcun alcuna alcuno contiene contengono presente

@@ -1,4 +1,4 @@
-"""What a language is to the matching of PIEs and to the reading of answers."""
+"""Data classes that describe a language for PIE matching and answer reading."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,35 +7,35 @@ from functools import cached_property
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Language:
-    """A language: one object, `LANGUAGE`, in a module of this package that is named like it.
+    """A language, defined as `LANGUAGE` in the module of the same name.
 
-    All words are casefolded and without apostrophes, as `spelling.normalise` leaves them.
+    All words are casefolded and have no apostrophes (see `spelling.normalize`).
 
     Attributes:
-        name: in the configuration and in file names.
-        label: in tables and figures.
-        code: ISO 639-1; simplemma and py3langid know the language by it.
-        light_words: articles, pronouns, forms of be and modal verbs: what people vary freely when
-            they name a PIE.
-        stop_words: function words that are never content: light words, prepositions, conjunctions,
-            have and do, negation.
-        particles: other function words. They are content unless a stop word follows: "back seat",
-            "get over", but "out of the woods". Contractions that are also nouns belong here:
-            without its apostrophe "she'll" is "shell".
-        quantifiers: quantifiers and adverbs of time and degree ("every", "yet"): no content words,
-            though PIEs may differ in one of them, so that matching keeps them.
-        light_verbs: base forms of verbs that a partial PIE may lack ("back seat" for "take a back
+        name: Name in the configuration and in file names.
+        label: Display name in tables and figures.
+        code: ISO 639-1 code, as used by simplemma and py3langid.
+        light_words: Articles, pronouns, forms of "be" and modal verbs, which vary freely when a PIE
+            is quoted.
+        stop_words: Function words that are never content words: light words, prepositions,
+            conjunctions, "have", "do" and negation.
+        particles: Other function words, which are content words unless a stop word follows: "back
+            seat" and "get over", but not "out of the woods". Also contractions that look like nouns
+            without their apostrophe ("she'll", "shell").
+        quantifiers: Quantifiers and adverbs of time and degree ("every", "yet"). They are not
+            content words, but matching keeps them because PIEs may differ only in one of them.
+        light_verbs: Base forms of verbs that a partial PIE may omit ("back seat" for "take a back
             seat", "in Schach" for "in Schach halten").
-        supporting: adverbs of degree and comparing words: as light verbs, what people leave out or
-            exchange when they point at a PIE ("get cold feet", "have cold feet").
-        bound_words: words used in one PIE only, so that each names it alone ("Holzweg").
-        irregular: base forms by inflected form, where simplemma's dictionary misses them.
-        endings: regular endings as regular expressions, and what stands in their place in the base
-            form: the dictionary gives one lemma, and takes "sitting" for a noun only.
-        prefixes: of verbs: a form after one of them has the base forms that it has alone
+        supporting: Adverbs of degree and comparison words, which are often omitted or exchanged
+            when a PIE is quoted ("get cold feet", "have cold feet").
+        bound_words: Words that occur in only one PIE and therefore identify it ("Holzweg").
+        irregular: Base forms by inflected form, where simplemma's dictionary lacks them.
+        endings: Regular expressions for regular endings, each with its replacement in the base
+            form. simplemma returns only one lemma and treats "sitting" only as a noun.
+        prefixes: Separable verb prefixes; a prefixed form also has the base forms of the verb alone
             ("aufgebunden": auf + binden).
-        respelled: what `normalise` writes for a letter, and the letter.
-        elides: whether an apostrophe ends a word ("d'occhio" is two words).
+        respelled: Spelling that `normalize` produces and the original letter it replaces.
+        elides: Whether an apostrophe ends a word ("d'occhio" is two words).
     """
 
     name: str
@@ -56,34 +56,38 @@ class Language:
 
     @cached_property
     def function_words(self) -> frozenset[str]:
-        """Stop words and particles."""
+        """Return stop words and particles."""
         return self.stop_words | self.particles
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AnswerWords:
-    """How answers in a language speak of idioms: one object, `ANSWERS`, in the language's module.
+    """Vocabulary of model answers, defined as `ANSWERS` in a language's module.
 
-    All words are normalised; of multi-word terms ("modo di dire") the telling word counts.
+    All words are normalized. A multi-word term ("modo di dire") is represented by its most specific
+    word.
 
     Attributes:
-        idioms: idiom, and words that mean nothing else.
-        expressions: what else an idiom is called.
-        figurative, literal: what is said of its use.
-        uses, meanings: what "figurative" and "literal" stand beside.
-        rejected: words of labels, and whole texts, that say that something is no idiom.
-        candidates: words for what could be an idiom.
-        answers: words for the answer itself, or for what was chosen.
-        sentences: words for the text that was asked about.
-        negations: words that say no, each by itself.
-        concord: words that say no, or strengthen a no before them ("non c'è nessun…").
-        nothing: whole texts that name nothing, and are no sentence.
-        yes, no: whole texts that say no more than yes or no.
-        besides: all other words of sentences which say that there is none.
-        contrast: words that take back what was said before.
-        others: words for further idioms, of which to say that there is none says nothing.
-        counts: what a key says that counts idioms.
-        revises: what a sentence begins with that takes back an answer before it.
+        idioms: Words that mean only "idiom".
+        expressions: Broader words for idioms.
+        figurative: Words for figurative use.
+        literal: Words for literal use.
+        uses: Nouns for "use" that "figurative" and "literal" modify.
+        meanings: Nouns for "meaning" that "figurative" and "literal" modify.
+        rejected: Label words, and complete texts, that mark an expression as not idiomatic.
+        candidates: Words for potential idioms.
+        answers: Words for the answer or for the chosen items.
+        sentences: Words for the input sentence.
+        negations: Words that negate on their own.
+        concord: Words that negate, or reinforce a preceding negation ("non c'è nessun…").
+        nothing: Complete texts that name no idiom and are not sentences.
+        yes: Complete texts that mean yes.
+        no: Complete texts that mean no.
+        fillers: All other words of sentences that deny the presence of idioms.
+        contrast: Words that introduce a contradiction of the preceding clause.
+        others: Words for further idioms; denying those does not deny the first.
+        counts: Key names that hold a number of idioms.
+        revises: Sentence openings that retract the preceding answer.
     """
 
     idioms: frozenset[str]
@@ -101,7 +105,7 @@ class AnswerWords:
     nothing: frozenset[str]
     yes: frozenset[str]
     no: frozenset[str]
-    besides: frozenset[str]
+    fillers: frozenset[str]
     contrast: frozenset[str]
     others: frozenset[str]
     counts: frozenset[str]
@@ -109,20 +113,20 @@ class AnswerWords:
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a list."""
+    """Split a word list at whitespace."""
     return frozenset(text.casefold().split())
 
 
 def texts(text: str) -> frozenset[str]:
-    """The texts of a list, separated by slashes."""
+    """Split a list of texts at slashes."""
     return frozenset(text.casefold().split("/"))
 
 
 def forms(text: str) -> dict[str, frozenset[str]]:
-    """Base forms by form, of entries as "break/broke": a base form, then forms of it."""
+    """Map each inflected form to its base forms, from entries such as "break/broke/broken"."""
     entries = [entry.split("/") for entry in text.casefold().split()]
     return {
         form: frozenset(base for base, *inflected in entries if form in inflected)
-        for _, *own in entries
-        for form in own
+        for _, *others in entries
+        for form in others
     }

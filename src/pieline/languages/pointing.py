@@ -1,4 +1,4 @@
-"""Whether an answer of IdioTS means the PIE of the sentence that it is about."""
+"""Decide whether an answer in IdioTS refers to the PIE of its sentence."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,74 +9,78 @@ from pieline.languages.matching import (
     count_shared,
     is_much_longer,
     matches_pie,
+    remove_words,
     share_most_words,
-    without,
     words_of,
 )
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 
 _ALIKE = 0.7
-"""From which likeness of their letters two phrases sound alike. The words that only one of the two
-has must be half as much alike: "paint the boat" is no play on "miss the boat"."""
+"""Minimum letter similarity of two phrases that sound alike. The words that only one of them has
+must reach half of it: "paint the boat" is not a play on "miss the boat"."""
 _SET_OFF = re.compile(r"[\"“”„«»;/()\[\]]|(?<!\w)['‘’]|['’](?!\w)")
 
 
 def points_at_pie(
     answer: str, pie: str, *, sentence: str, language: str, echoes: bool = False
 ) -> bool:
-    """Whether a person would say that an answer means the PIE of this very sentence.
+    """Return whether an answer refers to the PIE of a known sentence.
 
-    The sentence being known, less has to be named than for `matches_pie`. Of an answer, or of a
-    part of it that is quoted or set off by a sign, one of these holds:
+    Because the sentence is known, a partial PIE is sufficient where `matches_pie` requires more.
+    One of these must hold for the answer or for a part of it that is quoted or delimited by
+    punctuation:
 
-    - it names the PIE by `matches_pie`, also if light verbs, adverbs of degree and "like" are left
-      out on both sides ("out on a limb" for "go out on a limb"), or as other words of the same
-      letters ("easy-peasy", "easypeasy");
-    - it is quoted from the sentence, is not much longer than the PIE (see `matches_pie`), and has
-      two or more of the PIE's content words, and more than half of them ("brick wall" for "like
-      talking to a brick wall"); of a PIE with one content word, that one and most of its words
-      ("too much on my plate" for "a lot on your plate", not "jumped out of" for "out of the blue");
-    - where the sentence `echoes` the PIE without using it (a distractor of IdioTS), it is quoted
-      from the sentence, and some words in a row are spelled nearly as the PIE.
+    - It names the PIE according to `matches_pie`, also when light verbs, adverbs of degree and
+      "like" are ignored in both ("out on a limb" for "go out on a limb"), or with the words split
+      differently ("easy-peasy", "easypeasy").
+    - It is quoted from the sentence, is not much longer than the PIE (see `is_much_longer`), and
+      has at least two and more than half of the PIE's content words ("brick wall" for "like talking
+      to a brick wall"). If the PIE has one content word, it has that word and most of the PIE's
+      words ("too much on my plate" for "a lot on your plate", not "jumped out of" for "out of the
+      blue").
+    - The sentence `echoes` the PIE without using it (a distractor of IdioTS), and the answer is
+      quoted from the sentence and contains consecutive words that are spelled almost like the PIE.
     """
-    spoken = find(language)
-    known, wanted = words_of(sentence, language), words_of(pie, language)
-    heavy = without(spoken.light_words, wanted)
+    lang = get_language(language)
+    sentence_words, pie_words = words_of(sentence, language), words_of(pie, language)
+    heavy = remove_words(lang.light_words, pie_words)
     for part in (answer, *_SET_OFF.split(answer)):
         words = words_of(part, language)
         if matches_pie(part, pie, language=language) or share_most_words(
-            _kernel(words, language), _kernel(wanted, language), language
+            _kernel(words, language), _kernel(pie_words, language), language
         ):
             return True
-        if is_much_longer(words, wanted):
+        if is_much_longer(words, pie_words):
             continue
-        others = without(spoken.light_words, words)
+        others = remove_words(lang.light_words, words)
         sizes = set(range(1, len(others) + 1)) - {len(heavy)}
         if "".join(heavy) in map("".join, _stretches(others, sizes)) or (
-            all(any(same_word(word, other, language) for other in known) for word in words)
-            and (_has_most(words, wanted, language) or (echoes and _sounds_like(words, wanted)))
+            all(any(same_word(word, other, language) for other in sentence_words) for word in words)
+            and (
+                _has_most(words, pie_words, language) or (echoes and _sounds_like(words, pie_words))
+            )
         ):
             return True
     return False
 
 
-def _has_most(words: Sequence[str], wanted: Sequence[str], language: str) -> bool:
-    """Whether words have two or more of the words that a PIE is known by, and most of them."""
-    kernel = _kernel(wanted, language)
-    content = without(find(language).stop_words, kernel)
+def _has_most(words: Sequence[str], pie_words: Sequence[str], language: str) -> bool:
+    """Return whether words include at least two, and most, of a PIE's distinctive words."""
+    kernel = _kernel(pie_words, language)
+    content = remove_words(get_language(language).stop_words, kernel)
     if len(content) == 1 and not count_shared(content, words, language):
         return False
-    telling = content if len(content) > 1 else kernel
-    shared = count_shared(telling, words, language)
-    return shared > 1 and 2 * shared > len(telling)
+    distinctive = content if len(content) > 1 else kernel
+    shared = count_shared(distinctive, words, language)
+    return shared > 1 and 2 * shared > len(distinctive)
 
 
-def _sounds_like(words: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Whether some words in a row are spelled nearly as a PIE."""
+def _sounds_like(words: Sequence[str], pie_words: Sequence[str]) -> bool:
+    """Return whether some consecutive words are spelled almost like a PIE."""
     return any(
-        _likeness(part, wanted) >= _ALIKE
-        and _likeness(without(wanted, part), without(part, wanted)) >= _ALIKE / 2
-        for part in _stretches(words, range(max(1, len(wanted) - 1), len(wanted) + 2))
+        _likeness(part, pie_words) >= _ALIKE
+        and _likeness(remove_words(pie_words, part), remove_words(part, pie_words)) >= _ALIKE / 2
+        for part in _stretches(words, range(max(1, len(pie_words) - 1), len(pie_words) + 2))
     )
 
 
@@ -85,14 +89,14 @@ def _likeness(words: Sequence[str], others: Sequence[str]) -> float:
 
 
 def _stretches(words: Sequence[str], sizes: Iterable[int]) -> Iterator[Sequence[str]]:
-    """Return all windows of this many words."""
+    """Yield all windows of the given sizes."""
     return (words[start : start + size] for size in sizes for start in range(len(words) - size + 1))
 
 
 def _kernel(words: Sequence[str], language: str) -> list[str]:
-    """Words without light and supporting ones, if two are left without the latter."""
-    spoken = find(language)
-    heavy = without(spoken.light_words, words)
-    supporting = spoken.light_verbs | spoken.supporting
+    """Return the words without light words and, if two or more remain, supporting words."""
+    lang = get_language(language)
+    heavy = remove_words(lang.light_words, words)
+    supporting = lang.light_verbs | lang.supporting
     kernel = [word for word in heavy if supporting.isdisjoint(base_forms(word, language))]
     return kernel if len(kernel) > 1 else heavy

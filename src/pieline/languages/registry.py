@@ -1,6 +1,6 @@
-"""The languages that there are: each module of this package that has a `LANGUAGE`.
+"""Find the supported languages: modules of this package that define `LANGUAGE`.
 
-Answers are read in all languages that have `ANSWERS`, whatever the language that was asked about.
+Answers are read in every language that defines `ANSWERS`, whatever the language of the prompt.
 """
 
 import pkgutil
@@ -13,34 +13,34 @@ from pieline.core.errors import UserError
 from pieline.languages.language import AnswerWords, Language
 
 
-def find(name: str) -> Language:
-    """A language by its name.
+def get_language(name: str) -> Language:
+    """Return a language by name.
 
     Raises:
-        UserError: no module has it.
+        UserError: If no module defines it.
     """
     if name not in _languages():
         raise UserError(
             f"unknown language {name!r}",
-            hint=f"known: {', '.join(known())}; a language is a module of pieline.languages",
+            hint=f"choose {', '.join(language_names())}, or add a module to pieline.languages",
         )
     return _languages()[name]
 
 
-def known() -> list[str]:
-    """The names of all languages, sorted."""
+def language_names() -> list[str]:
+    """Return the sorted names of all languages."""
     return sorted(_languages())
 
 
 @cache
 def answer_words() -> tuple[AnswerWords, ...]:
-    """How answers speak of idioms, in each language."""
+    """Return the answer vocabularies of all languages."""
     return tuple(module.ANSWERS for module in _modules() if hasattr(module, "ANSWERS"))
 
 
 @cache
 def _languages() -> dict[str, Language]:
-    """All languages by name."""
+    """Return all languages by name."""
     return {
         module.LANGUAGE.name: module.LANGUAGE
         for module in _modules()

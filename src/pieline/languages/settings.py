@@ -1,19 +1,19 @@
-"""A language as a setting; apart, so that matching does not load pydantic."""
+"""Define the setting type of a language, separately so that matching does not import pydantic."""
 
 from typing import Annotated
 
 from pydantic import AfterValidator
 
 from pieline.core.errors import UserError
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 
 
-def _known(name: str) -> str:
+def _validate_language(name: str) -> str:
     try:
-        return find(name).name
+        return get_language(name).name
     except UserError as error:
         raise ValueError(str(error)) from None
 
 
-LanguageName = Annotated[str, AfterValidator(_known)]
-"""The name of a language that has a module."""
+LanguageName = Annotated[str, AfterValidator(_validate_language)]
+"""Name of a supported language."""

@@ -1,4 +1,4 @@
-"""What the matching of PIEs and the reading of answers need to know of Spanish."""
+"""Spanish data for matching PIEs and reading answers."""
 
 from pieline.languages.language import AnswerWords, Language, forms, texts, words
 
@@ -65,8 +65,8 @@ LANGUAGE = Language(
         bueno/buen grande/gran malo/mal primero/primer santo/san tercero/tercer
         """
     ),
-    # Participles, for which the dictionary may have a noun; infinitives and regular gerunds before
-    # pronouns; the third person of the present.
+    # Participles, which the dictionary may list as nouns; infinitives and regular gerunds before
+    # pronouns; third person present.
     endings=(
         (r"ad[oa]s?", "ar"),
         (r"id[oa]s?", "er"),
@@ -82,7 +82,7 @@ LANGUAGE = Language(
     ),
 )
 ANSWERS = AnswerWords(
-    # "frase hecha" is told by its last word.
+    # "frase hecha" is identified by its last word.
     idioms=words("modismo modismos idiotismo idiotismos hecha hechas"),
     expressions=words(
         "expresión expresiones expresion locución locuciones locucion dicho dichos refrán refranes"
@@ -110,7 +110,7 @@ ANSWERS = AnswerWords(
     ),
     yes=words("sí si verdadero"),
     no=words("no falso"),
-    besides=words(
+    fillers=words(
         """
         hay había es son está están en esta este estas estos el la los las lo un una unos unas de
         del y o que se he ha han aquí alguna algún contiene contienen incluye presente presentes

@@ -1,6 +1,6 @@
-"""Spelling details that no language's matching depends on.
+"""Normalize spelling independently of the language.
 
-Apart, so that what only compares spellings depends on no language's words.
+Kept separate so that spelling comparisons do not depend on word lists.
 """
 
 import re
@@ -11,14 +11,14 @@ _APOSTROPHES = str.maketrans(dict.fromkeys("’‘‚‛`´′ʼ＇", "'"))
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 
 
-# Votes and scoring compare the same few texts over and over.
+# Cache because votes and scoring compare the same few texts repeatedly.
 @lru_cache(maxsize=1 << 14)
-def normalise(text: str) -> str:
-    """Lowercase words separated by one space, so that spelling details do not decide a match.
+def normalize(text: str) -> str:
+    """Return lowercase words separated by single spaces, without spelling details. Idempotent.
 
-    Unicode forms (NFKC), case (ß is ss), quotation marks, hyphens, punctuation and repeated spaces
-    go; apostrophes join ("it's" is "its"), also where a tokeniser split them off ("it 's",
-    "do n't", "achilles ' heel"). Idempotent.
+    Normalizes Unicode (NFKC) and case (ß becomes ss); replaces quotation marks, hyphens,
+    punctuation and repeated spaces by a single space; removes apostrophes ("it's" becomes "its"),
+    also where a tokenizer split them off ("it 's", "do n't", "achilles ' heel").
     """
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).casefold()
     text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)

@@ -14,19 +14,19 @@ from pieline.languages.denial import (
     View,
     announces_candidates,
     announces_others,
-    is_commented,
-    is_sentence,
-    joins,
+    denies_idioms,
+    find_views,
+    has_denying_comment,
+    is_conjunction,
+    is_none_answer,
+    is_retracted,
+    is_sentence_key,
     kind_of,
-    names_nothing,
-    says_none,
-    takes_back,
-    truth_of,
-    view_behind,
-    view_of,
-    views,
+    parse_boolean,
+    view_of_flag,
+    views_of_value,
 )
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 from pieline.llm.answers import Answer
 from pieline.llm.parsing import DUPLICATE, Json, Outcome, Parsed, answer_text, json_at, json_values
 
@@ -132,7 +132,7 @@ def _read(text: str) -> Reading:
     """
     plain = re.sub(r"```\w*", "", text).strip()
     is_text = not plain.startswith(("[", "{", '"'))
-    if is_text and names_nothing(plain) and (normalise(plain) or set(plain) <= set("-–—/")):
+    if is_text and is_none_answer(plain) and (normalize(plain) or set(plain) <= set("-–—/")):
         return Reading([], "null" if plain == "null" else "says that there is none")
     value = _json(plain)
     if isinstance(value, str):
@@ -150,7 +150,7 @@ def _read(text: str) -> Reading:
     pieces = [piece for piece in pieces if not _is_of_candidates(piece.result)] or pieces
     last = pieces[-1]
     for one, other in pairwise(reversed(pieces)):
-        if not joins(re.sub(r"```\w*", "", text[other.end : one.start])):
+        if not is_conjunction(re.sub(r"```\w*", "", text[other.end : one.start])):
             break
         # Without a word between two answers, the later one is not a revision of the earlier.
         if _forms_of(other.result) not in (None, _forms_of(last.result)):
@@ -165,7 +165,7 @@ def _read(text: str) -> Reading:
     for other in every[every.index(last) + 1 :]:  # skip candidates and the text that announces them
         rest += text[end : max(end, text.rfind("\n", 0, other.start))]
         end = other.end
-    if takes_back(rest + text[end:], named=bool(last.result.idioms)):
+    if is_retracted(rest + text[end:], has_idiom=bool(last.result.idioms)):
         raise AmbiguousError("the text after the answer takes it back")
     return last.result
 
@@ -216,7 +216,7 @@ def _read_label_text(text: str, start: int, kind: Kind, label: str) -> tuple[int
         return bullets.end(), result if is_name else None
     line = text[start:].split("\n", 1)[0]
     named, end = line.strip(" \t`}*"), start + len(line)
-    if named and names_nothing(named):
+    if named and is_none_answer(named):
         return end, _list_reading([], kind)
     if not is_name:
         return start, None
@@ -243,7 +243,7 @@ def _read_json(value: Json, lead: str, kind: Kind | None = None) -> Result:
     def read() -> Reading:
         idioms, rule = read_value(value.value)
         is_list = isinstance(value.value, list) or not value.value
-        is_empty = is_list and not idioms and kind != "candidates" and not says_none(clause)
+        is_empty = is_list and not idioms and kind != "candidates" and not denies_idioms(clause)
         if (idioms or is_empty) and announces_others(clause):
             if idioms or not announces_candidates(clause):
                 raise CandidatesError("a list of candidates, or of what is literal")
@@ -383,19 +383,19 @@ def _views_in(key: str, item: Any) -> set[View]:
         return set().union(*(_views_in(inner, value) for inner, value in item.items()))
     if isinstance(item, list):
         return set().union(*(_views_in(key, value) for value in item))
-    if (expressed := view_behind(key, item)) is not None:
+    if (expressed := views_of_value(key, item)) is not None:
         return expressed
     truth = _truth(item)
     if truth is not None:
-        view = view_of(key, truth)
+        view = view_of_flag(key, truth)
         return {view} if view else set()
-    return views(item) if isinstance(item, str) and not is_sentence(key) else set()
+    return find_views(item) if isinstance(item, str) and not is_sentence_key(key) else set()
 
 
 def _truth(item: Any) -> bool | None:
     """Convert a boolean, a number or a string to a boolean; None if it is not a truth value."""
     if isinstance(item, str):
-        return truth_of(item)
+        return parse_boolean(item)
     return bool(item) if isinstance(item, int | float) and item in (0, 1) else None
 
 
@@ -404,17 +404,17 @@ def _texts_in(item: Any) -> list[str]:
         item = list(item.values())
     if isinstance(item, list):
         return [text for value in item for text in _texts_in(value)]
-    return [item] if isinstance(item, str) and not names_nothing(item) else []
+    return [item] if isinstance(item, str) and not is_none_answer(item) else []
 
 
 def _names(texts: Iterable[str | None]) -> list[str]:
     """Return the strings that name an idiom; null and blank values are ignored."""
-    present = [text for text in texts if text and normalise(text)]
-    named = [text for text in present if not names_nothing(text)]
+    present = [text for text in texts if text and normalize(text)]
+    named = [text for text in present if not is_none_answer(text)]
     if named and len(named) < len(present):
         raise AmbiguousError("a list with idioms and with none")
     for text in named:
-        if truth_of(text) or is_commented(text):
+        if parse_boolean(text) or has_denying_comment(text):
             raise AmbiguousError("a name that says yes, or what is literal")
     return named
 
@@ -445,10 +445,10 @@ def _read_bullets(lines: Iterable[str]) -> list[str]:
 def _read_line(text: str) -> list[str]:
     """Return the idioms in a line of text after a label."""
     name, *explanation = _EXPLANATION.split(text, maxsplit=1)
-    if names_nothing(name) and name and "affirms" not in views("".join(explanation)):
+    if is_none_answer(name) and name and "affirms" not in find_views("".join(explanation)):
         return []
     names = _split_bare_list(name.rstrip(" .,"))
-    if not names or views(text) & {"denies", "doubts"} or re.search(r"\?\s*\w", text):
+    if not names or find_views(text) & {"denies", "doubts"} or re.search(r"\?\s*\w", text):
         raise AmbiguousError("a label, and no idiom after it")
     return names
 
@@ -467,4 +467,4 @@ def _json(text: str) -> Any:
 
 
 def _forms(names: Iterable[str]) -> set[str]:
-    return {normalise(name) for name in names}
+    return {normalize(name) for name in names}

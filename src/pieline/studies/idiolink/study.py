@@ -12,7 +12,7 @@ from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
 from pieline.core.evidence import evidence_of
 from pieline.core.files import canonical_json
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 from pieline.models.api_embedder import ApiEmbedderEntry
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import Bm25Entry
@@ -26,7 +26,7 @@ from pieline.studies.idiolink.predictions.api_embedding import Embedding
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import QUERY_MODES, Document, query_scores_file
 from pieline.studies.idiolink.settings import (
-    PAPERS_POINT,
+    PAPER_PARAMETERS,
     Bm25Tuning,
     Composition,
     FineTuning,
@@ -239,7 +239,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         for split, name in product(self.splits("released_format"), TEXT_FILES):
             (path,) = self.run.local(f"idiolink/{split}/{name}.json")
             for text in read_texts(path, Document):
-                other = seen.setdefault(normalise(text.sentence), split)
+                other = seen.setdefault(normalize(text.sentence), split)
                 if other != split:
                     raise UserError(
                         f"its sentence is also in the {other} split",
@@ -508,7 +508,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def _is_tuned(self) -> bool:
         return "val" in self.splits(self.settings.dataset)
 
-    def tuned_on(self, index: str) -> list[str]:
+    def tuning_dataset(self, index: str) -> list[str]:
         """The data set that k1 and b are chosen on; none where own data have no such split."""
         return self.dataset(index) if self._is_tuned() else []
 
@@ -517,7 +517,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         named = self.settings.bm25
         if self._is_tuned() or len(named.k1) == len(named.b) == 1:
             return named
-        return named.model_copy(update=PAPERS_POINT)
+        return named.model_copy(update=PAPER_PARAMETERS)
 
     # Weights and training
 
@@ -677,7 +677,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         """The released documents, where the selected PIEs can be compared with theirs."""
         return self.released_indexes() if self.candidates() else []
 
-    def followed_indexes(self) -> list[str]:
+    def split_source_indexes(self) -> list[str]:
         """The released documents, if their splits are followed."""
         follows = self.settings.construction.split_source == "released"
         return self.released_indexes() if follows else []
@@ -1126,7 +1126,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             files.append(RELEASED_TUPLES)
         if self.constructs():
             files += [self.magpie(), *self.candidates()]
-            files += [*self.compared_indexes(), *self.followed_indexes()]
+            files += [*self.compared_indexes(), *self.split_source_indexes()]
         return files
 
     def other_targets(self) -> list[str]:

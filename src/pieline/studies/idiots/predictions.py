@@ -15,8 +15,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pieline.core.errors import UserError, pluralize
 from pieline.core.external import ExternalRow, align_rows, read_rows
 from pieline.core.records import load_jsonl, save_jsonl
-from pieline.languages.denial import joins, names_nothing, says_none, takes_back
-from pieline.languages.spelling import normalise
+from pieline.languages.denial import denies_idioms, is_conjunction, is_none_answer, is_retracted
+from pieline.languages.spelling import normalize
 from pieline.llm.answers import Answer
 from pieline.llm.obstacles import SCHEMA_SETTING, unsupported_reason
 from pieline.llm.parsing import Outcome, Parsed, answer_text, json_values, parse_object
@@ -197,16 +197,16 @@ def read_detection(
             pieces.append((piece, verdicts))
     last, said = pieces[-1]
     for (one, _), (other, verdicts) in pairwise(reversed(pieces)):
-        if not joins(re.sub(r"```\w*", "", text[other.end : one.start])):
+        if not is_conjunction(re.sub(r"```\w*", "", text[other.end : one.start])):
             break
         said = said | verdicts
     reason = ""
     idiom, why = parsed.value.idiom or "", parsed.value.explanation or ""
     if len(said) > 1:
         reason = "two verdicts side by side"
-    elif yes and ((normalise(idiom) and names_nothing(idiom)) or says_none(why)):
+    elif yes and ((normalize(idiom) and is_none_answer(idiom)) or denies_idioms(why)):
         reason = "says yes and names none"
-    elif takes_back(text[last.end :], named=yes):
+    elif is_retracted(text[last.end :], has_idiom=yes):
         reason = "the text after the answer takes it back"
     return Parsed(Outcome.UNPARSEABLE, reason=reason) if reason else parsed
 
@@ -266,7 +266,7 @@ def read_predictions(
     rows = list(align_rows(read_rows(path, ForeignDetection), texts, where=path))
     if all(row.has_idiom is None for _, row in rows):
         raise UserError("has_idiom is empty in every row", where=path, hint="write true or false")
-    named = [line for line, row in rows if row.idiom and not names_nothing(row.idiom)]
+    named = [line for line, row in rows if row.idiom and not is_none_answer(row.idiom)]
     if named and not any(row.has_idiom for _, row in rows):
         raise UserError(
             f"has_idiom is true nowhere, but idiom is filled in {pluralize(len(named), 'row')}",
@@ -277,7 +277,7 @@ def read_predictions(
 
 
 def _taken(row: ForeignDetection, where: str) -> DetectionPrediction:
-    if row.has_idiom and row.idiom and names_nothing(row.idiom):
+    if row.has_idiom and row.idiom and is_none_answer(row.idiom):
         raise UserError(
             f"has_idiom is true and idiom {row.idiom!r}", where=where, hint="correct one of them"
         )

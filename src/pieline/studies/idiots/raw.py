@@ -12,8 +12,8 @@ from pieline.core.files import read_json
 from pieline.core.records import Id, check_unique_ids, validated
 from pieline.core.tables import read_table
 from pieline.languages.matching import contains_pie, matches_pie
-from pieline.languages.registry import find
-from pieline.languages.spelling import normalise
+from pieline.languages.registry import get_language
+from pieline.languages.spelling import normalize
 from pieline.studies.idiots.records import DistractorKind, IdiotsSentence
 
 KINDS: dict[str, DistractorKind] = {kind: kind for kind in get_args(DistractorKind)}
@@ -102,8 +102,8 @@ def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> Non
                 where=where,
                 hint="give each idiom an id of its own",
             )
-        ids.setdefault(normalise(sentence.pie), set()).add(sentence.pie_id)
-        same = texts.setdefault(normalise(sentence.sentence), sentence)
+        ids.setdefault(normalize(sentence.pie), set()).add(sentence.pie_id)
+        same = texts.setdefault(normalize(sentence.sentence), sentence)
         if same.is_idiomatic != sentence.is_idiomatic:
             raise UserError(
                 f"has the text of {same.id} and the other label", where=where, hint="remove one"
@@ -132,8 +132,10 @@ def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> Non
 def _is_rather(text: str, language: Literal["english", "spanish"]) -> bool:
     """Whether a text has more function words of this than of the other language."""
     other = "spanish" if language == "english" else "english"
-    words = normalise(text).split()
-    counts = [sum(word in find(name).stop_words for word in words) for name in (language, other)]
+    words = normalize(text).split()
+    counts = [
+        sum(word in get_language(name).stop_words for word in words) for name in (language, other)
+    ]
     return counts[0] > counts[1]
 
 

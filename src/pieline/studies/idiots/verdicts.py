@@ -16,10 +16,10 @@ from pieline.core.errors import UserError
 from pieline.core.files import read_text, write_text
 from pieline.core.records import Frozen, Id, save_jsonl, validated
 from pieline.core.tables import read_table
-from pieline.languages.denial import is_commented, kind_of, truth_of, views
+from pieline.languages.denial import find_views, has_denying_comment, kind_of, parse_boolean
 from pieline.languages.english import ANSWERS
 from pieline.languages.pointing import points_at_pie
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 from pieline.studies.idiots.raw import OPENING
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 
@@ -94,13 +94,13 @@ def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool
     expression literal found no idiom in it.
     """
     name, meaning = prediction.idiom or "", prediction.meaning or ""
-    if not prediction.has_idiom or is_commented(name) or views(meaning) == {"denies"}:
+    if not prediction.has_idiom or has_denying_comment(name) or find_views(meaning) == {"denies"}:
         return False
-    if not normalise(name) or kind_of(name) in {"idioms", "expressions"} or truth_of(name):
+    if not normalize(name) or kind_of(name) in {"idioms", "expressions"} or parse_boolean(name):
         name = meaning
-    named = normalise(name)
-    begins = set(named.split()[:1]) - set(normalise(sentence.pie).split())
-    if begins & ANSWERS.negations and named not in normalise(sentence.sentence):
+    named = normalize(name)
+    begins = set(named.split()[:1]) - set(normalize(sentence.pie).split())
+    if begins & ANSWERS.negations and named not in normalize(sentence.sentence):
         return False  # "not spill the beans"
     return points_at_pie(
         name,

@@ -10,21 +10,21 @@ BEGIN: Tag = "B-IDIOM"
 INSIDE: Tag = "I-IDIOM"
 TAGS: tuple[Tag, ...] = (OUTSIDE, BEGIN, INSIDE)
 TAG_IDS: dict[str, int] = {tag: number for number, tag in enumerate(TAGS)}
-"""Numbers of the tags as in the release of ID10M-JAM (`tag_ids`)."""
+"""Tag ids as in the ID10M-JAM release (`tag_ids`)."""
 
 
 class Span(NamedTuple):
-    """A run of tokens: the number of the first, and of the one after the last."""
+    """A half-open range of token indices."""
 
     start: int
     end: int
 
 
 def spans_of(tags: Sequence[str]) -> list[Span]:
-    """The spans that BIO tags mark (section 3.1), in order.
+    """Return the spans marked by BIO tags (section 3.1), in order.
 
     Raises:
-        ValueError: an unknown tag, or an I that follows no B or I; names the token's number.
+        ValueError: If a tag is unknown or an I follows no B or I; states the token number.
     """
     spans: list[Span] = []
     for number, tag in enumerate(tags):
@@ -40,15 +40,15 @@ def spans_of(tags: Sequence[str]) -> list[Span]:
 
 
 def tags_of(spans: Iterable[Span], length: int) -> list[Tag]:
-    """The BIO tags of `length` tokens that mark these spans: the inverse of `spans_of`.
+    """Return the BIO tags of `length` tokens that mark these spans (the inverse of `spans_of`).
 
     Raises:
-        ValueError: a span is empty, reaches beyond the tokens, or overlaps another.
+        ValueError: If a span is empty, out of range or overlaps another.
     """
     tags: list[Tag] = [OUTSIDE] * length
     for start, end in spans:
         if not 0 <= start < end <= length:
-            raise ValueError(f"span {start}-{end} does not lie within {length} tokens")
+            raise ValueError(f"span {start}-{end} is not within {length} tokens")
         if any(tag != OUTSIDE for tag in tags[start:end]):
             raise ValueError(f"span {start}-{end} overlaps another")
         tags[start:end] = [BEGIN] + [INSIDE] * (end - start - 1)
@@ -56,12 +56,12 @@ def tags_of(spans: Iterable[Span], length: int) -> list[Tag]:
 
 
 def span_text(tokens: Sequence[str], span: Span) -> str:
-    """The words of a span as they stand in the sentence (tokens keep their trailing space)."""
+    """Return the text of a span. Tokens include their trailing space."""
     return "".join(tokens[span.start : span.end]).strip()
 
 
 def white_space_words(tokens: Sequence[str]) -> list[Span]:
-    """The tokens of each word between white space: `lurch` and `!` are one word."""
+    """Group tokens into whitespace-separated words: `lurch` and `!` form one word."""
     starts = [
         number
         for number, token in enumerate(tokens)

@@ -1,4 +1,4 @@
-"""The items of ID10M-JAM, and what the results page shows: each run's answer to each sentence."""
+"""Per-sentence results of ID10M-JAM, as exported items and as evidence on the results page."""
 
 from collections.abc import Iterator
 from typing import Any, Literal, Self
@@ -15,18 +15,20 @@ from pieline.studies.jam.records import JamSentence
 
 
 class JamItem(Item):
-    """What a run says of a sentence, as the run's metric file judges it.
+    """A run's answer to one sentence, judged as in the run's metric file.
 
     Attributes:
-        id, original_id: of the sentence and of its original.
-        variant: its number among the variants; 0 for an original.
-        gold: whether the PIE is an idiom here.
-        answer: whether any idiom is named; null where the answer could not be read.
-        named: the idioms that are named, joined by "; "; null where the answer could not be read.
-        correct: whether this is right about the PIE, under the scoring of the metric file; null for
-            a variant without its original, which no metric counts.
-        original_correct: the same of its original: S_M counts the variants where it holds.
-        drifted: whether it is a variant that turns a right decision into a wrong one: F_M.
+        id: Sentence id.
+        original_id: Id of the sentence's original.
+        variant: Variant number; 0 for an original.
+        gold: Whether the PIE is used as an idiom.
+        answer: Whether the answer names any idiom; null if it is unreadable.
+        named: Named idioms, joined by "; "; null if the answer is unreadable.
+        correct: Whether the answer is right under the scoring of the metric file; null for a
+            variant without its original, which no metric counts.
+        original_correct: Whether the answer to the original is right. S_M counts variants for which
+            this is true.
+        drifted: Whether this variant turns a right decision into a wrong one (F_M).
     """
 
     id: str
@@ -44,10 +46,10 @@ class JamItem(Item):
     drifted: bool | None
 
     @classmethod
-    def of(cls, given: DisplayInputs) -> Iterator[Self]:
-        """The rows of all runs, sentences in the order of the dataset."""
+    def of(cls, inputs: DisplayInputs) -> Iterator[Self]:
+        """Yield the items of all runs, with sentences in dataset order."""
         pool = Pool()
-        for metric, shared in runs(given):
+        for metric, shared in runs(inputs):
             for sentence, answer, right, first in _judged_answers(metric, pool):
                 yield cls(
                     **shared,
@@ -69,7 +71,7 @@ class JamItem(Item):
 
     @classmethod
     def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
-        """Each original with its variants, or None for a metric file that judges no originals."""
+        """Return each original with its variants; None if the metric file judges no originals."""
         if len(metric.predictions(".jsonl")) != 1 or "judged" not in metric.fields:
             return None
         sentences_path = _sentences_path(metric)
@@ -99,10 +101,10 @@ def _sentences_path(metric: MetricFile) -> str:
 def _judged_answers(
     metric: MetricFile, pool: Pool
 ) -> Iterator[tuple[JamSentence, IdiomPrediction, bool | None, bool | None]]:
-    """Each sentence of a run, its answer, and whether it and its original were judged right.
+    """Yield each sentence, its answer, and whether it and its original were judged right.
 
-    Sentences are in the order of the dataset: an original, then its variants. Both decisions are
-    None for a variant without its original.
+    Sentences are in dataset order: an original, then its variants. Both decisions are None for a
+    variant without its original.
     """
     (path,) = metric.predictions(".jsonl")
     answers = {item.id: item for item in load_jsonl(path, IdiomPrediction)}
@@ -121,13 +123,13 @@ def _page_answer(answer: IdiomPrediction) -> str:
 
 
 def _page_text(sentence: JamSentence) -> Json:
-    """The sentence with its PIE marked, figurative or not."""
+    """Split the sentence around its PIE, for marking."""
     text = sentence.sentence
     if spans := spans_of(sentence.tags):
         place = len("".join(sentence.tokens[: spans[0].start]))
         marked = span_text(sentence.tokens, spans[0])
     else:
-        # The PIE of a literal sentence has no tags; the original is the last sentence of a variant.
+        # A literal PIE has no tags. In a variant, the original is last, so search from the end.
         marked = sentence.pies[0]
         place = text.lower().rfind(marked.lower())
     end = place + len(marked)

@@ -1,9 +1,9 @@
-"""The originals stage of ID10M-JAM: filtering ID10M's test sentences by recorded decisions.
+"""Filter ID10M's test sentences by recorded decisions to get the originals of ID10M-JAM.
 
-A decision file has one row for each raw sentence (section 3.2): keep it, drop it, or fix it. It
-also names the PIE, because a literal sentence has no tag that would. For the papers' real data the
-decisions are derived from the raw file and the released originals, and for languages that have none
-from ID10M's tags alone.
+A decision file has one row per raw sentence (section 3.2): keep, drop or fix it. It also names the
+PIE, because literal sentences have no tags to identify it. For the papers' real data, decisions are
+derived from the raw file and the released originals; for languages without a release, they are
+derived from ID10M's tags alone.
 """
 
 import json
@@ -19,10 +19,10 @@ from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, parse_json, write_text
 from pieline.core.records import Id, Record, check_unique_ids, explain, validated
 from pieline.core.tables import read_table
-from pieline.languages.identification import is_in
+from pieline.languages.identification import is_in_language
 from pieline.languages.matching import contains_pie
-from pieline.languages.registry import find
-from pieline.languages.spelling import normalise
+from pieline.languages.registry import get_language
+from pieline.languages.spelling import normalize
 from pieline.studies.jam.bio import Span, Tag, span_text, spans_of
 from pieline.studies.jam.raw.id10m import TaggedSentence
 from pieline.studies.jam.raw.released import ReleasedRow
@@ -37,27 +37,29 @@ Reason = Literal[
     "not_recorded",
     "no_known_pie",
 ]
-"""Why a sentence is dropped or fixed: the paper's list, what decisions that are derived from the
-release cannot know, and what decisions by tags cannot use."""
+"""Reason for dropping or fixing a sentence. `not_recorded` occurs only in decisions derived from
+the release, `no_known_pie` only in those derived from tags; the others are the paper's."""
 
 REQUIRED_COLUMNS = ("sentence_id", "decision", "reason", "pie", "text", "tokens", "tags")
 OPTIONAL_COLUMNS = ("is_figurative", "true_idioms")
 _LIST_COLUMNS = frozenset({"tokens", "tags", "true_idioms"})
 _SAME_SENTENCE = 60.0
-"""Similarity (0-100) from which a released sentence can be a corrected raw one."""
+"""Minimum similarity (0-100) of a released sentence and the raw sentence that it corrects."""
 
 
 class Decision(Record):
-    """What becomes of one raw sentence.
+    """The decision on one raw sentence.
 
     Attributes:
-        sentence_id: place in the raw file, as in `test-0001`.
-        decision: keep, drop or fix.
-        reason: why it is dropped or fixed.
-        pie: the PIE, of kept and fixed sentences.
-        text, tokens, tags: the corrected sentence, of fixed ones.
-        is_figurative: the reading, where the tags do not tell it.
-        true_idioms: the figurative PIE, where it is spelled otherwise than in the sentence.
+        sentence_id: Id of the raw sentence, such as `test-0001`.
+        decision: Keep, drop or fix.
+        reason: Reason for dropping or fixing; null if the sentence is kept.
+        pie: The PIE; null if the sentence is dropped.
+        text: Corrected text; null unless the sentence is fixed.
+        tokens: Corrected tokens; null unless the sentence is fixed.
+        tags: Corrected tags; null unless the sentence is fixed.
+        is_figurative: Usage of the PIE, if the tags do not determine it.
+        true_idioms: The figurative PIE, if its spelling differs from the sentence.
     """
 
     sentence_id: Id
@@ -73,23 +75,31 @@ class Decision(Record):
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
         if (self.reason is None) != (self.decision == "keep"):
-            raise ValueError("dropped and fixed sentences need a reason, kept ones have none")
+            raise ValueError(
+                "reason is required for dropped and fixed sentences, and not allowed for kept ones"
+            )
         if (self.pie is None) != (self.decision == "drop"):
-            raise ValueError("kept and fixed sentences need a pie, dropped ones have none")
+            raise ValueError(
+                "pie is required for kept and fixed sentences, and not allowed for dropped ones"
+            )
         for name in ("text", "tokens", "tags"):
             if (getattr(self, name) is None) != (self.decision != "fix"):
-                raise ValueError(f"fixed sentences need {name}, others have none")
+                raise ValueError(
+                    f"{name} is required for fixed sentences, and not allowed for others"
+                )
         return self
 
 
 def load_decisions(path: str | Path) -> list[Decision]:
-    """Read decisions: tab-separated, with a header; `tokens`, `tags` and `true_idioms` as JSON.
+    """Read decisions from a tab-separated file with a header.
+
+    The columns `tokens`, `tags`, `true_idioms` and `is_figurative` contain JSON.
 
     Raises:
-        UserError: a wrong header, a row that is no decision, two rows for one sentence; names file
+        UserError: If the header is wrong, a row is invalid or a sentence occurs twice; states file
             and line.
     """
-    hint = f"write all of {', '.join(REQUIRED_COLUMNS)}, empty where there is nothing"
+    hint = f"write all columns ({', '.join(REQUIRED_COLUMNS)}), and leave unused cells empty"
     rows = read_table(
         path, REQUIRED_COLUMNS, more=OPTIONAL_COLUMNS, delimiter="\t", quoted=False, hint=hint
     )
@@ -102,7 +112,7 @@ def load_decisions(path: str | Path) -> list[Decision]:
 
 
 def save_decisions(path: str | Path, decisions: Iterable[Decision]) -> None:
-    """Write decisions as `load_decisions` reads them, atomically."""
+    """Write decisions atomically in the format of `load_decisions`."""
     columns = REQUIRED_COLUMNS + OPTIONAL_COLUMNS
     lines = ["\t".join(columns)]
     for item in decisions:
@@ -119,32 +129,35 @@ def apply_decisions(
     where: str | Path,
     raw: str | Path = "the raw file",
 ) -> list[Original]:
-    """The originals: kept and corrected sentences, in raw order (section 3.2).
+    """Return the kept and corrected sentences in raw order (section 3.2).
 
     Args:
-        sentences: the raw test split.
-        decisions: one for each of them.
-        language: of the sentences.
-        where: the decision file, to name in errors.
-        raw: the file of the raw split, likewise: either may be at fault.
+        sentences: Raw test split.
+        decisions: One decision per sentence.
+        language: Language of the sentences.
+        where: Path of the decision file, for error messages.
+        raw: Path of the raw split, for error messages.
 
     Raises:
-        UserError: sentences in another language, a sentence without a decision, a decision without
-            a sentence, tags or tokens that do not fit the text, or a PIE that is not in the
+        UserError: If the sentences are in another language, sentences and decisions do not
+            correspond one to one, tags or tokens do not fit the text, or a PIE is not in its
             sentence.
     """
-    if not is_in(language, " ".join(item.text for item in sentences)):
-        hint = "take the file of this language"
-        raise UserError(f"the sentences are not {find(language).label}", where=raw, hint=hint)
+    if not is_in_language(language, " ".join(item.text for item in sentences)):
+        hint = "use the file for this language"
+        raise UserError(
+            f"the sentences are not in {get_language(language).label}", where=raw, hint=hint
+        )
     by_id = {item.sentence_id: item for item in decisions}
-    known = {item.id for item in sentences}
+    sentence_ids = {item.id for item in sentences}
     missing = [item.id for item in sentences if item.id not in by_id]
-    extra = [name for name in by_id if name not in known]
+    extra = [name for name in by_id if name not in sentence_ids]
     if missing or extra:
-        problem = f"no decision for {missing[0]}" if missing else f"no raw sentence {extra[0]}"
+        problem = f"no decision for {missing[0]}" if missing else f"unknown raw sentence {extra[0]}"
         hint = (
-            f"take it and {raw} of one version: of {len(known)} sentences in that"
-            f" {len(missing)} have no decision, and {len(extra)} decisions have no sentence"
+            f"use decisions for the same version of {raw}: {len(missing)} of its"
+            f" {len(sentence_ids)} sentences have no decision, and {len(extra)} decisions have no"
+            " sentence"
         )
         raise UserError(problem, where=where, hint=hint)
     originals = []
@@ -164,15 +177,15 @@ def apply_decisions(
 def derive_decisions(
     sentences: Sequence[TaggedSentence], released: Sequence[ReleasedRow], *, where: str | Path
 ) -> list[Decision]:
-    """The decisions that turn the raw sentences into the released originals.
+    """Derive the decisions that turn the raw sentences into the released originals.
 
-    The release keeps the raw order. A row whose text is a raw sentence belongs to it; any other is
-    a corrected one and belongs to the most similar raw sentence between its neighbours. The reasons
-    of dropped sentences were not published (`not_recorded`); those of corrections are read off
-    from what changed. `where` is the file of the released originals, to name in errors.
+    The release keeps the raw order. A row whose text equals a raw sentence belongs to that
+    sentence; any other row is a correction of the most similar raw sentence between its neighbors.
+    The reasons for dropped sentences were not published (`not_recorded`); those for corrections are
+    inferred from the change. `where` is the path of the released originals, for error messages.
 
     Raises:
-        UserError: a released row that no raw sentence can have become.
+        UserError: If no raw sentence corresponds to a released row.
     """
     places = _places([item.text for item in sentences], [row.sentence for row in released], where)
     rows = dict(zip(places, released, strict=True))
@@ -187,14 +200,17 @@ def derive_decisions(
 def decisions_by_tags(
     sentences: Sequence[TaggedSentence], others: Sequence[TaggedSentence], *, language: str
 ) -> list[Decision]:
-    """What ID10M's tags alone say of each raw sentence, where nobody filtered them.
+    """Derive decisions from ID10M's tags for languages without manual filtering.
 
-    A sentence with one tagged idiom is kept as figurative. One without any is kept as literal if it
-    holds a PIE that is tagged elsewhere, in these or in `others`: the longest such one. A wrong tag
-    stays wrong. Dropped are sentences with several idioms, and those without a known PIE.
+    A sentence with one tagged idiom is kept as figurative. A sentence without tags is kept as
+    literal if it contains a PIE that is tagged in another sentence of `sentences` or `others`; the
+    longest such PIE is used. Sentences with several idioms or without a known PIE are dropped.
+    Wrong tags are not corrected.
     """
-    known = {normalise(idiom): idiom for item in (*others, *sentences) for idiom in item.idioms}
-    longest_first = sorted(known.values(), key=lambda pie: (-len(pie.split()), pie))
+    known_pies = {
+        normalize(idiom): idiom for item in (*others, *sentences) for idiom in item.idioms
+    }
+    longest_first = sorted(known_pies.values(), key=lambda pie: (-len(pie.split()), pie))
 
     def decide(item: TaggedSentence) -> Decision:
         if len(item.idioms) > 1:
@@ -203,15 +219,15 @@ def decisions_by_tags(
             return Decision(sentence_id=item.id, decision="keep", pie=item.idioms[0])
         for pie in longest_first:
             if contains_pie(item.text, pie, language=language):
-                words = _as_it_stands(item.tokens, pie, language)
+                words = _words_in_sentence(item.tokens, pie, language)
                 return Decision(sentence_id=item.id, decision="keep", pie=words)
         return Decision(sentence_id=item.id, decision="drop", reason="no_known_pie")
 
     return [decide(item) for item in sentences]
 
 
-def _as_it_stands(tokens: Sequence[str], pie: str, language: str) -> str:
-    """The fewest tokens of a sentence that hold a PIE, as text; some do."""
+def _words_in_sentence(tokens: Sequence[str], pie: str, language: str) -> str:
+    """Return the shortest token sequence that contains a PIE, which must be in the sentence."""
     spans = (
         Span(start, start + length)
         for length in range(1, len(tokens) + 1)
@@ -226,7 +242,7 @@ def filtering_report(
     decisions: Sequence[Decision],
     originals: Sequence[Original],
 ) -> dict[str, Any]:
-    """Counts of the filtering, and the oddities of the originals that it leaves as they are."""
+    """Return counts of the filtering and the irregularities that remain in the originals."""
     return {
         "raw_sentences": len(sentences),
         "raw_with_idiom": sum(bool(item.spans) for item in sentences),
@@ -240,28 +256,28 @@ def filtering_report(
         "originals": len(originals),
         "figurative": sum(item.is_figurative for item in originals),
         "literal": sum(not item.is_figurative for item in originals),
-        "oddities": [odd for item in originals for odd in oddities(item)],
+        "oddities": [oddity for item in originals for oddity in oddities(item)],
     }
 
 
 def oddities(original: Original) -> list[dict[str, str]]:
-    """What a reader of an original could stumble over; each with its kind and the text at fault.
+    """Return the irregularities of an original, each with its kind and text.
 
-    - `pie_spacing`: the PIE occurs in the sentence only with other spaces ("zur  Genüge").
-    - `pie_spelling`: it occurs only after normalisation (a tokenised "achilles ' heel", case).
-    - `pie_absent`: it does not occur at all.
-    - `true_idiom_spelling`, `true_idiom_absent`: likewise of the figurative PIE.
-    - `figurative_without_tags`: the sentence is figurative and all its tags are O.
+    - `pie_spacing`: The PIE occurs in the sentence only with different spacing ("zur  Genüge").
+    - `pie_spelling`: It occurs only after normalization (tokenized "achilles ' heel", case).
+    - `pie_absent`: It does not occur.
+    - `true_idiom_spelling`, `true_idiom_absent`: The same for the figurative PIE.
+    - `figurative_without_tags`: The sentence is figurative, but all its tags are O.
     """
-    found = []
+    problems = []
     for name, texts in (("pie", original.pies), ("true_idiom", original.true_idioms)):
         for text in texts:
             kind = _spelling(text, original)
             if kind:
-                found.append({"kind": f"{name}_{kind}", "text": text})
+                problems.append({"kind": f"{name}_{kind}", "text": text})
     if original.is_figurative and not spans_of(original.tags):
-        found.append({"kind": "figurative_without_tags", "text": original.pies[0]})
-    return [{"sentence_id": original.id, **item} for item in found]
+        problems.append({"kind": "figurative_without_tags", "text": original.pies[0]})
+    return [{"sentence_id": original.id, **item} for item in problems]
 
 
 def _spelling(text: str, original: Original) -> str | None:
@@ -277,7 +293,7 @@ def _spelling(text: str, original: Original) -> str | None:
 
 
 def _decision(fields: Mapping[str, str], *, where: str) -> Decision:
-    """The decision that the filled cells of a row state."""
+    """Parse the nonempty cells of a row."""
     values: dict[str, Any] = dict(fields)
     for name, text in fields.items():
         if name in _LIST_COLUMNS or name == "is_figurative":
@@ -297,12 +313,12 @@ def _cell(name: str, value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     text = str(value)
     if "\t" in text or "\n" in text:
-        raise UserError(f"{name} holds a tab or a line end", hint="take it out of the sentence")
+        raise UserError(f"{name} contains a tab or a line end", hint="remove it from the sentence")
     return text
 
 
 def _original(sentence: TaggedSentence, decision: Decision, language: str) -> Original:
-    """The original that a keep or fix decision makes of a raw sentence."""
+    """Apply a keep or fix decision to a raw sentence."""
     pie = decision.pie or ""
     tokens = decision.tokens if decision.tokens is not None else sentence.tokens
     tags = decision.tags if decision.tags is not None else sentence.tags
@@ -310,7 +326,9 @@ def _original(sentence: TaggedSentence, decision: Decision, language: str) -> Or
     idioms = TaggedSentence(sentence.id, tokens, tags).idioms
     figurative = bool(idioms) if decision.is_figurative is None else decision.is_figurative
     if figurative and not idioms and decision.true_idioms is None:
-        raise ValueError("is_figurative is true and all tags are O: tag it, or state true_idioms")
+        raise ValueError(
+            "is_figurative is true, but all tags are O; tag the idiom, or set true_idioms"
+        )
     if not contains_pie(text, pie, language=language):
         raise ValueError(f"the PIE {pie!r} is not in the sentence")
     return Original(
@@ -329,14 +347,14 @@ def _original(sentence: TaggedSentence, decision: Decision, language: str) -> Or
 
 
 def _derived(sentence: TaggedSentence, row: ReleasedRow) -> Decision:
-    """The keep or fix decision that makes a released row of a raw sentence."""
+    """Derive the keep or fix decision for a raw sentence from its released row."""
     if len(row.PIE) != 1:
-        raise UserError(f"{len(row.PIE)} PIEs, not one", where=row.sentence)
+        raise UserError(f"{len(row.PIE)} PIEs instead of 1", where=row.sentence)
     fields: dict[str, Any] = {"sentence_id": sentence.id, "pie": row.PIE[0], "decision": "keep"}
     if row.was_fixed:
         corrected = {"text": row.sentence, "tokens": row.tokens, "tags": row.tags}
         fields |= corrected | {"decision": "fix", "reason": _reason(sentence, row)}
-    # State only what the tags do not tell, as a person would.
+    # As in manual decisions, state only what the tags do not determine.
     idioms = TaggedSentence(sentence.id, row.tokens, row.tags).idioms
     if bool(idioms) != row.is_figurative:
         fields["is_figurative"] = row.is_figurative
@@ -346,7 +364,7 @@ def _derived(sentence: TaggedSentence, row: ReleasedRow) -> Decision:
 
 
 def _reason(sentence: TaggedSentence, row: ReleasedRow) -> Reason:
-    """Why a sentence was corrected, as far as the correction tells."""
+    """Infer the reason for a correction from the change."""
     if row.sentence == sentence.text:
         return "wrong_label"
     if sentence.text.startswith(row.sentence) and any(
@@ -357,29 +375,29 @@ def _reason(sentence: TaggedSentence, row: ReleasedRow) -> Reason:
 
 
 def _places(raw: Sequence[str], released: Sequence[str], where: str | Path) -> list[int]:
-    """Place in the raw file of each released sentence; they ascend."""
-    at = {text: place for place, text in enumerate(raw)}
-    exact = [at.get(text) for text in released]
+    """Return the index of the raw sentence for each released sentence, in ascending order."""
+    positions = {text: place for place, text in enumerate(raw)}
+    exact = [positions.get(text) for text in released]
     places: list[int] = []
-    for number, (text, found) in enumerate(zip(released, exact, strict=True)):
+    for number, (text, position) in enumerate(zip(released, exact, strict=True)):
         first = places[-1] + 1 if places else 0
         end = next((later for later in exact[number:] if later is not None), len(raw))
-        place = found
+        place = position
         if place is None:
             candidates = [(_similarity(text, raw[i]), -i) for i in range(first, end)]
             score, minus_place = max(candidates, default=(0.0, 0))
             place = -minus_place if score >= _SAME_SENTENCE else -1
         if place < first:
             raise UserError(
-                "a row that no raw sentence can have become, or out of the raw order",
+                "no raw sentence corresponds to this row, or it is not in the raw order",
                 where=f"{where}: record {number + 1}",
-                hint="take raw and released files of one version",
+                hint="use raw and released files of the same version",
             )
         places.append(place)
     return places
 
 
 def _similarity(released: str, raw: str) -> float:
-    """How alike two sentences are (0-100), also where the raw one has something appended."""
-    whole = fuzz.ratio(released, raw)
-    return max(whole, fuzz.partial_ratio(released, raw)) if len(released) < len(raw) else whole
+    """Return the similarity (0-100) of two sentences, ignoring text appended to the raw one."""
+    full = fuzz.ratio(released, raw)
+    return max(full, fuzz.partial_ratio(released, raw)) if len(released) < len(raw) else full

@@ -1,9 +1,9 @@
-"""Where the files of ID10M-JAM are: every path pattern of the study, used by rules and study.py."""
+"""Path patterns of the ID10M-JAM files, used by rules and study.py."""
 
 RELEASED = "id10m-jam/{language}.json"
-"""Name of the released originals below results/raw and in a mirror."""
+"""Path of the released originals, relative to results/raw and to a mirror."""
 VALIDATED = "id10m-jam/variants/{language}.json"
-"""Name of the released variants, likewise."""
+"""Path of the released variants, relative to results/raw and to a mirror."""
 RELEASED_ORIGINALS = f"results/raw/{RELEASED}"
 RELEASED_VARIANTS = f"results/raw/{VALIDATED}"
 SPLIT = "results/raw/id10m/{split}_{language}.tsv"

@@ -1,4 +1,4 @@
-"""The records of ID10M-JAM: originals, their variants, and the sentences to be predicted."""
+"""Records of ID10M-JAM: originals, variants and the sentences to be predicted."""
 
 from collections.abc import Iterable
 from typing import Any, Literal, Self
@@ -9,8 +9,8 @@ from pieline.core.records import Record
 from pieline.studies.jam.bio import Tag, spans_of
 
 DecidedBy = Literal["file", "release", "tags"]
-"""Where the decisions that filter ID10M come from: someone's file, the released originals, or the
-tags alone."""
+"""Source of the decisions that filter ID10M: a user's file, the released originals, or the tags
+alone."""
 VariantSource = Literal["sample", "released", "generated"]
 Verdict = Literal["valid", "corrected", "invalid", "unreviewed"]
 ModelVerdict = Literal["valid", "corrected", "replaced", "unknown"]
@@ -26,21 +26,21 @@ Flag = Literal[
     "duplicate",
     "not_reviewed_by_model",
 ]
-"""What an automatic check can find wrong with a variant (see `variants.validation`)."""
+"""A problem of a variant found by automatic checks (see `variants.validation`)."""
 
 
 class TaggedRecord(Record):
-    """A sentence with its PIE and the gold label of each token.
+    """A sentence with its PIE and gold tags.
 
     Attributes:
-        language: of the sentence.
-        sentence: the concatenation of the tokens.
-        tokens: with their trailing spaces.
-        tags: BIO tags; all O where the PIE is used literally (section 3.1).
-        pies: the PIE (a list, as upstream has it), also of literal sentences.
-        true_idioms: the PIE again if it is figurative, as the release spells it there; the released
-            analysis compares with it.
-        is_figurative: whether the PIE is used idiomatically.
+        language: Language of the sentence.
+        sentence: Concatenation of the tokens.
+        tokens: Tokens with their trailing spaces.
+        tags: BIO tags; all O if the PIE is used literally (section 3.1).
+        pies: The PIE of the sentence, also if it is literal; a list, as in the release.
+        true_idioms: The PIE of a figurative sentence as the release spells it; used by the released
+            analysis.
+        is_figurative: Whether the PIE is used idiomatically.
     """
 
     language: str
@@ -54,7 +54,7 @@ class TaggedRecord(Record):
     @model_validator(mode="after")
     def _tokens_fit(self) -> Self:
         if "".join(self.tokens) != self.sentence:
-            raise ValueError("the tokens are not the sentence")
+            raise ValueError("the tokens do not add up to the sentence")
         if len(self.tags) != len(self.tokens):
             raise ValueError(f"{len(self.tags)} tags for {len(self.tokens)} tokens")
         if spans_of(self.tags) and not self.is_figurative:
@@ -63,11 +63,11 @@ class TaggedRecord(Record):
 
 
 class Original(TaggedRecord):
-    """A sentence of ID10M's test split that filtering kept (section 3.2).
+    """A sentence of ID10M's test split that passed filtering (section 3.2).
 
     Attributes:
-        id: place in the raw file, as in `test-0001`.
-        was_fixed: whether its text or its label was corrected.
+        id: Split and position in the raw file, such as `test-0001`.
+        was_fixed: Whether the text or the label was corrected.
     """
 
     id: str
@@ -75,16 +75,16 @@ class Original(TaggedRecord):
 
 
 class Variant(TaggedRecord):
-    """A hard variant: an added context, then the original sentence (section 3.3).
+    """A hard variant: an added context followed by the original sentence (section 3.3).
 
     Attributes:
-        original_id: its original.
-        number: among its siblings, from 1.
-        source: where it comes from.
-        model_verdict: what the validating model did with it; null where no model was asked.
-        flags: what the automatic checks found.
-        verdict: what people said; `unreviewed` where nobody has.
-        note: what the annotator, or the validating model, remarked.
+        original_id: Id of the original.
+        number: Number among the variants of the original, from 1.
+        source: Source of the variant.
+        model_verdict: Decision of the validating model; null if no model was used.
+        flags: Problems found by automatic checks.
+        verdict: Human verdict; `unreviewed` if there is none.
+        note: Remark of the annotator or of the validating model.
     """
 
     original_id: str
@@ -97,17 +97,17 @@ class Variant(TaggedRecord):
 
     @property
     def id(self) -> str:
-        """Its name, as in `test-0001-v2`."""
+        """Return the id, such as `test-0001-v2`."""
         return f"{self.original_id}-v{self.number}"
 
 
 class JamSentence(TaggedRecord):
-    """A sentence to be predicted: an original, or one of its variants.
+    """A sentence to be predicted: an original or one of its variants.
 
     Attributes:
-        id: of the sentence; equal to `original_id` for an original.
-        original_id: the original.
-        variant_number: 0 for the original itself.
+        id: Sentence id; equal to `original_id` for an original.
+        original_id: Id of the original.
+        variant_number: Variant number; 0 for the original.
     """
 
     id: str
@@ -116,12 +116,12 @@ class JamSentence(TaggedRecord):
 
     @property
     def is_original(self) -> bool:
-        """Whether this is the sentence of ID10M itself."""
+        """Return whether this is an original."""
         return self.variant_number == 0
 
 
 def as_sentence(item: Original | Variant) -> JamSentence:
-    """What a model is asked about, of an original or a variant."""
+    """Convert an original or a variant to a sentence to be predicted."""
     fields: dict[str, Any] = {name: getattr(item, name) for name in TaggedRecord.model_fields}
     fields |= {"id": item.id, "original_id": item.id, "variant_number": 0}
     if isinstance(item, Variant):
@@ -130,7 +130,7 @@ def as_sentence(item: Original | Variant) -> JamSentence:
 
 
 def by_original(sentences: Iterable[JamSentence]) -> dict[str, list[JamSentence]]:
-    """The sentences of each original, the original itself first, in order."""
+    """Group sentences by original id; each group starts with the original if it is present."""
     groups: dict[str, list[JamSentence]] = {}
     for item in sentences:
         groups.setdefault(item.original_id, []).append(item)

@@ -19,29 +19,32 @@ from pieline.studies.jam.training.settings import EncoderInput, TaggingSettings
 from pieline.studies.jam.variants.settings import USUAL_CHECKS, VariantChecks
 
 NO_VARIANTS = "this configuration takes no hard variants (jam.variants.source: none)"
-"""Why there are no numbers on variants."""
+"""Reason for missing numbers on variants."""
 
 
 class JamVariants(Settings):
-    """Hard variants of ID10M-JAM: where they come from and which are valid (sections 3.3, 3.4)."""
+    """Source and validation of hard variants (sections 3.3, 3.4)."""
 
     source: Literal["sample", "released", "generated", "none"] = Field(
         default="released",
-        description="Our validated sample; the release, and a model in languages that it lacks;"
-        " a model; 'none': no variants.",
+        description="'sample': our validated sample; 'released': the release, or a model for"
+        " languages that it lacks; 'generated': a model; 'none': no variants.",
     )
     model: str | None = Field(
         default=None, description="Language model that writes and validates generated variants."
     )
-    generated: PositiveInt = Field(default=5, description="Variants written of each original.")
+    generated: PositiveInt = Field(default=5, description="Variants written per original.")
     temperature: float = Field(default=1.0, ge=0)
-    max_tokens: PositiveInt = Field(default=16384, description="Of one answer, thoughts included.")
+    max_tokens: PositiveInt = Field(
+        default=16384, description="Maximum tokens per answer, including reasoning."
+    )
     generation_seed: Seed | None = Field(
-        default=None, description="Sent to the model where its provider accepts one."
+        default=None, description="Seed sent to the model if its provider accepts one."
     )
     review: Literal["human", "automatic"] = Field(
         default="human",
-        description="Whether a variant nobody judged is invalid, or valid if no check flags it.",
+        description="Unreviewed variants are invalid ('human'), or valid unless a check flags them"
+        " ('automatic').",
     )
     annotations: dict[LanguageName, list[str]] = Field(
         default={}, description="Label Studio exports (JSON), by language."
@@ -51,18 +54,18 @@ class JamVariants(Settings):
     )
     checks: VariantChecks = USUAL_CHECKS
     min_valid: PositiveInt = Field(
-        default=3, description="Valid variants that an original needs to stay."
+        default=3, description="Valid variants required to keep an original."
     )
-    kept: PositiveInt = Field(default=3, description="Valid variants kept of each original.")
+    kept: PositiveInt = Field(default=3, description="Valid variants kept per original.")
     seed: Seed = Field(
         default=42,
-        description="Of the choice among valid variants, and of the one that people label (5.1).",
+        description="Seed for choosing valid variants, and the variants that people label (5.1).",
     )
 
     @model_validator(mode="after")
     def _is_possible(self) -> Self:
         if self.kept > self.min_valid:
-            raise ValueError(f"kept ({self.kept}) is above min_valid ({self.min_valid})")
+            raise ValueError(f"kept ({self.kept}) exceeds min_valid ({self.min_valid})")
         if self.source == "generated" and self.model is None:
             raise ValueError("source 'generated' needs a model")
         return self
@@ -74,19 +77,19 @@ class JamFineTuning(TaggingSettings):
     seeds: list[Seed] = Field(default=[5, 7, 42, 123, 1773], min_length=1)
     input: EncoderInput = Field(
         default="text",
-        description="The words that are tagged, in training and prediction. 'text': ID10M's tokens,"
-        " which the paper's text tags (section 3.1); 'whitespace': what stands between white space,"
-        " punctuation included, as the released code reads the sentences that it tags.",
+        description="Units tagged in training and prediction. 'text': ID10M's tokens, as in the"
+        " paper's text (section 3.1); 'whitespace': whitespace-separated words including"
+        " punctuation, as in the released code.",
     )
     negatives_per_idiom: float | None = Field(
         default=None,
         gt=0,
-        description="Training sentences without an idiom for each with one; null: all.",
+        description="Training sentences without an idiom per sentence with one; null: all.",
     )
 
 
 class NeutralAblation(Settings):
-    """Whose confusing variants are rewritten with a neutral context (ID10M-JAM, appendix G)."""
+    """The run whose confusing variants get neutral contexts (ID10M-JAM, appendix G)."""
 
     model: str = Field(description="One of jam.models.")
     setting: PromptSetting | Literal["fine_tuned"] = Field(
@@ -97,9 +100,9 @@ class NeutralAblation(Settings):
 
 
 FINE_TUNED = "fine_tuned"
-"""The setting of encoders."""
+"""Setting of encoders."""
 BASELINE = "baseline"
-"""The setting of what needs no model."""
+"""Setting of baselines that need no model."""
 
 
 class AttentionAnalysis(Settings):
@@ -109,23 +112,23 @@ class AttentionAnalysis(Settings):
     language: LanguageName = "english"
     pairs: PositiveInt = Field(
         default=10,
-        description="Originals with a variant that misled a model and one all got right.",
+        description="Maximum number of originals with a misleading and a resolved variant.",
     )
 
 
 class ConfusedModels(Settings):
-    """What Figure 3 counts of each hard variant (ID10M-JAM, section 5)."""
+    """Runs that Figure 3 counts for each hard variant (ID10M-JAM, section 5)."""
 
     count: Literal["models", "runs"] = Field(
         default="models",
-        description="Models that it confuses in one run each, or all runs (a model and a prompt"
-        " type) that it confuses in most seeds.",
+        description="'models': models confused in one run each; 'runs': all runs (a model and a"
+        " prompt type) confused in most seeds.",
     )
     setting: Literal["zero_shot", "few_shot_sc_cotbest"] = Field(
         default="few_shot_sc_cotbest",
-        description="Prompt type of the runs of 'models'; reasoning models are asked zero-shot.",
+        description="Prompt type of the runs for 'models'; reasoning models run zero-shot.",
     )
-    seed: Seed = Field(default=42, description="Of the runs of 'models'.")
+    seed: Seed = Field(default=42, description="Seed of the runs for 'models'.")
 
 
 class JamSettings(Settings):
@@ -134,9 +137,9 @@ class JamSettings(Settings):
     languages: list[LanguageName] = Field(default=["english", "german"], min_length=1)
     decisions: str | None = Field(
         default=None,
-        description="Folder with <language>.tsv that filters ID10M's test split. A language without"
-        " such a file has those of the sample, or on real data those derived from the released"
-        " originals, and from ID10M's tags where nothing is released.",
+        description="Folder of <language>.tsv files that filter ID10M's test split. Languages"
+        " without a file use the sample's decisions, or on real data decisions derived from the"
+        " released originals, or from ID10M's tags if there is no release.",
     )
     variants: JamVariants = JamVariants()
     models: list[str] = Field(
@@ -145,50 +148,52 @@ class JamSettings(Settings):
     settings: list[PromptSetting | str] = Field(
         default=["zero_shot", "few_shot_sc_cotbest"],
         min_length=1,
-        description="How language models are prompted (section 4.2); reasoning models only"
-        " zero_shot. 'zero_shot_schema' is ours: the provider enforces the form of the answer. Any"
-        " other is one of `prompts`.",
+        description="Prompt settings of language models (section 4.2); reasoning models use only"
+        " zero_shot. 'zero_shot_schema' is not in the paper: the provider enforces the response"
+        " format. Other names refer to `prompts`.",
     )
     settings_by_model: dict[str, Annotated[list[PromptSetting | str], Field(min_length=1)]] = Field(
-        default={}, description="Of language models that are prompted otherwise."
+        default={}, description="Settings of models that differ from `settings`."
     )
     asking: Literal["paper", "released"] = Field(
         default="paper",
-        description="How the paper's settings ask: by its text, or in the form of the released code"
-        " (docs/studies/jam_experiments.md has both side by side).",
+        description="Prompts of the paper's settings: as in its text, or as in the released code"
+        " (docs/studies/jam_experiments.md compares both).",
     )
     released_prompts: str | None = Field(
         default=None,
-        description="Folder with the authors' wording of the released form, of the files in"
-        " prompts/jam/released; null: those, in which the schemas are described in our words.",
+        description="Folder with the authors' wording of the files in prompts/jam/released; null:"
+        " those files, whose schema descriptions are ours.",
     )
     prompts: dict[Name, OwnPrompt] = Field(
-        default={}, description="Settings of your own by name (docs/adding.md)."
+        default={}, description="Custom prompt settings by name (docs/adding.md)."
     )
     prompts_against: str | None = Field(
         default=None,
-        description="The setting that each of `prompts` is compared with on the same originals"
-        " (docs/beyond.md); null: none.",
+        description="Setting to compare each of `prompts` with on the same originals"
+        " (docs/beyond.md); null: no comparison.",
     )
-    seeds: list[Seed] = Field(default=[42, 43, 44], min_length=1, description="Of prompted models.")
+    seeds: list[Seed] = Field(
+        default=[42, 43, 44], min_length=1, description="Seeds of prompted models."
+    )
     seeds_by_model: dict[str, list[Seed]] = Field(
-        default={}, description="Of prompted models that are run with other seeds."
+        default={}, description="Seeds of prompted models that differ from `seeds`."
     )
     zero_shot: ZeroShot = ZeroShot()
     few_shot: FewShot = FewShot()
     train_split: Literal["train", "dev"] = Field(
         default="train",
-        description="Split of ID10M that encoders learn from and examples are drawn from. Of 'dev'"
-        " a tenth is held out, on which each epoch is scored.",
+        description="ID10M split for training encoders and drawing examples. With 'dev', a tenth is"
+        " held out to score each epoch.",
     )
     fine_tuning: JamFineTuning = JamFineTuning()
     scoring: Scoring = Field(
         default="paper",
-        description="What counts as right: the paper's rule or the released analysis's.",
+        description="Scoring rule: the paper's, or that of the released analysis.",
     )
     bootstrap_resamples: PositiveInt = 2000
     permutations: PositiveInt = Field(
-        default=9999, description="Sign patterns of the paired test of two runs, at most."
+        default=9999, description="Maximum number of sign patterns of the paired test."
     )
     neutral: NeutralAblation | None = Field(
         default=None, description="The neutral-context ablation (appendix G); null: none."
@@ -196,8 +201,8 @@ class JamSettings(Settings):
     figure3: ConfusedModels = ConfusedModels()
     humans: str | list[str] | None = Field(
         default=None,
-        description="Two people's labels of variants (section 5.1): a CSV of both, or the forms or"
-        " Label Studio exports that they filled in; the sample has simulated ones.",
+        description="Labels of variants by two people (section 5.1): a CSV with both, or filled-in"
+        " forms or Label Studio exports; the sample has simulated labels.",
     )
     attention: AttentionAnalysis | None = Field(
         default=None, description="The attention analysis (appendix H); null: none."
@@ -207,18 +212,18 @@ class JamSettings(Settings):
     def _settings_are_known(self) -> Self:
         named = [*chain(self.settings, *self.settings_by_model.values())]
         if odd := {FINE_TUNED, BASELINE}.intersection(named):
-            raise ValueError(f"{min(odd)!r} is no setting of language models")
+            raise ValueError(f"{min(odd)!r} is not a setting of language models")
         if self.released_prompts and self.asking != "released":
-            raise ValueError("released_prompts is read only with asking: released")
+            raise ValueError("released_prompts requires asking: released")
         check_settings(named, self.prompts, [*get_args(PromptSetting), FINE_TUNED, BASELINE])
         if self.prompts_against and self.prompts_against not in named:
-            raise ValueError(f"prompts_against {self.prompts_against!r} is none of the settings")
+            raise ValueError(f"prompts_against {self.prompts_against!r} is not one of the settings")
         if self.neutral and self.neutral.seed not in self.seeds_of(self.neutral):
-            raise ValueError(f"neutral.seed {self.neutral.seed} is none of its model's seeds")
+            raise ValueError(f"neutral.seed {self.neutral.seed} is not one of its model's seeds")
         return self
 
     def seeds_of(self, run: NeutralAblation) -> list[int]:
-        """The seeds of a model in a setting."""
+        """Return the seeds of a model in a setting."""
         if run.setting == FINE_TUNED:
             return self.fine_tuning.seeds
         return self.seeds_by_model.get(run.model, self.seeds)

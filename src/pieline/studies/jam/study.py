@@ -1,4 +1,4 @@
-"""ID10M-JAM: do contexts that mislead models, but not people, make them misread an idiom?"""
+"""ID10M-JAM: does a context that misleads models, but not people, make them misread an idiom?"""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any, get_args
 from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_text
-from pieline.languages.registry import find, known
+from pieline.languages.registry import get_language, language_names
 from pieline.llm.obstacles import SCHEMA_SETTING, unsupported_reason
 from pieline.llm.prompts import load_prompt
 from pieline.models.entries import CheckpointEntry
@@ -63,28 +63,28 @@ from pieline.study import (
 )
 
 WRITER = "Gemini 2.5 Pro"
-"""What wrote the paper's variants (section 3.3, appendix G)."""
+"""Model that wrote the paper's variants (section 3.3, appendix G)."""
 _NOT_OF_PAPER = {
     "file": "{}: originals by decisions of one's own.",
     "tags": "{}: originals by ID10M's tags alone, which nobody filtered.",
 }
-"""What is said of languages whose originals are not the released ones."""
+"""Notes on languages whose originals are not the released ones."""
 _MOST_COMMON = 0.05
-"""Share of the test sentences that another split of the user's own may have."""
+"""Maximum share of test sentences that another split of the user's data may contain."""
 _WRITTEN = "Hard variants by {} ({})."
 
 
 def _listed(languages: Iterable[str]) -> str:
-    return ", ".join(find(name).label for name in languages)
+    return ", ".join(get_language(name).label for name in languages)
 
 
 def _blocks(path: str) -> set[str]:
-    """The lines of each sentence of an ID10M file: cheaper than reading it, for every plan."""
+    """Split an ID10M file into blocks of lines; faster than parsing it for every plan."""
     return {block.strip("\n") for block in read_text(path).split("\n\n")} - {""}
 
 
 def _with_report(variants: str) -> dict[str, str]:
-    """Outputs of a task that writes variants."""
+    """Return the outputs of a task that writes variants."""
     return {"variants": variants, "report": variants.replace(".jsonl", ".report.json")}
 
 
@@ -113,13 +113,14 @@ class JamStudy(Study[JamSettings]):
             )
         for path in sorted(Path(settings.decisions).iterdir()) if settings.decisions else ():
             language = path.stem.lower()
-            if path.name not in {f"{name}.tsv" for name in known()} and (
-                path.suffix == ".tsv" or language in known()
+            if path.name not in {f"{name}.tsv" for name in language_names()} and (
+                path.suffix == ".tsv" or language in language_names()
             ):
+                name = language if language in language_names() else "LANGUAGE"
                 raise UserError(
-                    "not named as the decisions on a language",
+                    "the file name is not that of a language",
                     where=path,
-                    hint=f"name it {language if language in known() else 'LANGUAGE'}.tsv",
+                    hint=f"rename it to {name}.tsv",
                 )
         if variants.model:
             self.check_models([variants.model], "llm", where=f"{where}.variants.model")
@@ -128,23 +129,23 @@ class JamStudy(Study[JamSettings]):
         for name in settings.models:
             if any(one.language is None for one in self.prediction_files(name)):
                 raise UserError(
-                    f"a file of {name!r} for jam has no language",
+                    f"a jam file of {name!r} has no language",
                     where=f"{where}.models",
-                    hint="say it in its entry",
+                    hint="add `language` to its entry",
                 )
         if settings.neutral:
             where_neutral = f"{where}.neutral.model"
             self.check_models([settings.neutral.model], "llm", "encoder", where=where_neutral)
         if settings.neutral and settings.neutral.model not in settings.models:
             raise UserError(
-                f"{settings.neutral.model!r} is not among jam.models",
+                f"{settings.neutral.model!r} is not in jam.models",
                 where=f"{where}.neutral.model",
                 hint="choose one of them, or set jam.neutral: null",
             )
         usable, other = ("sample", "released") if self.run.is_sample else ("released", "sample")
         if variants.source == other:
             raise UserError(
-                f"the {other} variants do not belong to the {self.run.data} originals",
+                f"{other} variants do not fit the {self.run.data} originals",
                 where=f"{where}.variants.source",
                 hint=f"choose {usable!r}, 'generated' or 'none'",
             )
@@ -153,18 +154,18 @@ class JamStudy(Study[JamSettings]):
             raise UserError(
                 f"no {paths.VALIDATED.format(language=lacking)} in {self.run.own_data}"
                 if self.run.own_data
-                else f"there are no released variants in {find(lacking).label}",
+                else f"there are no released variants in {get_language(lacking).label}",
                 where=f"{where}.variants.model",
-                hint="name a model that writes them, or choose the source 'none'",
+                hint="name a model to write them, or set the source to 'none'",
             )
 
     def _check_attention(self, model: str, where: str) -> None:
         self.check_models([model], "embedder", "causal_lm", where=where, have_weights=True)
         if getattr(self.run.entry(model), "adapter", None):
             raise UserError(
-                f"{model!r} has an adapter, which is added only to embed",
+                f"{model!r} has an adapter, which is used only for embedding",
                 where=where,
-                hint="merge it with its base model, and name the merged one",
+                hint="merge the adapter into its base model, and name the merged model",
             )
 
     def _check_prompts(self, where: str) -> None:
@@ -175,43 +176,46 @@ class JamStudy(Study[JamSettings]):
             prompt.check_shows("sentence", language="")
             if setting in released and not prompt.response_format:
                 raise UserError(
-                    "the front matter has no `answer`, whose fields the released form enforces",
+                    "the front matter lacks `answer`, which the released form enforces",
                     where=prompt.path,
                     hint="copy it from prompts/jam/released",
                 )
         for name, ways in settings.settings_by_model.items():
             if not all(is_asked(self.run.language_model(name), way) for way in ways):
                 raise UserError(
-                    f"{name!r} reasons, and such models are only asked zero-shot (section 4.3)",
+                    f"{name!r} is a reasoning model, which supports only zero-shot (section 4.3)",
                     where=f"{where}.settings_by_model",
-                    hint="name zero_shot or zero_shot_schema",
+                    hint="use zero_shot or zero_shot_schema",
                 )
 
     def is_written(self, language: str) -> bool:
-        """Whether a model writes the variants of a language: also where the release has none."""
+        """Return whether a model writes the variants of a language.
+
+        This is the case for generated variants, and if the release lacks the language.
+        """
         source = self.settings.variants.source
-        # Of what is public, a language has all or nothing.
+        # A language has all public files or none.
         wanted = paths.VALIDATED if self.run.own_data else paths.RELEASED
         return source == "generated" or (source == "released" and not self._has(wanted, language))
 
     @property
     def written_languages(self) -> list[str]:
-        """The languages whose variants a model writes."""
+        """Return the languages whose variants a model writes."""
         return [name for name in self.settings.languages if self.is_written(name)]
 
     def validated_languages(self) -> str:
-        """A wildcard constraint that matches the languages whose variants no model writes."""
-        return alternatives(name for name in known() if not self.is_written(name))
+        """Return a wildcard constraint for the languages whose variants no model writes."""
+        return alternatives(name for name in language_names() if not self.is_written(name))
 
     @property
     def has_variants(self) -> bool:
-        """Whether the study goes beyond the originals."""
+        """Return whether the study uses hard variants."""
         return self.settings.variants.source != "none"
 
     def constraints(self, *kinds: str) -> dict[str, str]:
-        """What the wildcards of a run may be, for models of these kinds."""
+        """Return the wildcard constraints of runs for models of these kinds."""
         return {
-            "language": alternatives(known()),
+            "language": alternatives(language_names()),
             "model": self.run.constraint(*kinds),
             "setting": alternatives(
                 {
@@ -226,9 +230,9 @@ class JamStudy(Study[JamSettings]):
     # Runs ----------------------------------------------------------------------------------------
 
     def configured(self, *kinds: str) -> Iterator[dict[str, str]]:
-        """Language, model, setting and seed of every run of these kinds of models.
+        """Yield language, model, setting and seed of every configured run of these kinds of models.
 
-        Those that the configuration names, also those that cannot be made.
+        Includes runs that are not possible.
         """
         settings = self.settings
         for model in settings.models:
@@ -261,11 +265,11 @@ class JamStudy(Study[JamSettings]):
                         }
 
     def runs(self, *kinds: str) -> Iterator[dict[str, str]]:
-        """Those of them that can be made."""
+        """Yield the configured runs that are possible."""
         return (run for run in self.configured(*kinds) if not self._why_not(run))
 
     def left_out(self) -> dict[str, str]:
-        """Why the other runs are not made, by `model/setting/language/seed`."""
+        """Return why configured runs are not possible, by `model/setting/language/seed`."""
         return {
             "/".join(run[name] for name in ("model", "setting", "language", "seed")): reason
             for run in self.configured("llm")
@@ -273,7 +277,7 @@ class JamStudy(Study[JamSettings]):
         }
 
     def run_metrics(self) -> list[str]:
-        """The metric files of all runs, and of the ablation."""
+        """Return the metric files of all runs and of the ablation."""
         named = [
             paths.METRICS.format(**run) for run in self.configured("llm", "encoder", "predictions")
         ]
@@ -289,7 +293,7 @@ class JamStudy(Study[JamSettings]):
         return self.run.unanswered(run["model"], self._recordings("jam").format(**run))
 
     def _no_contexts(self, run: Mapping[str, str]) -> str:
-        """Why a prompt has no neutral contexts; empty if it needs none."""
+        """Return why a prompt has no neutral contexts; empty if it has them or needs none."""
         language, writer = run["language"], self.settings.variants.model
         if not self._shows_neutral(run["setting"]):
             return ""
@@ -305,29 +309,32 @@ class JamStudy(Study[JamSettings]):
         return isinstance(parameters, Arranged) and parameters.context == "neutral"
 
     def _lacks(self, entry: LLMEntry, setting: str) -> str:
-        """Why a model cannot be asked in a setting; the released form has every answer enforced."""
+        """Return why a model does not support a setting.
+
+        The released form enforces a format for every answer.
+        """
         enforced = self.settings.asking == "released" and setting not in self.settings.prompts
         return unsupported_reason(entry, SCHEMA_SETTING if enforced else setting)
 
     def metrics_on(self, *languages: str, besides: Sequence[str] = ()) -> list[str]:
-        """The metric files of the runs on some languages, and of those of other kinds `besides`."""
+        """Return the metric files on these languages, including the kinds `besides`."""
         runs = self.runs("llm", "encoder", *besides)
         return [paths.METRICS.format(**run) for run in runs if run["language"] in languages]
 
     def baselines(self, language: str) -> list[str]:
-        """The metric files of what needs no model."""
+        """Return the metric files of baselines."""
         run = {"language": language, "setting": BASELINE, "seed": "0"}
         return [paths.METRICS.format(model=name, **run) for name in BASELINES]
 
     def neutral_run(self, *kinds: str) -> list[dict[str, str]]:
-        """The run of the neutral-context ablation, if there is one of a model of these kinds."""
+        """Return the run of the neutral-context ablation if its model is of these kinds."""
         neutral = self.settings.neutral
         if neutral is None or self.run.entry(neutral.model).kind not in kinds:
             return []
         return [{name: str(value) for name, value in neutral.model_dump().items()}]
 
     def _why_no_neutral(self, run: Mapping[str, str]) -> str:
-        """What keeps the ablation from being made: the run itself, its texts, or what is said."""
+        """Return why the ablation is not possible: run, texts or answers are missing."""
         found, writer = self._why_not(run), self.settings.variants.model
         if not found and writer:
             reason = self.run.unanswered(writer, self.neutral_variants(**run).recordings)
@@ -342,36 +349,36 @@ class JamStudy(Study[JamSettings]):
     # Originals, variants, dataset ----------------------------------------------------------------
 
     def own_decisions(self, language: str) -> str:
-        """The user's decisions on the raw sentences of a language; empty if there are none."""
+        """Return the user's file of decisions for a language; empty if there is none."""
         path = Path(self.settings.decisions or "", f"{language}.tsv")
         return str(path) if self.settings.decisions and path.exists() else ""
 
     def decided_by(self, language: str) -> DecidedBy:
-        """Where the decisions on raw sentences come from.
+        """Return the source of the decisions on raw sentences.
 
-        The user's or the sample's file, or the released originals; in languages that the release
-        (or the user's own data) does not have, ID10M's tags.
+        This is the user's or the sample's file, or the released originals; for languages that
+        neither the release nor the user's data include, ID10M's tags.
         """
         if self.run.is_sample or self.own_decisions(language):
             return "file"
         return "release" if self._has(paths.RELEASED, language) else "tags"
 
     def _has(self, name: str, language: str) -> bool:
-        """Whether the release, or the user's own data, has a file of a language."""
+        """Return whether the release, or the user's data, includes a file of a language."""
         name = name.format(language=language)
         if self.run.own_data:
             return self.run.is_available(name)
         return name in self.run.public_files
 
     def released_originals(self, language: str) -> list[str]:
-        """The released originals that decisions are derived from, if they are."""
+        """Return the released originals if decisions are derived from them."""
         released = self.decided_by(language) == "release"
         return [paths.RELEASED_ORIGINALS.format(language=language)] if released else []
 
-    def tagged_elsewhere(self, language: str) -> list[str]:
-        """The split whose tags name PIEs besides the test split's, if tags decide.
+    def extra_pie_sources(self, language: str) -> list[str]:
+        """Return the split whose tags provide further PIEs if decisions come from tags.
 
-        The user's own data may lack it.
+        The user's data may lack it.
         """
         split = paths.DEV_SPLIT.format(language=language)
         lacks = self.run.own_data and not self.run.is_available(raw_name(split))
@@ -379,7 +386,7 @@ class JamStudy(Study[JamSettings]):
         return [split] if by_tags and not lacks else []
 
     def decisions(self, language: str) -> str:
-        """What decides on each raw sentence: the user's file, the sample's, or a derived one."""
+        """Return the file of decisions: the user's, the sample's, or a derived one."""
         if own := self.own_decisions(language):
             return own
         if self.run.is_sample:
@@ -387,32 +394,32 @@ class JamStudy(Study[JamSettings]):
         return paths.DECISIONS.format(language=language)
 
     def variants_file(self, language: str) -> str:
-        """The file with validated variants: the sample's or the released one."""
+        """Return the file with validated variants: the sample's or the released one."""
         if self.settings.variants.source == "sample":
             return self.run.here(f"data/sample/id10m/variants/{language}.json")
         return paths.RELEASED_VARIANTS.format(language=language)
 
     def variants_of(self, language: str) -> str:
-        """The checked variants of a language.
+        """Return the checked variants of a language.
 
         Raises:
-            UserError: this run has none; those of an earlier run may lie there.
+            UserError: If this run has no variants, although files of an earlier run may exist.
         """
         if not self.has_variants:
             raise UserError(
-                f"{paths.DATASET.format(language=language)} needs variants, and there are none",
+                f"{paths.DATASET.format(language=language)} needs variants, but there are none",
                 where="jam.variants.source",
                 hint="choose 'sample', 'released' or 'generated'",
             )
         return paths.VARIANTS.format(language=language)
 
     def released_variants(self, language: str) -> list[str]:
-        """The released variants, if the dataset has these."""
+        """Return the released variants if the dataset uses them."""
         released = self.settings.variants.source == "released" and not self.is_written(language)
         return [self.variants_file(language)] if released else []
 
-    def file_usage(self, metrics: str) -> dict[str, bool]:
-        """Whether a run comes from a file of decisions, and from variants that are there."""
+    def read_for(self, metrics: str) -> dict[str, bool]:
+        """Return, by path, whether a run reads this file of decisions or variants."""
         language = Path(metrics).parts[3]
         decided = self.decisions(language)
         released = paths.RELEASED_VARIANTS.format(language=language)
@@ -424,47 +431,47 @@ class JamStudy(Study[JamSettings]):
             **dict.fromkeys([*self.annotations(language), *self.adjudications(language)], True),
         }
 
-    def archived_models(self) -> set[str]:
-        """As of every study, without the model looked into and the one that writes variants."""
+    def taken_models(self) -> set[str]:
+        """Return the models of the study without those for attention and writing variants."""
         attention = self.settings.attention
         others = {self.settings.variants.model, attention and attention.model}
         return super().archived_models() - others
 
     def annotations(self, language: str) -> list[str]:
-        """Label Studio exports for a language."""
+        """Return the Label Studio exports for a language."""
         return self.settings.variants.annotations.get(language, [])
 
     def adjudications(self, language: str) -> list[str]:
-        """Decisions on disputed variants of a language, if there are any."""
+        """Return the decisions on disputed variants of a language, if any."""
         path = self.settings.variants.adjudications.get(language)
         return [path] if path else []
 
     def training_file(self, language: str) -> list[str]:
-        """ID10M's training split, if it can be had: a folder may lack it."""
+        """Return ID10M's training split if available; a folder may lack it."""
         split = paths.TRAIN_SPLIT.format(language=language)
         return [split] if self.run.is_available(raw_name(split)) else []
 
     def manifest(self, language: str) -> list[str]:
-        """The dataset's manifest, unless the study stops at the originals."""
+        """Return the dataset's manifest unless the study uses only originals."""
         return [paths.MANIFEST.format(language=language)] if self.has_variants else []
 
     def sentences(self, language: str) -> str:
-        """The sentences to predict: the dataset, or originals where there are no variants."""
+        """Return the sentences to predict: the dataset, or originals without variants."""
         return (paths.DATASET if self.has_variants else paths.ORIGINALS).format(language=language)
 
     # Training ------------------------------------------------------------------------------------
 
     def train_split(self, language: str) -> list[str]:
-        """ID10M's train split, unless encoders learn from its dev split."""
+        """Return ID10M's train split unless encoders are trained on its dev split."""
         dev = self.settings.train_split == "dev"
         return [] if dev else [paths.TRAIN_SPLIT.format(language=language)]
 
     def tagging_settings(self) -> str:
-        """Hyperparameters of encoders, as canonical JSON."""
+        """Return the hyperparameters of encoders as canonical JSON."""
         names = set(TaggingSettings.model_fields)
         return canonical_json(self.settings.fine_tuning.model_dump(include=names))
 
-    # What language models are asked --------------------------------------------------------------
+    # Language model tasks ------------------------------------------------------------------------
 
     def parameters(self, setting: str) -> ZeroShot | FewShot:
         """Return the request parameters of a setting."""
@@ -473,7 +480,7 @@ class JamStudy(Study[JamSettings]):
         return self.settings.few_shot if setting == FEW_SHOT else self.settings.zero_shot
 
     def prompt_files(self, setting: str) -> dict[str, str]:
-        """The templates of a setting: `prompt`, and `example` if it has examples."""
+        """Return the templates of a setting: `prompt`, and `example` if it has examples."""
         if own := self.settings.prompts.get(setting):
             return {"prompt": self.run.configured_file(own.file)}
         folder = self.run.here("prompts/jam")
@@ -485,13 +492,13 @@ class JamStudy(Study[JamSettings]):
         return found
 
     def examples(self, language: str, setting: str) -> list[str]:
-        """The file that a prompt's examples are drawn from, if the setting has examples."""
+        """Return the file from which examples are drawn, if the setting has examples."""
         if setting != FEW_SHOT:
             return []
         return [paths.SPLIT.format(split=self.settings.train_split, language=language)]
 
     def identification(self, **run: str) -> Identification:
-        """The task of one run."""
+        """Return the task of one run."""
         language = run["language"]
         task = self._identification("jam", self.sentences(language), paths.PREDICTIONS, run)
         if not self._shows_neutral(run["setting"]):
@@ -500,7 +507,7 @@ class JamStudy(Study[JamSettings]):
         return task.model_copy(update={"inputs": {**task.inputs, "neutral": neutral}})
 
     def neutral_identification(self, **run: str) -> Identification:
-        """The task of one run on the neutral variants."""
+        """Return the task of one run on the neutral variants."""
         sentences = paths.NEUTRAL_VARIANTS.format(**run)
         return self._identification("jam_neutral", sentences, paths.NEUTRAL_PREDICTIONS, run)
 
@@ -522,16 +529,16 @@ class JamStudy(Study[JamSettings]):
         )
 
     def _recordings(self, folder: str) -> str:
-        # A file a run: where a provider accepts no seed, runs with different seeds ask the same
-        # questions and must not share their answers.
+        # Use one file per run: if a provider accepts no seed, runs with different seeds ask the
+        # same questions but must not share answers.
         return self.run.recordings(folder, "{language}", "{model}", "{setting}-seed-{seed}.jsonl")
 
     def _of_model(self, model: str) -> dict[str, str]:
-        """What every task says of its model."""
+        """Return the model fields of a task."""
         return {"model": model, "spec": self.run.language_model(model).execution_spec()}
 
     def generation(self) -> GenerationSettings:
-        """How a model is asked for variants."""
+        """Return the parameters for generating variants."""
         variants = self.settings.variants
         return GenerationSettings(
             count=variants.generated,
@@ -541,11 +548,11 @@ class JamStudy(Study[JamSettings]):
         )
 
     def _writer(self) -> str:
-        assert self.settings.variants.model  # there is no such task without one
+        assert self.settings.variants.model  # required by every task that calls this
         return self.settings.variants.model
 
     def hard_variants(self, language: str) -> HardVariants:
-        """The task that writes the variants of a language."""
+        """Return the task that writes the variants of a language."""
         model = self._writer()
         return HardVariants(
             **self._of_model(model),
@@ -561,7 +568,7 @@ class JamStudy(Study[JamSettings]):
         )
 
     def neutral_variants(self, **run: str) -> NeutralVariants:
-        """The task that writes the neutral variants of those that confused a run."""
+        """Return the task that writes neutral variants for those that confused a run."""
         language, model = run["language"], self._writer()
         name = f"{run['model']}-{run['setting']}-{run['seed']}.jsonl"
         return NeutralVariants(
@@ -577,7 +584,7 @@ class JamStudy(Study[JamSettings]):
         )
 
     def neutral_contexts(self, language: str) -> NeutralContexts:
-        """The task that writes a neutral variant for each hard one of a language."""
+        """Return the task that writes a neutral variant for each hard one of a language."""
         model = self._writer()
         return NeutralContexts(
             **self._of_model(model),
@@ -591,7 +598,7 @@ class JamStudy(Study[JamSettings]):
         )
 
     def llm_tasks(self) -> list[LLMTaskSpec]:
-        """Variants, the idioms of every sentence, and the same of neutral variants."""
+        """Return the tasks: variants, idioms in every sentence, idioms in neutral variants."""
         llm = self.constraints("llm")
         found = []
         writes = self.written_languages
@@ -606,7 +613,9 @@ class JamStudy(Study[JamSettings]):
                     outputs=_with_report(paths.VARIANTS),
                     make=self.hard_variants,
                     runs=[{"language": language} for language in writes],
-                    constraints={"language": alternatives(filter(self.is_written, known()))},
+                    constraints={
+                        "language": alternatives(filter(self.is_written, language_names()))
+                    },
                 )
             )
         found.append(
@@ -648,7 +657,7 @@ class JamStudy(Study[JamSettings]):
                     outputs=_with_report(paths.NEUTRAL_CONTEXTS),
                     make=self.neutral_contexts,
                     runs=[{"language": language} for language in self.settings.languages],
-                    constraints={"language": alternatives(known())},
+                    constraints={"language": alternatives(language_names())},
                     minutes=60,
                     after_answers=("dataset",) if writes else (),
                 )
@@ -672,10 +681,13 @@ class JamStudy(Study[JamSettings]):
         )
         return found
 
-    # Under which conditions ----------------------------------------------------------------------
+    # Conditions ----------------------------------------------------------------------------------
 
     def metric_conditions(self) -> dict[str, Callable[..., str]]:
-        """By pattern of metric files: the conditions of some wildcards, as canonical JSON."""
+        """Return functions that compute the conditions of metric files as canonical JSON.
+
+        The keys are path patterns.
+        """
 
         def of_run(model: str, setting: str, **_: str) -> str:
             is_baseline = setting == BASELINE
@@ -692,20 +704,20 @@ class JamStudy(Study[JamSettings]):
         }
 
     def conditions(self, model: str, setting: str) -> str:
-        """Under which conditions a run's numbers are computed, as canonical JSON."""
+        """Return the conditions of a run as canonical JSON."""
         return self.mark_own_data(self._conditions(model, setting)).canonical()
 
     def baseline_conditions(self) -> str:
-        """The same of what needs no model."""
+        """Return the conditions of baselines as canonical JSON."""
         settings = self.settings.model_dump(include={"scoring", "bootstrap_resamples"})
         return self.mark_own_data(Conditions(settings=settings)).canonical()
 
     def data_conditions(self) -> str:
-        """The same of counts of the data, and of people's labels."""
+        """Return the conditions of data counts and human labels as canonical JSON."""
         return self.mark_own_data(Conditions()).canonical()
 
     def neutral_conditions(self, model: str, setting: str) -> str:
-        """The same of the neutral-context ablation, whose texts a model writes."""
+        """Return the conditions of the neutral-context ablation as canonical JSON."""
         run, writer = self._conditions(model, setting), self.settings.variants.model
         written, reasons = {}, []
         if writer:
@@ -723,7 +735,7 @@ class JamStudy(Study[JamSettings]):
         ).canonical()
 
     def attention_conditions(self, model: str) -> str:
-        """The same of the attention analysis."""
+        """Return the conditions of the attention analysis as canonical JSON."""
         analysis = self.settings.attention or AttentionAnalysis(model=model)
         return self.mark_own_data(
             Conditions(
@@ -740,7 +752,7 @@ class JamStudy(Study[JamSettings]):
         ).canonical()
 
     def _of_variants(self, *names: str) -> tuple[str, ...]:
-        """How some settings of the variants differ from the paper's."""
+        """Return how some settings of the variants differ from the paper's."""
         others = JamVariants.model_fields.keys() - set(names)
         return deviations(self.settings.variants, ignored=others)
 
@@ -780,16 +792,16 @@ class JamStudy(Study[JamSettings]):
             deviations=tuple(reasons),
         )
 
-    # What the metrics of the appendices need -----------------------------------------------------
+    # Appendices ----------------------------------------------------------------------------------
 
     def human_labels(self) -> list[str]:
-        """Files with two people's labels of variants; the sample's are simulated."""
+        """Return the files with two annotators' labels of variants; the sample's are simulated."""
         named, sample = self.settings.humans, "data/sample/id10m/humans/english_simulated.csv"
         return [named] if isinstance(named, str) else named or [self.run.here(sample)]
 
     @property
-    def _nobody_labelled(self) -> str:
-        """Why there is no human baseline, empty if there is one."""
+    def _missing_labels(self) -> str:
+        """Return why there is no human baseline; empty if there is one."""
         if self.settings.humans or self.settings.variants.source == "sample":
             return ""
         return (
@@ -799,11 +811,11 @@ class JamStudy(Study[JamSettings]):
 
     @property
     def pairs(self) -> int:
-        """Pairs of variants whose attention is looked into, at most."""
+        """Return the maximum number of pairs in the attention analysis."""
         return (self.settings.attention or AttentionAnalysis(model="")).pairs
 
     def weights_spec(self, model: str) -> str:
-        """Which weights a model has, as canonical JSON."""
+        """Return the weights of a model as canonical JSON."""
         entry = self.run.entry(model)
         if not isinstance(entry, CheckpointEntry):
             raise UserError(f"{model!r} has no weights", hint="name a causal model")
@@ -812,7 +824,7 @@ class JamStudy(Study[JamSettings]):
     # Tables and figures --------------------------------------------------------------------------
 
     def models(self) -> list[str]:
-        """The models that are run or looked into, and the one that writes variants."""
+        """Return the evaluated and analyzed models, and the model that writes variants."""
         settings = self.settings
         names = [*settings.models]
         if settings.attention:
@@ -823,13 +835,18 @@ class JamStudy(Study[JamSettings]):
 
     @property
     def _compares(self) -> bool:
-        """Whether there are runs on variants, which the tables of results need."""
+        """Return whether there are runs on variants, which the result tables need."""
         return self.has_variants and bool(self.settings.models)
 
     def tables(self) -> list[Table]:
-        """Table 2; with runs on variants all tables of the paper, without variants of originals."""
+        """Return the tables available in this configuration.
+
+        Table 2 is always included; the other tables of the paper need models and variants. Without
+        variants, a table of originals replaces them.
+        """
         numbers = self.run.here("published/text_numbers.csv")
-        # Numbers of the text, and figures, are of what this run asked or trained.
+        # The numbers in the text and the figures cover only runs of this project, not external
+        # ones.
         made_here, results, settings = self._runs(), self._results(), self.settings
         sizes = Table(
             "jam_statistics",
@@ -872,7 +889,7 @@ class JamStudy(Study[JamSettings]):
             ),
         ]
         if "english" in settings.languages:
-            reason = self._nobody_labelled
+            reason = self._missing_labels
             humans = DisplayInputs(
                 metrics=() if reason else (paths.HUMANS,),
                 files={"text_numbers": numbers},
@@ -968,13 +985,13 @@ class JamStudy(Study[JamSettings]):
         ]
 
     def why_no_table(self, name: str) -> str:
-        """Why this configuration makes no table of this name."""
+        """Return why this configuration does not include a table."""
         if not self.has_variants:
             return NO_VARIANTS
         return super().why_no_table(name) if self.settings.models else "jam.models names no model"
 
     def _descriptions(self) -> list[Table]:
-        """Figure 1, Tables 1 and 4, Figure 4, Tables 7 and 8: what no run computes."""
+        """Return the displays that need no run: Figures 1 and 4, Tables 1, 4, 7 and 8."""
         settings, upstream = self.settings, self.run.upstream
         sentences = {name: paths.DATASET.format(language=name) for name in settings.languages}
         tuning = settings.fine_tuning.model_dump() if list(self.configured("encoder")) else {}
@@ -1036,7 +1053,7 @@ class JamStudy(Study[JamSettings]):
         ]
 
     def _checkpoints(self) -> dict[str, Any]:
-        """Entries of the paper's models by the name that Table 7 gives them."""
+        """Return the entries of the paper's models by their name in Table 7."""
         fields = {"checkpoint", "licence", "parameters", "revision", "source", "package"}
         found: dict[str, Any] = {}
         for name in self.run.names("llm", "encoder", "causal_lm"):
@@ -1049,7 +1066,7 @@ class JamStudy(Study[JamSettings]):
         return found
 
     def figures(self) -> list[Figure]:
-        """What filtering leaves; with runs on variants also Figures 2, 3, 6 and 7."""
+        """Return the figures: the flow, and with runs on variants also Figures 2, 3, 6 and 7."""
         flow = Figure(
             "jam_flow",
             "Section 3",
@@ -1113,14 +1130,14 @@ class JamStudy(Study[JamSettings]):
 
     @property
     def _notes(self) -> tuple[str, ...]:
-        """What is to be said of data that are not the paper's."""
+        """Return notes on data that are not the paper's."""
         if self.run.is_sample:
             return (SAMPLE_NOTE,)
         notes = []
         for decided, note in _NOT_OF_PAPER.items():
             chosen = [name for name in self.settings.languages if self.decided_by(name) == decided]
             notes += [note.format(_listed(chosen))] if chosen else []
-        # A study that is not chosen may lack its writer.
+        # An inactive study may lack its writer model.
         if (model := self.settings.variants.model) and self.written_languages:
             writer = self.run.entry(model).label
             notes.append(_WRITTEN.format(writer, _listed(self.written_languages)))
@@ -1130,14 +1147,14 @@ class JamStudy(Study[JamSettings]):
         return self.run.here(f"published/jam_table{number}.csv")
 
     def _runs(self, *besides: str) -> DisplayInputs:
-        """The runs, those of other kinds `besides`, and those that were not made."""
+        """Return inputs with all runs, including the kinds `besides`, and missing runs."""
         languages, models = self.settings.languages, self.settings.models
         metrics = self.metrics_on(*languages, besides=besides)
         given = self.display_inputs(metrics, models, "llm", "encoder")
         return given.model_copy(update={"notes": self._notes})
 
     def _results(self) -> DisplayInputs:
-        """All runs, and the baselines."""
+        """Return inputs with all runs and baselines."""
         runs = self._runs("predictions")
         scored = (path for name in self.settings.languages for path in self.baselines(name))
         described = (
@@ -1149,7 +1166,7 @@ class JamStudy(Study[JamSettings]):
         )
 
     def _prompt_effects(self) -> DisplayInputs:
-        """The runs of custom prompts, what they are compared with, and "none"."""
+        """Return inputs with the runs of custom prompts, their reference and `always-none`."""
         settings, runs = self.settings, self._runs()
         shown = {*settings.prompts, settings.prompts_against}
         made = [path for path in runs.metrics if Path(path).parts[-2] in shown]
@@ -1168,7 +1185,7 @@ class JamStudy(Study[JamSettings]):
 
     def _attention(self) -> DisplayInputs:
         analysis = self.settings.attention
-        assert analysis  # nothing asks for it without one
+        assert analysis  # callers check this
         place = analysis.model_dump(include={"language", "model"})
         made = bool(self.metrics_on(analysis.language))
         return DisplayInputs(
@@ -1180,7 +1197,7 @@ class JamStudy(Study[JamSettings]):
         )
 
     def items(self) -> Items:
-        """Every sentence in every run of a model."""
+        """Return the items of all runs, one per sentence and run."""
         made = list(self.runs("llm", "encoder", "predictions"))
         behind = (
             path
@@ -1190,10 +1207,10 @@ class JamStudy(Study[JamSettings]):
         metrics = [paths.METRICS.format(**run) for run in made]
         return self.items_of(metrics, self.settings.models, behind)
 
-    # The whole study -----------------------------------------------------------------------------
+    # Targets and inputs --------------------------------------------------------------------------
 
     def other_targets(self) -> list[str]:
-        """The sentences, and of variants Figure 5's labelling interface and section 5.1's form."""
+        """Return the sentences and, with variants, the labeling interface (Figure 5) and form."""
         languages = self.settings.languages
         names = [self.sentences(language) for language in languages]
         if not self.has_variants:
@@ -1202,11 +1219,11 @@ class JamStudy(Study[JamSettings]):
         return [*names, paths.HUMAN_FORM] if "english" in languages else names
 
     def raw_files(self) -> list[str]:
-        """The raw files that the configuration's results come from."""
+        """Return the raw files on which the configured results depend."""
         names = []
         for language in self.settings.languages:
             names += [paths.TEST_SPLIT.format(language=language), *self.training_file(language)]
-            names += [*self.released_originals(language), *self.tagged_elsewhere(language)]
+            names += [*self.released_originals(language), *self.extra_pie_sources(language)]
             names += self.released_variants(language)
         for run in self.runs("encoder"):
             if paths.METRICS.format(**run) in self.archived:
@@ -1218,7 +1235,7 @@ class JamStudy(Study[JamSettings]):
         return sorted(set(names))
 
     def check_own_data(self) -> None:
-        """Raise a `UserError` also for sentences of the test split in another one."""
+        """Raise a `UserError` also if another split contains sentences of the test split."""
         super().check_own_data()
         for language in self.settings.languages if self.run.own_data else ():
             (test,) = self.run.local(raw_name(paths.TEST_SPLIT.format(language=language)))
@@ -1231,13 +1248,13 @@ class JamStudy(Study[JamSettings]):
                 common = len(blocks & _blocks(path))
                 if common > _MOST_COMMON * len(blocks):
                     raise UserError(
-                        f"has {common} of the {len(blocks)} sentences of {test}",
+                        f"the file contains {common} of the {len(blocks)} sentences of {test}",
                         where=path,
-                        hint="keep the splits apart",
+                        hint="remove the overlap between the splits",
                     )
 
     def behind(self, metrics: str) -> list[str]:
-        """The predictions of a run, and its sentences."""
+        """Return the predictions and sentences of a run."""
         for run in self.runs("llm", "encoder", "predictions"):
             if paths.METRICS.format(**run) == metrics:
                 return [paths.PREDICTIONS.format(**run), self.sentences(run["language"])]

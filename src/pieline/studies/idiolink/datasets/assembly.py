@@ -96,7 +96,7 @@ def construction_metrics(
     awaiting = sum(flagged[name] and name not in corrections for name in silver)
     flagged_silver = [name for name in silver if flagged[name]]
     confirmed = sum(
-        name in corrections and corrections[name].found_invalid for name in flagged_silver
+        name in corrections and corrections[name].judged_invalid for name in flagged_silver
     )
     complete = bool(flagged_silver) and not awaiting
     index = {name for name in gold if parse_id(name).collection == "documents"}
@@ -107,7 +107,7 @@ def construction_metrics(
         votes=dict(Counter(vote for verdict in judged.values() for vote in verdict.votes)),
         agreement=agreement(
             {name: flagged[name] for name in index},
-            {name: corrections[name].found_invalid for name in index & corrections.keys()},
+            {name: corrections[name].judged_invalid for name in index & corrections.keys()},
         ),
         gold_corrections=count_corrections(
             item for name, item in corrections.items() if name in gold

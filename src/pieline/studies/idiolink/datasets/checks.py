@@ -13,8 +13,8 @@ from pieline.core.errors import UserError
 from pieline.core.records import Record
 from pieline.languages.inflection import same_word
 from pieline.languages.matching import matches_pie
-from pieline.languages.registry import find
-from pieline.languages.spelling import normalise
+from pieline.languages.registry import get_language
+from pieline.languages.spelling import normalize
 from pieline.studies.idiolink.datasets.loose import LooseText
 from pieline.studies.idiolink.originals.domains import DOMAIN_CODES, TEXTS_PER_PAIR, parse_id
 
@@ -150,7 +150,7 @@ def _not_a_copy(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
 
 def _without_articles(text: str) -> str:
     # A replaced PIE may turn the "a" before it into "an".
-    return " ".join(word for word in normalise(text).split() if word not in ("a", "an"))
+    return " ".join(word for word in normalize(text).split() if word not in ("a", "an"))
 
 
 def _shared_by_index_and_queries(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
@@ -171,7 +171,7 @@ def _equal_texts(texts: Iterable[LooseText]) -> Iterator[list[LooseText]]:
     """Groups of texts that differ at most in case, punctuation and spaces."""
     groups = defaultdict(list)
     for text in texts:
-        groups[normalise(text.sentence)].append(text)
+        groups[normalize(text.sentence)].append(text)
     yield from (group for group in groups.values() if len(group) > 1)
 
 
@@ -186,7 +186,7 @@ def _across_splits(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
 
 def _near_duplicates(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     """Pairs much alike but not equal; a simplification is meant to be like its original."""
-    plain = [normalise(text.sentence) for text in texts]
+    plain = [normalize(text.sentence) for text in texts]
     shingles = [_shingles(text) for text in plain]
     holders: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for place, triples in enumerate(shingles):
@@ -236,7 +236,7 @@ def occurrences(text: str, pie: str) -> int:
     They stand side by side; only a slot of the PIE ("take someone for a ride") holds one to four
     words of any kind.
     """
-    words, wanted = normalise(text).split(), normalise(pie).split()
+    words, wanted = normalize(text).split(), normalize(pie).split()
     count = place = 0
     while wanted and place < len(words):
         end = _end_of_match(words, wanted, place)
@@ -267,9 +267,9 @@ def names_pie(span: str, pie: str) -> bool:
     """Whether a span is the PIE, with slots filled and words inserted ("out of her own pocket")."""
     if matches_pie(span, pie, language=_LANGUAGE):
         return True
-    words = normalise(span).split()
-    light = find(_LANGUAGE).light_words
-    fixed = [word for word in normalise(pie).split() if word not in light]
+    words = normalize(span).split()
+    light = get_language(_LANGUAGE).light_words
+    fixed = [word for word in normalize(pie).split() if word not in light]
     place = 0
     for wanted in fixed:
         while place < len(words) and not same_word(words[place], wanted, _LANGUAGE):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pieline.core.errors import UserError
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.originals.domains import parse_id
 from pieline.studies.idiolink.raw.released import read_texts
@@ -23,9 +23,9 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
             query without a relevant document.
     """
     index, asked = read_texts(documents, Document), read_texts(queries, Query)
-    names = {normalise(query.sentence): query.id for query in asked}
+    names = {normalize(query.sentence): query.id for query in asked}
     for document in index:
-        if query := names.get(normalise(document.sentence)):
+        if query := names.get(normalize(document.sentence)):
             raise UserError(
                 f"is also query {query!r} in {queries}",
                 where=f"{documents}: {document.id}",
@@ -38,7 +38,7 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
     ]
     for path, text in places:
         for field, value in (("idiom", text.pie), ("subject", text.subject)):
-            known = spellings.setdefault(f"{field} {normalise(value).replace(' ', '')}", value)
+            known = spellings.setdefault(f"{field} {normalize(value).replace(' ', '')}", value)
             if value != known:
                 raise UserError(
                     f"{field} {value!r} is {known!r} in another record",
@@ -62,7 +62,7 @@ def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
     """Raise a `UserError` for one text twice, and for columns that do not belong together."""
     ids: dict[tuple[str, str], str] = {}
     for text in texts:
-        first = ids.setdefault((normalise(text.sentence), text.pie), text.id)
+        first = ids.setdefault((normalize(text.sentence), text.pie), text.id)
         if first != text.id:
             problem = f"has the sentence and the idiom of {first}"
             raise UserError(problem, where=f"{path}: {text.id}", hint="remove one of them")
@@ -85,7 +85,7 @@ def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
 
 def _starts(text: str) -> set[str]:
     """How its words start: enough to see that a column belongs to another text."""
-    return {word[:3] for word in normalise(text).split()} - {"a", "an", "the"}
+    return {word[:3] for word in normalize(text).split()} - {"a", "an", "the"}
 
 
 def _usage_of_id(text_id: str) -> str | None:

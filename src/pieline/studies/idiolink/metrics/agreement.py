@@ -31,17 +31,17 @@ class Agreement(Record):
     missed: float
 
 
-def agreement(flagged: Mapping[str, bool], found_invalid: Mapping[str, bool]) -> Agreement | None:
+def agreement(flagged: Mapping[str, bool], judged_invalid: Mapping[str, bool]) -> Agreement | None:
     """Compare the automatic validation with people on the texts that both judged, None without any.
 
     Both are by text id: whether the votes do not say valid, and whether people found it invalid.
     """
     from sklearn.metrics import accuracy_score, f1_score
 
-    names = sorted(flagged.keys() & found_invalid.keys())
+    names = sorted(flagged.keys() & judged_invalid.keys())
     if not names:
         return None
-    people = [not found_invalid[name] for name in names]
+    people = [not judged_invalid[name] for name in names]
     model = [not flagged[name] for name in names]
     cells = Counter(zip(people, model, strict=True))
 

@@ -18,7 +18,7 @@ from pieline.core.conditions import MetricRecord
 from pieline.core.records import Frozen
 from pieline.core.uncertainty import Interval, draw_units, percentile_interval, resampled_ratios
 from pieline.languages.english import LANGUAGE
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 from pieline.studies.idiolink.metrics.ranking import QueryScores
 from pieline.studies.idiolink.metrics.validation import Scores
 from pieline.studies.idiolink.records import Document, PieText, Query
@@ -84,7 +84,7 @@ class ShortcutMetrics(MetricRecord, Shortcuts):
 
 def content_words(text: str) -> frozenset[str]:
     """The words of a text without function words and quantifiers."""
-    return frozenset(normalise(text).split()) - _NO_CONTENT
+    return frozenset(normalize(text).split()) - _NO_CONTENT
 
 
 def overlaps(queries: Iterable[Query], documents: Iterable[Document], qrels: Scores) -> Overlaps:

@@ -87,7 +87,7 @@ def last_token(tokenizer: Any) -> int | None:
     return int(whole[-1]) if whole[-1:] != bare[-1:] else None
 
 
-def require_both_ways(model: "SentenceTransformer", where: str) -> None:
+def require_bidirectional(model: "SentenceTransformer", where: str) -> None:
     """Check that the first token's vector depends on a later one.
 
     Raises:

@@ -18,7 +18,7 @@ from pieline.studies.idiolink.predictions.checkpoint_checks import (
     end_inputs_with,
     end_token_in_files,
     last_token,
-    require_both_ways,
+    require_bidirectional,
     require_pooling_in_files,
 )
 from pieline.studies.idiolink.predictions.pooling import LatentAttentionPooling
@@ -79,7 +79,7 @@ def load_encoder(
     if entry.bidirectional:
         # Passed to from_pretrained it would be dropped silently: no decoder's config declares it.
         backbone_of(model).config.is_causal = False
-        require_both_ways(model, where)
+        require_bidirectional(model, where)
     if entry.source == "hub" and not weights:
         # As the library notes it of what it loads by name; a snapshot is called by its commit.
         commit = backbone_of(model).config._commit_hash = Path(location).name

@@ -291,8 +291,8 @@ def ablation(given: DisplayInputs) -> TableContent:
 def _tuned_otherwise(item: IdiolinkMetrics) -> list[str]:
     """What keeps a run of BM25 from the released one's choice of k1 and b."""
     tuning = item.tuning
-    tuned_on = (tuning.query_mode, tuning.composition) if tuning else ()
-    if tuned_on in ((), (item.query_mode, item.composition)):
+    tuning_dataset = (tuning.query_mode, tuning.composition) if tuning else ()
+    if tuning_dataset in ((), (item.query_mode, item.composition)):
         return []
     return ["k1 and b of other queries or of another index than in the released run"]
 

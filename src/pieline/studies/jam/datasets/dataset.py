@@ -1,7 +1,7 @@
-"""The dataset of ID10M-JAM: originals with enough valid variants, and what was counted on the way.
+"""Build the dataset of ID10M-JAM: originals with enough valid variants, and a manifest of counts.
 
-`<language>.jsonl` has one line for each sentence that a model is asked about: an original, then its
-selected variants. The manifest beside it says where they come from.
+`<language>.jsonl` has one line per sentence to be predicted: an original, then its selected
+variants. The manifest in the same folder describes their sources.
 """
 
 import random
@@ -14,34 +14,36 @@ from typing import Literal
 from pieline.core.errors import UserError
 from pieline.core.records import load_record
 from pieline.core.upstream import NOT_VERIFIED, Verification
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 from pieline.studies.jam.records import JamSentence, Original, Variant, VariantSource, as_sentence
 from pieline.studies.jam.variants.label_studio import Review, settle
 from pieline.studies.jam.variants.settings import VariantChecks
 from pieline.studies.jam.variants.validation import apply_reviews, check_reviews
 
 Reviewer = Literal["human", "automatic"]
-"""Who decides on a variant that nobody judged: people (it is invalid), or the checks."""
+"""Who decides on variants without a verdict: with `human`, they are invalid; with `automatic`, the
+checks decide."""
 
 
 class JamManifest(Verification):
-    """What a dataset of ID10M-JAM is; its variants are what is verified.
+    """Description of an ID10M-JAM dataset; the verification refers to its variants.
 
     Attributes:
-        language: of its sentences.
-        originals_are_released: whether the originals are the released ones, by digest.
-        variants_source: where the variants come from.
-        review: who decides on validity.
-        originals: those in the dataset.
-        figurative, literal: of these.
-        variants: those in the dataset.
-        unique_pies: different PIEs, spelling details aside.
-        dropped_originals: ids of originals with too few valid variants.
-        candidate_variants: variants before selection.
-        valid_variants: the valid ones among them.
-        disputed: variants on which annotators disagree and that nobody decided on.
-        verdicts: candidate variants by what people said.
-        flags: candidate variants by automatic flag.
+        language: Language of the sentences.
+        originals_are_released: Whether the originals match the released digest.
+        variants_source: Source of the variants.
+        review: Who decides on validity.
+        originals: Number of originals in the dataset.
+        figurative: Number of figurative originals in the dataset.
+        literal: Number of literal originals in the dataset.
+        variants: Number of variants in the dataset.
+        unique_pies: Number of distinct PIEs, ignoring spelling details.
+        dropped_originals: Ids of originals with too few valid variants.
+        candidate_variants: Number of variants before selection.
+        valid_variants: Number of valid variants before selection.
+        disputed: Ids of variants with an unresolved disagreement between annotators.
+        verdicts: Number of candidate variants by human verdict.
+        flags: Number of candidate variants by automatic flag.
     """
 
     language: str
@@ -62,15 +64,15 @@ class JamManifest(Verification):
 
     @property
     def is_released(self) -> bool:
-        """Whether this is the published dataset, so that results on it can be compared."""
+        """Return whether this is the published dataset, so that its results are comparable."""
         return self.originals_are_released and self.verified is not None
 
 
 def is_valid(variant: Variant, *, review: Reviewer) -> bool:
-    """Whether a variant may be in the dataset.
+    """Return whether a variant may be in the dataset.
 
-    What people said decides. A variant that nobody has judged is valid only if the review is
-    `automatic` and no check flagged it.
+    Human verdicts take precedence. An unreviewed variant is valid only if the review is `automatic`
+    and no check flagged it.
     """
     if variant.verdict == "unreviewed":
         return review == "automatic" and not variant.flags
@@ -86,17 +88,16 @@ def select_variants(
     per_original: int,
     seed: int,
 ) -> list[JamSentence]:
-    """Originals with at least `min_valid` valid variants, each followed by those selected.
+    """Select originals with at least `min_valid` valid variants, each followed by its variants.
 
-    Section 3.4: of three or more valid variants three (`per_original`) are kept. The choice is
-    seeded and depends on the original alone, so that adding an original changes no other's
-    variants.
+    The paper keeps three (`per_original`) of the valid variants (section 3.4). The choice is seeded
+    per original, so adding an original does not change the variants of others.
 
     Raises:
-        ValueError: more variants are to be kept than are required.
+        ValueError: If `per_original` is greater than `min_valid`.
     """
     if per_original > min_valid:
-        raise ValueError(f"{per_original} variants cannot be kept where {min_valid} are enough")
+        raise ValueError(f"per_original ({per_original}) exceeds min_valid ({min_valid})")
     valid: dict[str, list[Variant]] = defaultdict(list)
     for item in variants:
         if is_valid(item, review=review):
@@ -123,10 +124,10 @@ def describe(
     originals_are_released: bool,
     verification: Verification,
 ) -> JamManifest:
-    """The manifest of a dataset; originals and variants are those before selection.
+    """Return the manifest of a dataset; `originals` and `variants` are those before selection.
 
     Raises:
-        UserError: the dataset is empty.
+        UserError: If the dataset is empty.
     """
     kept = [item for item in sentences if item.is_original]
     if not kept:
@@ -158,7 +159,7 @@ def describe(
 
 @dataclass(frozen=True)
 class JamDataset:
-    """A dataset of ID10M-JAM: its sentences and what they are."""
+    """Sentences of an ID10M-JAM dataset and their manifest."""
 
     sentences: list[JamSentence]
     manifest: JamManifest
@@ -179,17 +180,17 @@ def build_dataset(
     seed: int,
     checks: VariantChecks,
 ) -> JamDataset:
-    """Apply what people said of the variants (files `where`) and select (section 3.4).
+    """Apply human reviews (from the files `where`) to the variants and select (section 3.4).
 
-    What to select by (`review`, `min_valid`, `kept`, `seed`, `checks`) are fields of `JamVariants`.
+    `review`, `min_valid`, `kept`, `seed` and `checks` are fields of `JamVariants`.
 
     Raises:
-        UserError: reviews that do not fit the variants, or an empty dataset.
+        UserError: If reviews do not fit the variants or the dataset is empty.
     """
     check_reviews(variants, [*reviews, *adjudications], where=where)
     settled, disputed = settle(reviews, adjudications)
     judged = [
-        # Nobody has decided on these, whatever was said of them before.
+        # Disputed variants have no final verdict, whatever their earlier one.
         item.model_copy(update={"verdict": "invalid"}) if item.id in disputed else item
         for item in apply_reviews(originals, variants, settled, where=where, limits=checks)
     ]
@@ -209,14 +210,14 @@ def build_dataset(
 
 
 def count_pies(sentences: Iterable[JamSentence | Original]) -> int:
-    """Different PIEs, spelling details (case, spaces, punctuation) aside."""
-    return len({normalise(pie) for item in sentences for pie in item.pies})
+    """Count distinct PIEs, ignoring case, spacing and punctuation."""
+    return len({normalize(pie) for item in sentences for pie in item.pies})
 
 
 def load_manifest(path: str | Path) -> JamManifest:
     """Read a manifest.
 
     Raises:
-        UserError: the file is missing or is no manifest.
+        UserError: If the file is missing or invalid.
     """
     return load_record(path, JamManifest)

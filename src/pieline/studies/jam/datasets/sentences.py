@@ -1,4 +1,4 @@
-"""What ID10M-JAM's experiments predict: a dataset, or originals where there are no variants."""
+"""Read the sentences to be predicted: a dataset, or originals if there are no variants."""
 
 import json
 from pathlib import Path
@@ -9,16 +9,16 @@ from pieline.studies.jam.records import JamSentence, Original, as_sentence
 
 
 def load_sentences(path: str | Path) -> list[JamSentence]:
-    """Sentences of `results/datasets/jam/…` or of `results/originals/jam/…`.
+    """Read sentences from `results/datasets/jam/…` or `results/originals/jam/…`.
 
     Raises:
-        UserError: the file is missing or a line is neither; names file and line.
+        UserError: If the file is missing or a line is invalid; states file and line.
     """
     first = read_text(path).split("\n", 1)[0]
     try:
         is_dataset = "original_id" in json.loads(first or "{}")
     except ValueError:
-        is_dataset = True  # let the strict reader say what is wrong
+        is_dataset = True  # let the strict reader report the error
     if is_dataset:
         return load_jsonl(path, JamSentence)
     return [as_sentence(item) for item in load_jsonl(path, Original)]

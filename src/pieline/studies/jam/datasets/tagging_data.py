@@ -1,4 +1,4 @@
-"""What encoders learn from: ID10M's train and dev."""
+"""Prepare ID10M's train and dev splits for fine-tuning encoders."""
 
 import random
 from collections.abc import Sequence
@@ -9,54 +9,54 @@ from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, white_space_words
 from pieline.studies.jam.raw.id10m import TaggedSentence
 
 HELD_OUT = 10
-"""One of so many sentences is held out for the choice of the epoch where there is no dev split."""
+"""Without a dev split, one of this many sentences is held out to choose the epoch."""
 
 
 class TrainingSplits(NamedTuple):
-    """Sentences to learn from, and those to choose the epoch on."""
+    """Training sentences, and the sentences used to choose the epoch."""
 
     train: list[TaggedSentence]
     dev: list[TaggedSentence]
 
 
 def hold_out(sentences: Sequence[TaggedSentence], *, seed: int) -> TrainingSplits:
-    """Cut one split in two, so that train has nine of ten sentences with an idiom and without.
+    """Split sentences nine to one, stratified by whether they contain an idiom.
 
-    For a mirror that lacks ID10M's train split: dev must then serve for both.
+    Used if a mirror lacks ID10M's train split, so that dev must serve as both.
     """
     chooser = random.Random(f"hold out {seed}")  # noqa: S311 - not for secrets
     kinds = [
         [number for number, item in enumerate(sentences) if bool(item.spans) == idiomatic]
         for idiomatic in (True, False)
     ]
-    held = {number for kind in kinds for number in chooser.sample(kind, len(kind) // HELD_OUT)}
+    held_out = {number for kind in kinds for number in chooser.sample(kind, len(kind) // HELD_OUT)}
     return TrainingSplits(
-        [item for number, item in enumerate(sentences) if number not in held],
-        [item for number, item in enumerate(sentences) if number in held],
+        [item for number, item in enumerate(sentences) if number not in held_out],
+        [item for number, item in enumerate(sentences) if number in held_out],
     )
 
 
 def thin_out(
     sentences: Sequence[TaggedSentence], *, per_idiom: float | None, seed: int
 ) -> list[TaggedSentence]:
-    """Keep only so many sentences without an idiom for each one with an idiom, in their order.
+    """Keep `per_idiom` sentences without an idiom for each one with an idiom, in order.
 
-    In ID10M four of five sentences have none, and a short training then learns to tag nothing.
-    None keeps all, as the paper does.
+    In ID10M four of five sentences have none, and a short training then predicts only O. None keeps
+    all, as in the paper.
     """
     empty = [number for number, item in enumerate(sentences) if not item.spans]
     if per_idiom is None:
         return list(sentences)
-    wanted = min(len(empty), round(per_idiom * (len(sentences) - len(empty))))
+    limit = min(len(empty), round(per_idiom * (len(sentences) - len(empty))))
     chooser = random.Random(f"thin out {seed}")  # noqa: S311 - not for secrets
-    kept = set(chooser.sample(empty, wanted))
-    return [item for number, item in enumerate(sentences) if item.spans or number in kept]
+    selected = set(chooser.sample(empty, limit))
+    return [item for number, item in enumerate(sentences) if item.spans or number in selected]
 
 
 def by_white_space(sentence: TaggedSentence) -> TaggedSentence:
-    """The same sentence with the words between white space as its tokens.
+    """Retokenize a sentence into whitespace-separated words.
 
-    A word in which an idiom begins gets its B, another with a part of one an I.
+    A word gets B if an idiom begins in it, or I if it contains another part of one.
     """
     words = white_space_words(sentence.tokens)
     tags = tuple(

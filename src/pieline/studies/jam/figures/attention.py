@@ -1,4 +1,4 @@
-"""ID10M-JAM's Figure 7: attention from the PIE to the words before it."""
+"""Draw ID10M-JAM's Figure 7: attention from the PIE to the words before it."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,13 +13,13 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.jam.metrics.attention_records import AttendedVariant, AttentionMetrics
 
 
-def attention(given: DisplayInputs) -> Figure:
-    """Figure 7: attention from the PIE to the words before it, by layer; MIS above, COR below.
+def attention(inputs: DisplayInputs) -> Figure:
+    """Draw the attention of the first pair by layer, MIS above COR (Figure 7).
 
-    Of the first pair. The first word, on which causal models park attention, is left blank. Without
-    pairs the figure says so.
+    The first word, which attracts attention regardless of its meaning, is blank. If there are no
+    pairs, the figure states this.
     """
-    metrics = load_record(given.metrics[0], AttentionMetrics)
+    metrics = load_record(inputs.metrics[0], AttentionMetrics)
     if not metrics.pairs:
         figure, axis = plt.subplots(figsize=(5, 1.2), layout="constrained")
         axis.axis("off")
@@ -27,26 +27,28 @@ def attention(given: DisplayInputs) -> Figure:
         return figure
     pair = metrics.pairs[0]
     figure, axes = plt.subplots(2, 1, figsize=(7.2, 5.4), layout="constrained")
-    highest = max(float(np.nanmax(_shown(item))) for item in (pair.misleading, pair.resolved))
+    highest = max(
+        float(np.nanmax(_visible_attention(item))) for item in (pair.misleading, pair.resolved)
+    )
     for axis, (title, variant) in zip(
         axes, (("MIS", pair.misleading), ("COR", pair.resolved)), strict=True
     ):
         _heat_map(axis, variant, f"{title}: {variant.id}, PIE “{pair.pie}”", highest)
-    figure.supxlabel("\n".join(given.notes), fontsize=6, color="#666666")
+    figure.supxlabel("\n".join(inputs.notes), fontsize=6, color="#666666")
     return figure
 
 
-def _shown(variant: AttendedVariant) -> npt.NDArray[np.float64]:
-    """Attention by layer, without the first word and the PIE itself."""
+def _visible_attention(variant: AttendedVariant) -> npt.NDArray[np.float64]:
+    """Return attention by layer with the first word and the PIE blanked."""
     values = np.array(variant.by_layer)
     values[:, [0, *variant.pie_words]] = np.nan
     return values
 
 
 def _heat_map(axis: Axes, variant: AttendedVariant, title: str, highest: float) -> None:
-    # One scale for both panels, and the root of attention: most of it is near zero.
+    # Share the scale between panels, and use the square root because most attention is near zero.
     norm = PowerNorm(0.5, vmin=0, vmax=highest)
-    image = axis.imshow(_shown(variant), aspect="auto", cmap="viridis", norm=norm)
+    image = axis.imshow(_visible_attention(variant), aspect="auto", cmap="viridis", norm=norm)
     axis.figure.colorbar(image, ax=axis, label="attention", pad=0.01)
     axis.set_xticks(range(len(variant.words)), variant.words, rotation=60, ha="right", fontsize=6)
     for place, text in enumerate(axis.get_xticklabels()):

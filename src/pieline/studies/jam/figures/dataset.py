@@ -1,4 +1,4 @@
-"""What filtering, generation and validation leave of ID10M."""
+"""Draw the flow from ID10M to the dataset."""
 
 import textwrap
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.jam.metrics.statistics import JamStatistics
 
 _SENTENCES, _VARIANTS = "#2171b5", "#d95f0e"
 _PANEL = 1.15
-"""Width of a panel, in longest bars."""
+"""Panel width as a multiple of the longest bar."""
 _REASONS = {
     "ambiguous": "ambiguous",
     "wrong_label": "wrong label",
@@ -28,12 +28,12 @@ _REASONS = {
 }
 
 
-def flow(given: DisplayInputs) -> Figure:
-    """Bars of the sentences and variants that each stage leaves, one panel a language."""
-    statistics = load_records(given.metrics, JamStatistics)
+def flow(inputs: DisplayInputs) -> Figure:
+    """Draw the numbers of sentences and variants after each stage, one panel per language."""
+    statistics = load_records(inputs.metrics, JamStatistics)
     columns = min(2, len(statistics))
     rows = -(-len(statistics) // columns)
-    # One panel alone still has to be as wide as the note below it.
+    # A single panel must be as wide as the note below it.
     size = (max(5.4, 3.6 * columns), 0.3 + 2.6 * rows)
     figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     for axis, item in zip_longest(axes.flat, statistics):
@@ -41,9 +41,9 @@ def flow(given: DisplayInputs) -> Figure:
             axis.axis("off")
         else:
             _draw_language(axis, item)
-    handles = [mpl.patches.Patch(color=colour) for colour in (_SENTENCES, _VARIANTS)]
+    handles = [mpl.patches.Patch(color=color) for color in (_SENTENCES, _VARIANTS)]
     figure.legend(handles, ["sentences", "hard variants"], loc="outside upper center", ncols=2)
-    figure.supxlabel("\n".join(given.notes), fontsize=6, color="#666666")
+    figure.supxlabel("\n".join(inputs.notes), fontsize=6, color="#666666")
     return figure
 
 
@@ -57,30 +57,30 @@ def _draw_language(axis: Axes, item: JamStatistics) -> None:
         ("kept originals", item.dataset_originals, _SENTENCES, _too_few(item)),
     ]
     longest = max(count or 0 for _, count, _, _ in bars)
-    for row, (_, count, colour, remark) in enumerate(bars):
-        axis.barh(row, count or 0, height=0.6, color=colour)
+    for row, (_, count, color, remark) in enumerate(bars):
+        axis.barh(row, count or 0, height=0.6, color=color)
         text = "unknown" if count is None else str(count)
         axis.text((count or 0) + longest * 0.02, row, text, va="center", fontsize=7)
-        # Beside the bar or within it, wherever there is more room.
+        # Place the remark right of the bar or inside it, whichever has more room.
         place, ink = (count or 0) + longest * (0.05 + 0.04 * len(text)), "#555555"
         if (count or 0) > _PANEL * longest - place:
             place, ink = longest * 0.02, "white"
         axis.text(place, row, remark, va="center", fontsize=5.5, color=ink)
     axis.set_yticks(range(len(bars)), [name for name, *_ in bars])
     axis.invert_yaxis()
-    axis.set(title=find(item.language).label, xlim=(0, _PANEL * longest))
+    axis.set(title=get_language(item.language).label, xlim=(0, _PANEL * longest))
     axis.grid(axis="y", visible=False)
 
 
 def _removed(reasons: Mapping[str, int]) -> str:
     parts = [f"{count} {_REASONS[reason]}" for reason, count in sorted(reasons.items())]
-    # Each reason stays on one line with its number.
-    kept = ", ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
-    return textwrap.fill(f"dropped: {kept}", 30) if parts else ""
+    # Keep each reason on one line with its number.
+    joined = ", ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
+    return textwrap.fill(f"dropped: {joined}", 30) if parts else ""
 
 
 def _too_few(item: JamStatistics) -> str:
     if item.dataset_originals is None:
         return ""
-    lost = item.originals - item.dataset_originals
-    return f"{lost} with too few\nvalid variants" if lost else ""
+    dropped = item.originals - item.dataset_originals
+    return f"{dropped} with too few\nvalid variants" if dropped else ""

@@ -1,11 +1,11 @@
-"""Forest plot: what each custom prompt of ID10M-JAM changes against a setting of the paper."""
+"""Draw a forest plot of custom prompts of ID10M-JAM against a setting of the paper."""
 
 from textwrap import wrap
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.reporting.columns import records_of
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.jam.metrics.prompt_effects import Effect
@@ -17,7 +17,7 @@ PANELS = {
     "literal": "false alarms (literal)",
     "idiomatic": "misses (idiomatic)",
 }
-"""What is shown of each usage."""
+"""Panel titles by usage."""
 
 
 def _effect(row: PromptRow) -> Effect | None:
@@ -25,14 +25,14 @@ def _effect(row: PromptRow) -> Effect | None:
     return measures.drift_effect if row.usage == "all" else measures.errors_effect
 
 
-def forest(given: DisplayInputs) -> Figure:
-    """Draw the differences in points with their intervals; left of zero a prompt helps.
+def forest(inputs: DisplayInputs) -> Figure:
+    """Draw differences in percentage points with intervals; negative values are improvements.
 
-    Filled marks are different at 5 % after Holm's correction.
+    Filled markers are significant at 5 % after Holm's correction.
     """
-    rows = [row for row in prompt_rows(given) if _effect(row)]
+    rows = [row for row in prompt_rows(inputs) if _effect(row)]
     runs = list(dict.fromkeys(row.run for row in rows))
-    labels = given.labels()
+    labels = inputs.labels()
     figure, axes = plt.subplots(
         1, 3, figsize=(7.2, 1.6 + 0.22 * len(runs)), sharey=True, layout="constrained"
     )
@@ -46,7 +46,7 @@ def forest(given: DisplayInputs) -> Figure:
             axis.text(0.5, 0.5, "nothing to compare", transform=axis.transAxes, ha="center")
         for row in shown:
             effect = _effect(row)
-            assert effect  # rows without one are left out
+            assert effect  # filtered above
             place, value = runs.index(row.run), 100 * effect.difference
             if effect.interval:
                 ends = [100 * end for _, end in effect.interval]
@@ -54,14 +54,14 @@ def forest(given: DisplayInputs) -> Figure:
             face = "#333333" if effect.p_holm < 0.05 else "white"
             axis.plot(value, place, "o", markersize=4, color="#333333", markerfacecolor=face)
     names = [
-        f"{labels[run.model]}, {find(run.language).label}: {prompt_label(run.setting)}"
+        f"{labels[run.model]}, {get_language(run.language).label}: {prompt_label(run.setting)}"
         for run in runs
     ]
     axes[0].set_yticks(range(len(runs)), names)
     axes[0].set_ylim(max(0.5, len(runs) - 0.5), -0.5)
     notes = (
-        f"Against {title_of(given.options['against'])}; filled: p < 0.05 (Holm).",
-        *notes_on(records_of(run_sources(given)), given),
+        f"Against {title_of(inputs.options['against'])}; filled: p < 0.05 (Holm).",
+        *notes_on(records_of(run_sources(inputs)), inputs),
     )
     wrapped = (line for note in notes for line in wrap(note, 170))
     figure.supxlabel("\n".join(wrapped), fontsize=5, color="#666666")

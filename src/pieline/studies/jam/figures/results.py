@@ -1,4 +1,4 @@
-"""ID10M-JAM's figures: accuracy against drift (2), confused models (3), AC against MX (6)."""
+"""Draw ID10M-JAM's Figures 2 (accuracy and drift), 3 (confused models) and 6 (AC and MX)."""
 
 import re
 from collections import Counter
@@ -20,7 +20,7 @@ from matplotlib.transforms import Bbox
 
 from pieline.core.conditions import deviations
 from pieline.core.records import load_records
-from pieline.languages.registry import find, known
+from pieline.languages.registry import get_language, language_names
 from pieline.reporting.columns import over_seeds
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
@@ -49,29 +49,29 @@ from pieline.studies.jam.tables.common import (
     title_of,
 )
 
-COLOURS = ("#2171b5", "#d95f0e", "#238b45", "#6a51a3", "#b8860b", "#c51b7d", "#4d4d4d", "#01665e")
-"""Of languages, in the order of their names."""
+COLORS = ("#2171b5", "#d95f0e", "#238b45", "#6a51a3", "#b8860b", "#c51b7d", "#4d4d4d", "#01665e")
+"""Colors of the languages, in alphabetical order."""
 MARKERS = {False: "o", True: "^"}
-"""Circle; triangle for reasoning models."""
+"""Marker shape, by whether the model reasons."""
 UNKNOWN_SIZE = 40.0
-"""Area of the marker of a model whose size is not published; drawn hollow."""
+"""Marker area for models without a published size; drawn hollow."""
 
 
 def billions(parameters: str | None) -> float | None:
-    """Number of parameters (in 10^9) from what Table 7 prints; None where it is not published.
+    """Parse the number of parameters (in 10^9) printed in Table 7; None if not published.
 
-    Of "17B active 109B overall" the whole counts, of the range "150-250B" its middle.
+    "17B active 109B overall" gives the overall number, the range "150-250B" its middle.
     """
-    found = re.findall(r"(?:([\d.]+)-)?([\d.]+)([MB])", parameters or "")
-    if not found:
+    matches = re.findall(r"(?:([\d.]+)-)?([\d.]+)([MB])", parameters or "")
+    if not matches:
         return None
-    low, high, unit = found[-1]
+    low, high, unit = matches[-1]
     value = (float(low) + float(high)) / 2 if low else float(high)
     return value / 1000 if unit == "M" else value
 
 
 def marker_area(parameters: str | None) -> float:
-    """Area of a model's marker: grows with the logarithm of its size."""
+    """Return the marker area, which grows with the logarithm of the model size."""
     size = billions(parameters)
     if size is None:
         return UNKNOWN_SIZE
@@ -79,9 +79,9 @@ def marker_area(parameters: str | None) -> float:
 
 
 class _Mark(NamedTuple):
-    """One run in a scatter plot; `printed` as the paper has it, else ours.
+    """One run in a scatter plot, either printed in the paper or ours.
 
-    `label` is the model's name, with the answers of ours that could not be read.
+    `label` is the model's name, plus the number of unreadable answers in our runs.
     """
 
     key: RunKey
@@ -92,25 +92,24 @@ class _Mark(NamedTuple):
     label: str
 
 
-def accuracy_vs_drift(given: DisplayInputs) -> Figure:
-    """Figure 2: accuracy on originals (%) against negative drift (%), one panel a prompt setting.
+def accuracy_vs_drift(inputs: DisplayInputs) -> Figure:
+    """Draw Figure 2: accuracy on originals (%) over negative drift (%), one panel per setting.
 
-    Shape: reasoning or not; colour: language; area: parameters. The printed runs stand hollow
-    behind ours. Reasoning models, which are run without examples only, stand in both panels of the
-    paper's, as there. A run whose drift is unknown, because it judged no original right, is not
-    drawn.
+    Shape encodes reasoning, color the language and area the number of parameters. Printed runs are
+    hollow and drawn behind ours. As in the paper, reasoning models, which run without examples
+    only, appear in both panels. Runs with undefined drift are omitted.
     """
-    runs, models = prompted(load_records(given.metrics, JamMetrics)), _models(given)
-    numbers = read_published(given.files["text_numbers"], ["id"])
+    runs, models = prompted(load_records(inputs.metrics, JamMetrics)), _models(inputs)
+    numbers = read_published(inputs.files["text_numbers"], ["id"])
     printed, ours = {}, {}
-    for key, row in _printed(given).items():
+    for key, row in _printed(inputs).items():
         right = 100 * row["success"] / numbers[f"jam.variants_{key.language}",]["value"]
         model, drift = models[key.model], row["negative_drift_pct"]
         printed[key] = _Mark(key, model, drift, right, True, model.label)
-    for key, found in runs.items():
-        x, y = over_seeds(found, negative_drift), over_seeds(found, accuracy)
+    for key, seeds in runs.items():
+        x, y = over_seeds(seeds, negative_drift), over_seeds(seeds, accuracy)
         if x and y:
-            label = marked(models[key.model].label, {"": found})
+            label = marked(models[key.model].label, {"": seeds})
             ours[key] = _Mark(key, models[key.model], x.mean, y.mean, False, label)
     marks = [*printed.values(), *ours.values()]
     of_paper = ("zero_shot", "few_shot_sc_cotbest")
@@ -118,7 +117,7 @@ def accuracy_vs_drift(given: DisplayInputs) -> Figure:
     shown = {key.setting for key in runs}.union(of_paper)
     panels = [name for name in GROUPS if name in shown]
     figure, axes = _panels(len(panels), width=3.4, height=4.4)
-    # No share lies beyond 0 and 100. The names need room: right of the marks, and below them.
+    # Shares cannot exceed 0 and 100; leave room for labels right of and below the markers.
     widest = min(100.0, 1.6 * max((mark.x for mark in marks), default=60.0))
     deepest = min(100.0, 1.25 * (100 - min((mark.y for mark in marks), default=0.0)))
     drawn = {}
@@ -131,34 +130,34 @@ def accuracy_vs_drift(given: DisplayInputs) -> Figure:
             axis.text(0.5, 0.03, "no measured drift", transform=axis.transAxes, ha="center")
         drawn[axis] = [*theirs, *own]
     axes[0].set_ylabel("accuracy on originals (%)")
-    return _finish(figure, runs, drawn, _notes(runs, given))
+    return _finish(figure, runs, drawn, _notes(runs, inputs))
 
 
-def _printed(given: DisplayInputs) -> dict[RunKey, dict[str, float]]:
-    """The printed runs of prompted models in the languages of the figure."""
+def _printed(inputs: DisplayInputs) -> dict[RunKey, dict[str, float]]:
+    """Return the printed runs of prompted models in the figure's languages."""
     return {
         key: row
-        for key, row in printed_runs(given).items()
-        if key.setting != "fine_tuned" and key.language in given.options["languages"]
+        for key, row in printed_runs(inputs).items()
+        if key.setting != "fine_tuned" and key.language in inputs.options["languages"]
     }
 
 
-def _models(given: DisplayInputs) -> dict[str, ModelDescription]:
-    return {model.name: model for model in (*given.models, *given.absent)}
+def _models(inputs: DisplayInputs) -> dict[str, ModelDescription]:
+    return {model.name: model for model in (*inputs.models, *inputs.absent)}
 
 
-def confused_models(given: DisplayInputs) -> Figure:
-    """Figure 3: histogram of how many models (or runs, see `counted_runs`) a hard variant confuses.
+def confused_models(inputs: DisplayInputs) -> Figure:
+    """Draw Figure 3: a histogram of how many models or runs a hard variant confuses.
 
-    Variants that confuse none are left out, as in the paper, of which only the sum of the bars is
-    known.
+    Variants that confuse none are omitted, as in the paper, for which only the sum of the bars is
+    known. See `counted_runs`.
     """
-    metrics = load_records(given.metrics, JamMetrics)
-    figure3 = ConfusedModels.model_validate(given.options["figure3"])
-    every, languages, models = prompted(metrics), languages_of(by_run(metrics)), _models(given)
+    metrics = load_records(inputs.metrics, JamMetrics)
+    figure3 = ConfusedModels.model_validate(inputs.options["figure3"])
+    every, languages, models = prompted(metrics), languages_of(by_run(metrics)), _models(inputs)
     reasoning = {name for name, model in models.items() if model.reasoning}
     runs = counted_runs(every, figure3, reasoning)
-    printed = given.printed("id", file="text_numbers")
+    printed = inputs.printed("id", file="text_numbers")
     figure, axes = _panels(len(languages) or 1)
     most = 1
     for axis, language in zip(axes, languages, strict=False):
@@ -166,10 +165,10 @@ def confused_models(given: DisplayInputs) -> Figure:
         counts = Counter(confused.values())
         del counts[0]
         heights = [counts[number] for number in range(1, max(counts, default=0) + 1)]
-        axis.bar(range(1, len(heights) + 1), heights, color=_colour(language), width=0.8)
+        axis.bar(range(1, len(heights) + 1), heights, color=_color(language), width=0.8)
         for number, height in enumerate(heights, start=1):
             axis.text(number, height, str(height), ha="center", va="bottom", fontsize=7)
-        title = f"{find(language).label}: {sum(heights) if confused else '–'} variants"
+        title = f"{get_language(language).label}: {sum(heights) if confused else '–'} variants"
         row = printed.get((f"jam.confusing_variants_{language}",))
         if row and not deviations(figure3):
             title += f" (printed: {row['value']:g})"
@@ -180,61 +179,61 @@ def confused_models(given: DisplayInputs) -> Figure:
             text = "no variant" if confused else "no run is counted"
             axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center")
         axis.grid(axis="x", visible=False)
-    for axis in axes[:: 2 if len(axes) > 3 else len(axes)]:  # the first of each row
+    for axis in axes[:: 2 if len(axes) > 3 else len(axes)]:  # first panel of each row
         axis.set_ylabel("hard variants")
     axes[0].set_ylim(0, max(1.0, axes[0].get_ylim()[1]))
     axes[0].set(xlim=(0.4, most + 0.6), xticks=range(1, most + 1, 1 + most // 12))
     remarks = ["Of each model and prompt type, by most of its seeds."]
     if figure3.count == "models":
         remarks = [f"{title_of(figure3.setting)}, seed {figure3.seed}; reasoning models zero-shot."]
-        if lacking := not_counted(every, runs, given):
-            listed = (f"{label} ({find(language).label})" for language, label in lacking)
+        if uncounted := not_counted(every, runs, inputs):
+            listed = (f"{label} ({get_language(language).label})" for language, label in uncounted)
             remarks.append(f"Without such a run, so not counted: {', '.join(listed)}.")
-    lost = [
-        f"{models[key.model].label}, {title_of(key.setting)}, {find(key.language).label}:"
+    unreadable_runs = [
+        f"{models[key.model].label}, {title_of(key.setting)}, {get_language(key.language).label}:"
         f" {number} of {total}"
-        for key, found in runs.items()
-        for number, total in (unreadable(found),)
+        for key, seeds in runs.items()
+        for number, total in (unreadable(seeds),)
         if number
     ]
-    remarks += [f"Unreadable: {'; '.join(lost)}."] if lost else []
-    _note(figure, every, [*remarks, *_notes(runs, given)])
+    remarks += [f"Unreadable: {'; '.join(unreadable_runs)}."] if unreadable_runs else []
+    _note(figure, every, [*remarks, *_notes(runs, inputs)])
     return figure
 
 
-def _notes(runs: Runs, given: DisplayInputs) -> tuple[str, ...]:
-    return notes_on([item for found in runs.values() for item in found], given)
+def _notes(runs: Runs, inputs: DisplayInputs) -> tuple[str, ...]:
+    return notes_on([item for seeds in runs.values() for item in seeds], inputs)
 
 
-def all_vs_mixed(given: DisplayInputs) -> Figure:
-    """Figure 6: all-confused against mixed originals; prompt settings look alike, as in the paper.
+def all_vs_mixed(inputs: DisplayInputs) -> Figure:
+    """Draw Figure 6: all-confused over mixed originals, without distinguishing prompt settings.
 
-    The printed runs stand hollow behind ours.
+    Printed runs are hollow and drawn behind ours.
     """
-    runs, models = prompted(load_records(given.metrics, JamMetrics)), _models(given)
+    runs, models = prompted(load_records(inputs.metrics, JamMetrics)), _models(inputs)
     marks = [
         _Mark(key, model, row["mixed"], row["all_confused"], True, model.label)
-        for key, row in _printed(given).items()
+        for key, row in _printed(inputs).items()
         for model in (models[key.model],)
     ]
-    for key, found in runs.items():
-        every = fmean(item.confusion.all_confused for item in found)
-        some = fmean(item.confusion.mixed for item in found)
-        label = marked(models[key.model].label, {"": found})
+    for key, seeds in runs.items():
+        every = fmean(item.confusion.all_confused for item in seeds)
+        some = fmean(item.confusion.mixed for item in seeds)
+        label = marked(models[key.model].label, {"": seeds})
         marks.append(_Mark(key, models[key.model], some, every, False, label))
     figure, axes = _panels(1, width=6.4, height=4.6)
     axes[0].set(xlabel="mixed (MX), originals", ylabel="all confused (AC), originals")
     axes[0].set_xlim(-2, 2 + 1.1 * max((mark.x for mark in marks), default=1.0))
     axes[0].set_ylim(-2, 2 + 1.1 * max((mark.y for mark in marks), default=1.0))
-    return _finish(figure, runs, {axes[0]: marks}, _notes(runs, given))
+    return _finish(figure, runs, {axes[0]: marks}, _notes(runs, inputs))
 
 
-def _colour(language: str) -> str:
-    return COLOURS[known().index(language) % len(COLOURS)]
+def _color(language: str) -> str:
+    return COLORS[language_names().index(language) % len(COLORS)]
 
 
 def _panels(number: int, *, width: float = 3.2, height: float = 2.9) -> tuple[Figure, list[Axes]]:
-    # A single panel still has to be as wide as the legend above it.
+    # A single panel must be as wide as the legend above it.
     columns = number if number < 4 else 2
     rows = -(-number // columns)
     size = (max(5.6, 1.2 + width * columns), height * rows)
@@ -247,28 +246,29 @@ def _panels(number: int, *, width: float = 3.2, height: float = 2.9) -> tuple[Fi
 
 
 def _draw(axis: Axes, marks: Sequence[_Mark]) -> list[_Mark]:
-    """Draw the runs of a panel; returns those that need a name.
+    """Draw the runs of a panel and return those that need a label.
 
-    A line leads from a printed run, without a name, to ours of the same model, if it is there.
+    A line connects each printed run to our run of the same model, in which case only ours is
+    labeled.
     """
     ours = {mark.key: mark for mark in marks if not mark.printed}
     unnamed = set()
     for mark in sorted(marks, key=lambda mark: not mark.printed):
-        colour = _colour(mark.key.language)
+        color = _color(mark.key.language)
         axis.scatter(
             mark.x,
             mark.y,
             s=marker_area(mark.model.parameters),
             marker=MARKERS[mark.model.reasoning],
-            facecolors="none" if mark.printed else colour,
-            edgecolors=colour,
+            facecolors="none" if mark.printed else color,
+            edgecolors=color,
             linewidths=0.7,
             alpha=0.7 if mark.printed else 0.95,
             zorder=2 if mark.printed else 3,
             clip_on=False,
         )
         if mark.printed and (own := ours.get(mark.key)):
-            axis.plot([mark.x, own.x], [mark.y, own.y], color=colour, lw=0.5, alpha=0.5, zorder=1)
+            axis.plot([mark.x, own.x], [mark.y, own.y], color=color, lw=0.5, alpha=0.5, zorder=1)
             unnamed.add(mark)
     return [mark for mark in marks if mark not in unnamed]
 
@@ -276,7 +276,7 @@ def _draw(axis: Axes, marks: Sequence[_Mark]) -> list[_Mark]:
 def _name(
     axis: Axes, named: Sequence[_Mark], marks: Sequence[_Mark], numbers: Mapping[str, int]
 ) -> None:
-    """Write the models' numbers beside their marks; the figure must be laid out."""
+    """Label markers with model numbers; the figure layout must be final."""
     if not named:
         return
     halo = [patheffects.withStroke(linewidth=1.2, foreground="white")]
@@ -284,10 +284,10 @@ def _name(
         axis.text(
             mark.x,
             mark.y,
-            # A run with unreadable answers states how many.
+            # State the number of unreadable answers of a run.
             f"{numbers[mark.key.model]}{mark.label.removeprefix(mark.model.label)}",
             fontsize=6,
-            color=_colour(mark.key.language),
+            color=_color(mark.key.language),
             weight="normal" if mark.printed else "bold",
             path_effects=halo,
             zorder=4,
@@ -317,12 +317,12 @@ def _name(
 def _finish(
     figure: Figure, runs: Runs, drawn: Mapping[Axes, Sequence[_Mark]], notes: Sequence[str]
 ) -> Figure:
-    """Draw the runs of each panel, the legend (colour, shape, fill, area) and the notes."""
+    """Draw the runs of all panels, the legend (color, shape, fill, area) and the notes."""
     named = {axis: _draw(axis, marks) for axis, marks in drawn.items()}
     marks = [mark for panel in drawn.values() for mark in panel]
     languages = sorted({mark.key.language for mark in marks} | {key.language for key in runs})
-    handles: list[Artist] = [mpl.patches.Patch(color=_colour(name)) for name in languages]
-    names = [find(name).label for name in languages]
+    handles: list[Artist] = [mpl.patches.Patch(color=_color(name)) for name in languages]
+    names = [get_language(name).label for name in languages]
 
     def key(text: str, marker: str = "o", *, filled: bool = True, area: float = 40.0) -> None:
         face = "#555555" if filled else "none"
@@ -337,11 +337,11 @@ def _finish(
     if any(mark.printed for mark in marks):
         key("ours")
         key("printed", filled=False)
-    told = {billions(mark.model.parameters): mark.model.parameters for mark in marks}
-    sizes = sorted(size for size in told if size is not None)
+    parameters = {billions(mark.model.parameters): mark.model.parameters for mark in marks}
+    sizes = sorted(size for size in parameters if size is not None)
     for size in dict.fromkeys((*sizes[:1], *sizes[-1:])):
-        key(f"{size:g}B", filled=False, area=marker_area(told[size]))
-    if None in told:
+        key(f"{size:g}B", filled=False, area=marker_area(parameters[size]))
+    if None in parameters:
         key("size not published", filled=False, area=UNKNOWN_SIZE)
     columns = min(5, (len(names) + 1) // 2)
     figure.legend(handles, names, loc="outside upper center", ncols=columns)
@@ -350,23 +350,23 @@ def _finish(
     numbers = {model: number for number, model in enumerate(labels, start=1)}
     listed = (f"{numbers[model]} {label}" for model, label in labels.items())
     _note(figure, runs, ["  ".join(listed), *notes])
-    # Legend and notes take their room first: a number is placed in pixels.
+    # Fix the layout first, because labels are placed in pixels.
     figure.draw_without_rendering()
-    for axis, wanted in named.items():
-        _name(axis, wanted, drawn[axis], numbers)
+    for axis, to_label in named.items():
+        _name(axis, to_label, drawn[axis], numbers)
     return figure
 
 
-def _say_instead(axis: Axes, text: str) -> None:
-    """What a panel without anything drawn says; its scale would mean nothing."""
+def _show_text(axis: Axes, text: str) -> None:
+    """Show a text in an empty panel and remove its meaningless scale."""
     axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center")
     axis.set_xticks([])
 
 
 def _note(figure: Figure, runs: Runs, notes: Sequence[str]) -> None:
     if not runs:
-        _say_instead(figure.axes[0], "no language model was run")
+        _show_text(figure.axes[0], "no language model was run")
         figure.axes[0].set_yticks([])
-    # At this size an inch holds some 26 letters.
+    # At this font size, about 26 letters fit in an inch.
     wrapped = (line for note in notes for line in wrap(note, int(24 * figure.get_figwidth())))
     figure.supxlabel("\n".join(wrapped), fontsize=5, color="#666666")

@@ -1,8 +1,8 @@
-"""Where a causal model looks from a PIE (ID10M-JAM, appendix H): attention from its tokens.
+"""Measure the attention of a causal model from a PIE to its context (ID10M-JAM, appendix H).
 
-Of originals with one variant that misled some model and one that all models resolved, both variants
-are passed through a model, and the attention from the PIE's tokens to every word before it is read
-off each layer and head.
+For originals with one variant that misled some run and one that all runs resolved, both variants
+are passed through a model. The attention from the PIE's tokens to each preceding word is recorded
+for every layer and head.
 """
 
 from collections import defaultdict
@@ -17,8 +17,8 @@ import torch
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions
 from pieline.core.uncertainty import ratio_interval
-from pieline.languages.registry import find
-from pieline.languages.spelling import normalise
+from pieline.languages.registry import get_language
+from pieline.languages.spelling import normalize
 from pieline.models.entries import CheckpointEntry
 from pieline.models.loading import load_model, loading, require_tokenizer
 from pieline.models.weights import weights_location
@@ -36,22 +36,25 @@ from pieline.studies.jam.records import JamSentence
 from pieline.studies.jam.variants.projection import added_context
 
 DECIMALS = 5
-"""Attention is rounded, so that its last bits do not decide about equal files."""
+"""Attention is rounded so that floating-point noise does not change the output files."""
 
 
 @dataclass(frozen=True)
 class CausalModel:
-    """A causal language model in eager mode (others do not return attention), and its tokenizer."""
+    """A causal language model and its tokenizer.
+
+    The model runs in eager mode because other modes do not return attention.
+    """
 
     model: Any
     tokenizer: Any
 
 
 def load_causal_model(entry: CheckpointEntry, *, weights: str | Path | None = None) -> CausalModel:
-    """Load a model for `attention_to_words`, from the folder `weights` if there is one.
+    """Load a model for `attention_to_words`, from the folder `weights` if given.
 
     Raises:
-        UserError: the checkpoint is not complete; names it and what to do.
+        UserError: If the checkpoint is incomplete; states how to fix it.
     """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -74,26 +77,26 @@ def load_causal_model(entry: CheckpointEntry, *, weights: str | Path | None = No
 def attention_to_words(
     causal: CausalModel, tokens: Sequence[str], queries: Collection[int]
 ) -> npt.NDArray[np.float64]:
-    """Attention from some words to every word of a sentence.
+    """Return the attention from some words to every word of a sentence.
 
-    Attention from a word is the mean over its sub-tokens (and over the words), attention to a word
-    is the sum over its sub-tokens. What falls on special tokens is left out, so rows need not sum
-    to 1.
+    Attention from a word is averaged over its subtokens and over the words; attention to a word is
+    summed over its subtokens. Attention to special tokens is excluded, so rows may not sum to 1.
 
     Args:
-        causal: model and tokenizer.
-        tokens: the sentence's, with trailing spaces.
-        queries: places of the words that attend.
+        causal: Model and tokenizer.
+        tokens: Tokens of the sentence, with trailing spaces.
+        queries: Indices of the attending words.
 
     Returns:
-        Shape (layers, heads, words).
+        Array of shape (layers, heads, words).
 
     Raises:
-        ValueError: no sub-token belongs to the attending words.
+        ValueError: If no subtoken belongs to the attending words.
     """
     encoding = causal.tokenizer("".join(tokens), return_offsets_mapping=True, return_tensors="pt")
     ends = np.cumsum([len(token) for token in tokens])
-    # A sub-token may begin with the space before its word: its last character says whose it is.
+    # A subtoken may begin with the space before its word, so its last character determines the
+    # word.
     words = [
         int(np.searchsorted(ends, end - 1, side="right")) if end > start else None
         for start, end in encoding.pop("offset_mapping")[0].tolist()
@@ -121,12 +124,13 @@ def cue_shares(
     cues: Collection[int],
     pie: Collection[int],
 ) -> npt.NDArray[np.float64]:
-    """Share of the PIE's attention to its context that falls on cue words, by layer and head.
+    """Return the share of the PIE's attention to its context that falls on cue words.
 
-    The context is every word before the PIE's end but the PIE itself and the first word: causal
-    models park attention on the first token whatever it is.
+    The context consists of all words before the end of the PIE, except the PIE itself and the first
+    word, which attracts attention in causal models regardless of its meaning.
 
-    From shape (layers, heads, words) to (layers, heads); 0 where no attention falls on the context.
+    Maps shape (layers, heads, words) to (layers, heads). The share is 0 if there is no attention to
+    the context.
     """
     context = [place for place in range(1, max(pie)) if place not in pie]
     total = attention[:, :, context].sum(axis=2)
@@ -137,7 +141,7 @@ def cue_shares(
 
 
 def pie_places(sentence: JamSentence) -> list[int]:
-    """Places of the PIE's tokens; those of a literal sentence are looked up. May be empty."""
+    """Return the PIE's token indices, located by text if the sentence is literal; may be empty."""
     tags = list(sentence.tags)
     if all(tag == OUTSIDE for tag in tags):
         tags = tags_of_idioms(sentence.tokens, sentence.pies)
@@ -145,14 +149,14 @@ def pie_places(sentence: JamSentence) -> list[int]:
 
 
 def cue_places(original: JamSentence, variant: JamSentence) -> list[int]:
-    """Places of the content words that the adversarial context adds; may be empty."""
+    """Return the token indices of content words in the adversarial context; may be empty."""
     length = len(added_context(original.sentence, variant.sentence))
-    language = find(variant.language)
+    language = get_language(variant.language)
     function_words = language.function_words | language.quantifiers
     places, position = [], 0
     for place, token in enumerate(variant.tokens):
-        # Not the "s" of a genitive.
-        words = {word for word in normalise(token).split() if len(word) > 1}
+        # Skip single letters such as the "s" of a genitive.
+        words = {word for word in normalize(token).split() if len(word) > 1}
         if position < length and words - function_words:
             places.append(place)
         position += len(token)
@@ -162,34 +166,34 @@ def cue_places(original: JamSentence, variant: JamSentence) -> list[int]:
 def attended_variant(
     causal: CausalModel, original: JamSentence, variant: JamSentence
 ) -> AttendedVariant | None:
-    """What a model attends to from the PIE of a variant; None where it has no PIE or no cues."""
+    """Return the attention from a variant's PIE; None if it has no PIE or no cues."""
     pie, cues = pie_places(variant), cue_places(original, variant)
     if not pie or not set(cues) - {0}:
         return None
     attention = attention_to_words(causal, variant.tokens, pie)
     shares = cue_shares(attention, cues=set(cues), pie=set(pie))
-    seen = max(pie) + 1
+    visible = max(pie) + 1
     return AttendedVariant(
         id=variant.id,
-        words=[token.strip() for token in variant.tokens[:seen]],
+        words=[token.strip() for token in variant.tokens[:visible]],
         pie_words=pie,
-        cue_words=[place for place in cues if place < seen],
-        by_layer=np.round(attention[:, :, :seen].mean(axis=1), DECIMALS).tolist(),
+        cue_words=[place for place in cues if place < visible],
+        by_layer=np.round(attention[:, :, :visible].mean(axis=1), DECIMALS).tolist(),
         cue_share=np.round(shares, DECIMALS).tolist(),
         share=round(float(shares.mean()), DECIMALS),
     )
 
 
 def select_pairs(runs: Sequence[Sequence[JudgedOriginal]]) -> list[tuple[str, str, str]]:
-    """Originals with a variant that misled some run (MIS) and one that every run resolved (COR).
+    """Select originals with a variant that misled some run (MIS) and one that all resolved (COR).
 
-    A variant misleads a run that was right about its original and is wrong about it; a run resolves
-    a variant if it is right about it. Runs that were right about no original are left out: nothing
-    can mislead them, and they resolve next to nothing. Originals whose variants mislead most runs
-    come first.
+    A variant misleads a run that was right about the original but wrong about the variant; a run
+    resolves a variant if it is right about it. Runs that were wrong about all originals are
+    ignored, because nothing can mislead them and they resolve almost nothing. Originals whose
+    variants mislead the most runs come first.
 
     Returns:
-        The ids of the original, MIS and COR.
+        Ids of the original, MIS and COR.
     """
     cases: dict[str, list[JudgedOriginal]] = defaultdict(list)
     for run in runs:
@@ -207,26 +211,26 @@ def select_pairs(runs: Sequence[Sequence[JudgedOriginal]]) -> list[tuple[str, st
     return [(name, worst, best) for _, name, worst, best in sorted(candidates)]
 
 
-def analyse(
+def analyze(
     causal: CausalModel,
     sentences: Mapping[str, JamSentence],
     candidates: Sequence[tuple[str, str, str]],
     *,
-    number: int,
+    limit: int,
 ) -> list[AttentionPair]:
-    """Attention of the first `number` of the pairs of `select_pairs`.
+    """Return the attention for the first `limit` pairs from `select_pairs`.
 
-    A pair in which a variant has no PIE or no cues is left out, and the next one moves up.
+    Pairs in which a variant has no PIE or no cues are skipped and do not count.
 
     Args:
-        causal: the model that is looked into.
-        sentences: originals and variants, by id.
-        candidates: the pairs, in order.
-        number: how many pairs are wanted at most.
+        causal: Model to analyze.
+        sentences: Originals and variants by id.
+        candidates: Ids of original, MIS and COR, in order of preference.
+        limit: Maximum number of pairs.
     """
     pairs: list[AttentionPair] = []
     for name, worst, best in candidates:
-        if len(pairs) == number:
+        if len(pairs) == limit:
             break
         original = sentences[name]
         misleading = attended_variant(causal, original, sentences[worst])
@@ -245,7 +249,7 @@ def analyse(
 
 
 def mean_share(values: Sequence[float], *, resamples: int) -> MeanShare:
-    """Mean over pairs and its 95 % bootstrap interval."""
+    """Return the mean over pairs and its 95 % bootstrap interval."""
     if not values:
         return MeanShare(mean=None, interval=None)
     interval = ratio_interval(values, [1.0] * len(values), resamples=resamples, seed=0)
@@ -263,21 +267,21 @@ def attention_metrics(
     conditions: Conditions = NO_CONDITIONS,
     computed_from: dict[str, str],
 ) -> AttentionMetrics:
-    """The whole analysis of one language.
+    """Run the attention analysis for one language.
 
-    The decisions of `runs` say which variants mislead; at most `pairs` are looked into.
+    `runs` determine which variants mislead; at most `pairs` pairs are analyzed.
     """
     candidates = select_pairs([run.judged for run in runs])
     by_id = {item.id: item for item in sentences}
-    found = analyse(causal, by_id, candidates, number=pairs)
-    shares = [(pair.misleading.share, pair.resolved.share) for pair in found]
+    analyzed = analyze(causal, by_id, candidates, limit=pairs)
+    shares = [(pair.misleading.share, pair.resolved.share) for pair in analyzed]
     return AttentionMetrics(
         language=sentences[0].language,
         model=model,
         dataset_is_released=all(run.dataset_is_released for run in runs),
         data_note=next((run.data_note for run in runs), ""),
         judged_by=[f"{run.model}/{run.setting}/seed-{run.seed}" for run in runs],
-        pairs=found,
+        pairs=analyzed,
         misleading=mean_share([one for one, _ in shares], resamples=resamples),
         resolved=mean_share([other for _, other in shares], resamples=resamples),
         difference=mean_share([one - other for one, other in shares], resamples=resamples),

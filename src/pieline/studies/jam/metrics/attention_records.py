@@ -1,4 +1,4 @@
-"""The metric file of the attention analysis (ID10M-JAM, appendix H)."""
+"""Metric file of the attention analysis (ID10M-JAM, appendix H)."""
 
 from pieline.core.conditions import MetricRecord
 from pieline.core.records import Frozen
@@ -6,17 +6,17 @@ from pieline.core.uncertainty import Interval
 
 
 class AttendedVariant(Frozen):
-    """One variant as the model sees it.
+    """Attention from the PIE of one variant.
 
     Attributes:
-        id: of the variant.
-        words: of the variant, up to the end of the PIE: what comes later is not attended to.
-        pie_words: places of the PIE.
-        cue_words: places of the content words of the added context.
-        by_layer: attention from the PIE to each word, a row a layer, mean over its heads.
-        cue_share: by layer and head, the share of the attention to context words that falls on
-            cue words (see `pieline.studies.jam.metrics.attention.cue_shares`).
-        share: mean of `cue_share`.
+        id: Variant id.
+        words: Words up to the end of the PIE; later words cannot be attended to.
+        pie_words: Indices of the PIE's words.
+        cue_words: Indices of the content words of the added context.
+        by_layer: Attention from the PIE to each word, one row per layer, averaged over heads.
+        cue_share: Share of the attention to context words that falls on cue words, by layer and
+            head (see `pieline.studies.jam.metrics.attention.cue_shares`).
+        share: Mean of `cue_share`.
     """
 
     id: str
@@ -29,7 +29,7 @@ class AttendedVariant(Frozen):
 
 
 class AttentionPair(Frozen):
-    """Two variants of one original: one misled some model (MIS), all models resolved one (COR)."""
+    """Two variants of an original: one misled some run (MIS), all runs resolved the other (COR)."""
 
     original_id: str
     pie: str
@@ -39,23 +39,24 @@ class AttentionPair(Frozen):
 
 
 class MeanShare(Frozen):
-    """A mean over pairs with its bootstrap interval; null without pairs."""
+    """Mean over pairs with its bootstrap interval; null if there are no pairs."""
 
     mean: float | None
     interval: Interval | None
 
 
 class AttentionMetrics(MetricRecord):
-    """The attention analysis of one language.
+    """Attention analysis of one language.
 
     Attributes:
-        language: of the variants.
-        model: name in models.yaml of the model that was looked into.
-        dataset_is_released: whether the variants are those of the paper.
-        judged_by: the runs whose decisions say which variants mislead.
-        pairs: all pairs.
-        misleading, resolved: share of the PIE's attention on cue words, of MIS and COR variants.
-        difference: MIS minus COR within pairs.
+        language: Language of the variants.
+        model: Name of the analyzed model in models.yaml.
+        dataset_is_released: Whether the variants are the paper's.
+        judged_by: Runs that determine which variants mislead.
+        pairs: Analyzed pairs.
+        misleading: Share of the PIE's attention on cue words in MIS variants.
+        resolved: Share of the PIE's attention on cue words in COR variants.
+        difference: Within-pair difference, MIS minus COR.
     """
 
     language: str

@@ -1,7 +1,7 @@
-"""Negative drift (ID10M-JAM, section 4.1): what adversarial contexts do to right decisions.
+"""Compute negative drift (ID10M-JAM, section 4.1): right decisions turned wrong by context.
 
-Everything here is computed from one thing: of each original, whether the model was right about it
-and about each of its hard variants.
+All metrics are computed from whether the model was right about each original and each of its hard
+variants.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,13 +21,13 @@ Counts = NDArray[np.float64]
 
 
 class JudgedOriginal(Frozen):
-    """Whether a model was right about an original and about its variants.
+    """Correctness of a model on an original and its variants.
 
     Attributes:
-        id: of the original.
-        is_figurative: whether its PIE is used idiomatically.
-        correct: whether the model was right about the original.
-        variants: whether it was right about each variant, by its id.
+        id: Original id.
+        is_figurative: Whether the PIE is used idiomatically.
+        correct: Whether the model was right about the original.
+        variants: Whether the model was right, by variant id.
     """
 
     id: str
@@ -37,20 +37,21 @@ class JudgedOriginal(Frozen):
 
     @property
     def flipped(self) -> dict[str, bool]:
-        """Of each variant, by its id, whether a right decision became a wrong one."""
+        """Return, by variant id, whether a right decision became wrong."""
         return {name: self.correct and not right for name, right in self.variants.items()}
 
 
 class Drift(Frozen):
-    """S_M, F_M and ND_M of some originals.
+    """S_M, F_M and ND_M of a set of originals.
 
     Attributes:
-        originals, variants: how many there are.
-        success: S_M, the variants whose original the model was right about.
-        flipped: F_M, those of them that it was wrong about.
-        negative_drift: ND_M = F_M / S_M (a fraction); null where S_M is 0, since nothing could
-            drift. (Table 5 prints 0 there.)
-        interval: of ND_M, over originals.
+        originals: Number of originals.
+        variants: Number of variants.
+        success: S_M, the number of variants whose original was judged right.
+        flipped: F_M, the number of these variants that were judged wrong.
+        negative_drift: ND_M = F_M / S_M (fraction); null if S_M is 0, because nothing could drift
+            (Table 5 prints 0 in this case).
+        interval: Bootstrap interval of ND_M over originals.
     """
 
     originals: int
@@ -62,7 +63,7 @@ class Drift(Frozen):
 
 
 class Confusion(Frozen):
-    """How many originals have all, none or some of their variants confusing (appendix F)."""
+    """Numbers of originals for which all, none or some variants are confusing (appendix F)."""
 
     all_confused: int
     none_confused: int
@@ -70,18 +71,18 @@ class Confusion(Frozen):
 
     @property
     def total(self) -> int:
-        """All that were counted."""
+        """Return the total number of originals."""
         return self.all_confused + self.none_confused + self.mixed
 
 
 class DriftComparison(Frozen):
-    """Two runs by their negative drift on the same originals.
+    """Comparison of two runs by negative drift on the same originals.
 
     Attributes:
-        difference: ND of the first minus that of the second (a fraction), each of the flips and
-            successes of all its seeds together.
-        p_value: two-sided, of the paired randomization test over originals.
-        p_holm: corrected (Holm, 1979) for all pairs of runs that were compared with it.
+        difference: ND of the first minus ND of the second run (fraction), each computed over all
+            its seeds.
+        p_value: Two-sided p-value of the paired randomization test over originals.
+        p_holm: P-value corrected for all compared pairs (Holm, 1979).
     """
 
     difference: float
@@ -90,7 +91,7 @@ class DriftComparison(Frozen):
 
 
 def drift(judged: Iterable[JudgedOriginal], interval: Interval | None = None) -> Drift:
-    """S_M, F_M and ND_M of some originals."""
+    """Compute S_M, F_M and ND_M."""
     cases = list(judged)
     success = sum(len(case.variants) for case in cases if case.correct)
     flipped = sum(sum(case.flipped.values()) for case in cases)
@@ -105,18 +106,18 @@ def drift(judged: Iterable[JudgedOriginal], interval: Interval | None = None) ->
 
 
 def accuracy(judged: Iterable[JudgedOriginal]) -> float | None:
-    """Share of originals that the model was right about (section 5); None without originals."""
+    """Return the share of originals judged right (section 5); None without originals."""
     right = [case.correct for case in judged]
     return fmean(right) if right else None
 
 
 def confusion_as_printed(judged: Iterable[JudgedOriginal]) -> Confusion:
-    """AC, NC and MX as Table 6 counts language models: over all originals, by wrong variants.
+    """Compute AC, NC and MX over all originals, as in Table 6 for language models.
 
-    The text has the three over originals that the model was right about, but the printed counts
-    sum to all originals, and in 30 of 32 rows all-confused and mixed together need more flips than
-    the F_M of Table 3 has (GPT-4o, English: at least 55 against 31). Every row agrees with
-    counting wrong variants whatever the original: so this does.
+    According to the text, the three cover only originals judged right. However, the printed counts
+    sum to all originals, and in 30 of 32 rows AC and MX together require more flips than F_M in
+    Table 3 (GPT-4o, English: at least 55 against 31). Every row is consistent with counting wrong
+    variants regardless of the original, as done here.
     """
     return _confusion(
         [not right for right in case.variants.values()] for case in judged if case.variants
@@ -124,13 +125,13 @@ def confusion_as_printed(judged: Iterable[JudgedOriginal]) -> Confusion:
 
 
 def confusion_of_correct(judged: Iterable[JudgedOriginal]) -> Confusion:
-    """AC, NC and MX as appendix F's text has them: originals that the model was right about."""
+    """Compute AC, NC and MX over originals judged right, as the text of appendix F defines them."""
     cases = (case for case in judged if case.correct and case.variants)
     return _confusion(list(case.flipped.values()) for case in cases)
 
 
 def confusion_of_variants(judged: Iterable[JudgedOriginal]) -> Confusion:
-    """AC, NC and MX as Table 6 has them for encoders: F_M, S_M - F_M and nothing mixed."""
+    """Compute AC, NC and MX as in Table 6 for encoders: F_M, S_M - F_M and 0."""
     total = drift(judged)
     return Confusion(
         all_confused=total.flipped, none_confused=total.success - total.flipped, mixed=0
@@ -149,10 +150,10 @@ def _confusion(confused: Iterable[Sequence[bool]]) -> Confusion:
 def drift_interval(
     judged: Sequence[JudgedOriginal], *, resamples: int, seed: int
 ) -> Interval | None:
-    """Bootstrap interval of ND_M: originals are drawn with their variants.
+    """Return the bootstrap interval of ND_M, resampling originals with their variants.
 
-    Variants of one original are not independent, so drawing them one by one would be too narrow.
-    None where no original was judged right; draws without a right one are left out.
+    Variants of one original are dependent, so resampling single variants would give too narrow an
+    interval. None if no original was judged right; resamples without one are ignored.
     """
     success = [len(case.variants) if case.correct else 0 for case in judged]
     flipped = [sum(case.flipped.values()) for case in judged]
@@ -162,7 +163,7 @@ def drift_interval(
 def accuracy_interval(
     judged: Sequence[JudgedOriginal], *, resamples: int, seed: int
 ) -> Interval | None:
-    """Bootstrap interval of the accuracy on originals."""
+    """Return the bootstrap interval of the accuracy on originals."""
     right = [int(case.correct) for case in judged]
     return ratio_interval(right, [1] * len(right), resamples=resamples, seed=seed)
 
@@ -170,20 +171,20 @@ def accuracy_interval(
 def compare_drifts(
     runs: Mapping[K, Sequence[Sequence[JudgedOriginal]]], *, permutations: int, seed: int
 ) -> dict[tuple[K, K], DriftComparison]:
-    """Test every two runs for equal negative drift on the same originals.
+    """Test every pair of runs for equal negative drift on the same originals.
 
-    The runs change places on whole originals, with all variants and seeds: variants of one
-    original are hard together, so that McNemar's test, which takes them one by one, calls equal
-    runs different far too often.
+    The test swaps the runs per original, with all variants and seeds. Variants of one original are
+    correlated in difficulty, so McNemar's test, which treats them as independent, would reject far
+    too often.
 
     Args:
-        runs: the originals as judged with each seed, by run. Runs without any success have no drift
-            and are left out.
-        permutations: sign patterns at most (see `randomization_test`).
-        seed: of the patterns; the same serve every pair.
+        runs: Judged originals per seed, by run. Runs without any success have no drift and are
+            excluded.
+        permutations: Maximum number of sign patterns (see `randomization_test`).
+        seed: Seed of the patterns, which are shared by all pairs.
 
     Raises:
-        ValueError: runs of other originals.
+        ValueError: If the runs have different originals.
     """
     parts = counts_by_original(runs, successes_and_flips)
     return compare_shares(parts, list(combinations(parts, 2)), permutations=permutations, seed=seed)
@@ -192,38 +193,38 @@ def compare_drifts(
 def compare_shares(
     parts: Mapping[K, Counts], pairs: Sequence[tuple[K, K]], *, permutations: int, seed: int
 ) -> dict[tuple[K, K], DriftComparison]:
-    """Test pairs of runs for an equal share of what is counted in a base (see `compare_drifts`).
+    """Test pairs of runs for equal ratios (see `compare_drifts`).
 
     Args:
-        parts: base and counted of each original, shape (2, originals), by run. Pairs with a run
-            whose base is empty are left out.
-        pairs: of runs. The correction is for their number.
-        permutations: sign patterns at most.
-        seed: of the patterns.
+        parts: Denominator and numerator of each original, shape (2, originals), by run. Pairs with
+            a zero total denominator are excluded.
+        pairs: Pairs of runs. P-values are corrected for their number.
+        permutations: Maximum number of sign patterns.
+        seed: Seed of the patterns.
     """
     pairs = [pair for pair in pairs if all(parts[key][0].any() for key in pair)]
     if not pairs:
         return {}
     shares = {key: parts[key][1].sum() / parts[key][0].sum() for key in chain(*pairs)}
     excess = np.array([excess_flips(parts[one], parts[other]) for one, other in pairs])
-    found = randomization_test(excess, permutations=permutations, seed=seed, mid=True).tolist()
+    p_values = randomization_test(excess, permutations=permutations, seed=seed, mid=True).tolist()
     return {
         (one, other): DriftComparison(
-            difference=float(shares[one] - shares[other]), p_value=chance, p_holm=corrected
+            difference=float(shares[one] - shares[other]), p_value=p_value, p_holm=corrected
         )
-        for (one, other), chance, corrected in zip(pairs, found, holm(found), strict=True)
+        for (one, other), p_value, corrected in zip(pairs, p_values, holm(p_values), strict=True)
     }
 
 
 def excess_flips(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Flips of a run beyond those of another, on each original.
+    """Return, for each original, the flips of a run in excess of another's.
 
-    What the drift of both together lets expect of their successes is taken off, so that the sum is
-    zero where two runs drift equally, however many successes each has.
+    Subtracts the flips expected from the pooled drift, so that the sum is zero for runs with equal
+    drift regardless of their numbers of successes.
 
     Args:
-        first: shape (2, originals): successes and flips.
-        second: the same of the other run.
+        first: Successes and flips of one run, shape (2, originals).
+        second: Successes and flips of the other run.
     """
     expected, flipped = (first + second).sum(axis=1)
     difference = first - second
@@ -231,12 +232,12 @@ def excess_flips(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDA
 
 
 def successes_and_flips(case: JudgedOriginal) -> tuple[int, int]:
-    """S and F of one original: ND is the share of these in those."""
+    """Return S and F of one original; ND is the ratio of their sums, F to S."""
     return len(case.variants) * case.correct, sum(case.flipped.values())
 
 
 def variants_and_errors(case: JudgedOriginal) -> tuple[int, int]:
-    """Variants of one original, and those judged wrong, whatever the original."""
+    """Return the number of variants of an original and how many of them were judged wrong."""
     return len(case.variants), sum(not right for right in case.variants.values())
 
 
@@ -244,18 +245,23 @@ def counts_by_original(
     runs: Mapping[K, Sequence[Sequence[JudgedOriginal]]],
     count: Callable[[JudgedOriginal], tuple[int, int]],
 ) -> dict[K, Counts]:
-    """Base and counted of each original as means over seeds, shape (2, originals), by run.
+    """Return denominator and numerator per original, averaged over seeds, by run.
+
+    Each array has shape (2, originals).
 
     Raises:
-        ValueError: runs of other originals.
+        ValueError: If the runs have different originals.
     """
     counts: dict[K, dict[str, tuple[float, float]]] = {}
     for key, seeds in runs.items():
-        found = counts[key] = {}
+        totals = counts[key] = {}
         for case in sorted(chain.from_iterable(seeds), key=lambda case: case.id):
-            base, counted = found.get(case.id, (0.0, 0.0))
-            more, of_it = count(case)
-            found[case.id] = base + more / len(seeds), counted + of_it / len(seeds)
-    if len({tuple(found) for found in counts.values()}) > 1:
-        raise ValueError("the runs are not of the same originals")
-    return {key: np.array(list(found.values())).T for key, found in counts.items()}
+            denominator, numerator = totals.get(case.id, (0.0, 0.0))
+            more_denominator, more_numerator = count(case)
+            totals[case.id] = (
+                denominator + more_denominator / len(seeds),
+                numerator + more_numerator / len(seeds),
+            )
+    if len({tuple(totals) for totals in counts.values()}) > 1:
+        raise ValueError("the runs have different originals")
+    return {key: np.array(list(totals.values())).T for key, totals in counts.items()}

@@ -1,4 +1,4 @@
-"""The human baseline (ID10M-JAM, section 5.1): its form, accuracy and agreement of two people."""
+"""Human baseline (ID10M-JAM, section 5.1): annotation form, accuracy and agreement."""
 
 import filecmp
 import random
@@ -22,18 +22,19 @@ Label = Literal["figurative", "literal", "ambiguous"]
 Origin = Literal["people", "simulated"]
 
 
-_FORM = "fill in the form that the workflow wrote"
+_FORM = "fill in the form written by the workflow"
 _LABELS = f"write one of {', '.join(get_args(Label))}"
 
 
-class LabelledVariant(Frozen):
-    """Two people's labels of one variant.
+class LabeledVariant(Frozen):
+    """Labels of one variant by two annotators.
 
     Attributes:
-        variant_id: of the variant.
-        first, second: the labels.
-        origin: whether they are people at all.
-        shown: the texts that they saw, where that is recorded.
+        variant_id: Variant id.
+        first: Label by the first annotator.
+        second: Label by the second annotator.
+        origin: Whether people gave the labels or they are simulated.
+        shown: Texts shown to the annotators, if recorded.
     """
 
     variant_id: Id
@@ -56,7 +57,7 @@ _LABELLING = """<View>
 
 
 class AnnotatorScores(Frozen):
-    """One person's accuracy (fractions): overall and by gold usage, and how often they gave up."""
+    """Accuracy of one annotator (fractions), overall and by gold usage, and rate of "ambiguous"."""
 
     accuracy: float
     accuracy_figurative: float | None
@@ -65,16 +66,19 @@ class AnnotatorScores(Frozen):
 
 
 class HumanMetrics(MetricRecord):
-    """The human baseline.
+    """Human baseline scores.
 
     Attributes:
-        language: of the variants.
-        dataset_is_released: whether the variants are those of the paper.
-        simulated: whether the labels are made up to show the computation.
-        variants, figurative, literal: number of labeled variants, and of each gold usage.
-        first, second: the two annotators.
-        agreement: share of variants that both labeled alike.
-        kappa: Cohen's kappa; null where both gave one and the same label throughout.
+        language: Language of the variants.
+        dataset_is_released: Whether the variants are the paper's.
+        simulated: Whether the labels are simulated to demonstrate the computation.
+        variants: Number of labeled variants.
+        figurative: Number of labeled variants with figurative gold usage.
+        literal: Number of labeled variants with literal gold usage.
+        first: Scores of the first annotator.
+        second: Scores of the second annotator.
+        agreement: Share of variants with equal labels.
+        kappa: Cohen's kappa; null if both annotators used the same single label.
     """
 
     language: str
@@ -90,7 +94,7 @@ class HumanMetrics(MetricRecord):
 
 
 def sample_variants(sentences: Iterable[JamSentence], seed: int) -> list[JamSentence]:
-    """One variant of each original, chosen by the seed and the original alone."""
+    """Choose one variant per original; the choice depends only on the seed and the original."""
     return [
         random.Random(f"human baseline {seed}:{name}").choice(variants)  # noqa: S311 - not for secrets
         for name, (_, *variants) in by_original(sentences).items()
@@ -101,38 +105,38 @@ def sample_variants(sentences: Iterable[JamSentence], seed: int) -> list[JamSent
 def write_form(
     variants: Iterable[JamSentence], *, form: Path, tasks: Path, labelling: Path
 ) -> None:
-    """Write variants for people to label, without their gold labels.
+    """Write an annotation form without gold labels.
 
     Args:
-        variants: one of each original.
-        form: CSV; each person fills in the column `label` of a copy.
-        tasks: the same as JSON tasks for Label Studio.
-        labelling: their labelling configuration, XML.
+        variants: One variant per original.
+        form: Path of the CSV form; each annotator fills in the column `label` of a copy.
+        tasks: Path of the same variants as Label Studio tasks (JSON).
+        labelling: Path of the Label Studio labeling configuration (XML).
     """
     import pandas as pd
 
-    shown = [
+    fields = [
         {"variant_id": item.id, "sentence": item.sentence, "pie": item.pies[0]} for item in variants
     ]
-    table = pd.DataFrame(shown, columns=["variant_id", "sentence", "pie"]).assign(label="")
+    table = pd.DataFrame(fields, columns=["variant_id", "sentence", "pie"]).assign(label="")
     write_text(form, table.to_csv(index=False, lineterminator="\n"))
-    write_json(tasks, [{"data": item} for item in shown])
+    write_json(tasks, [{"data": item} for item in fields])
     choices = "".join(f"    <Choice value={quoteattr(label)}/>\n" for label in get_args(Label))
     write_text(labelling, _LABELLING.format(choices=choices))
 
 
-def read_labels(*paths: str | Path) -> list[LabelledVariant]:
-    """Read the labels of two people.
+def read_labels(*paths: str | Path) -> list[LabeledVariant]:
+    """Read the labels of two annotators.
 
     Args:
-        paths: one CSV with the columns variant_id, first, second and origin, and `sentence` if
-            the text is to be compared; or two filled-in copies of the form; or exports of Label
-            Studio (JSON), which hold one person each, or both.
+        paths: Either one CSV with the columns variant_id, first, second and origin, plus `sentence`
+            to verify the text; or two filled-in copies of the form; or Label Studio exports (JSON)
+            with one or both annotators.
 
     Raises:
-        UserError: a missing column, an unknown label, a variant twice, origins mixed, not two
-            people, a file twice, or a variant that only one of them labeled; names the file, and
-            the line or task.
+        UserError: If a column is missing, a label is unknown, a variant occurs twice, origins are
+            mixed, there are not exactly two annotators, a file is given twice, or only one
+            annotator labeled a variant; states file and line or task.
     """
     if len(paths) == 1 and Path(paths[0]).suffix != ".json":
         return _read_both(paths[0])
@@ -150,59 +154,64 @@ def read_labels(*paths: str | Path) -> list[LabelledVariant]:
             people[person][label.variant_id] = label
     names = ", ".join(map(str, paths))
     if len(people) != 2:
-        problem = f"labels of {pluralize(len(people), 'person')}, not 2"
-        raise UserError(problem, where=names, hint="name what two people filled in")
+        problem = f"labels by {pluralize(len(people), 'annotator')} instead of 2"
+        raise UserError(problem, where=names, hint="name the files filled in by two people")
     for one, other in combinations(paths, 2):
         if filecmp.cmp(one, other, shallow=False):
-            hint = f"name each person's file, or write {','.join(COLUMNS)} into one"
-            raise UserError(f"a copy of {one}", where=other, hint=hint)
-    (first, ours), (second, theirs) = people.items()
-    for has, lacks, name in ((ours, theirs, second), (theirs, ours, first)):
-        if missing := sorted(has.keys() - lacks.keys()):
-            problem = f"no label of {missing[0]!r}, which the other person labels"
+            hint = f"name one file per person, or combine them with the columns {','.join(COLUMNS)}"
+            raise UserError(f"the file is a copy of {one}", where=other, hint=hint)
+    (first, first_labels), (second, second_labels) = people.items()
+    for labels, others, name in (
+        (first_labels, second_labels, second),
+        (second_labels, first_labels, first),
+    ):
+        if missing := sorted(labels.keys() - others.keys()):
+            problem = f"no label for {missing[0]!r}, which the other person labeled"
             raise UserError(problem, where=name, hint="have both label the same variants")
     return [
-        LabelledVariant(
+        LabeledVariant(
             variant_id=name,
             first=label.label,
-            second=theirs[name].label,
+            second=second_labels[name].label,
             origin="people",
-            shown=(label.sentence, theirs[name].sentence),
+            shown=(label.sentence, second_labels[name].sentence),
         )
-        for name, label in ours.items()
+        for name, label in first_labels.items()
     ]
 
 
 class _OneLabel(Frozen):
-    """One person's label of a variant, and the text that the person saw."""
+    """One annotator's label of a variant, and the text that was shown."""
 
     variant_id: Id
     sentence: str
     label: Label
 
 
-def _read_both(path: str | Path) -> list[LabelledVariant]:
+def _read_both(path: str | Path) -> list[LabeledVariant]:
     hint = f"{_LABELS}, of {', '.join(get_args(Origin))}"
-    header = f"write {','.join(COLUMNS)} first, or name what two people filled in"
-    rows: list[LabelledVariant] = []
+    header = f"use the header {','.join(COLUMNS)}, or name the files filled in by two people"
+    rows: list[LabeledVariant] = []
     for line, row in read_table(path, COLUMNS, hint=header):
         where = f"{path}:{line}"
         fields: dict[str, object] = {name: row[name] for name in COLUMNS}
         if "sentence" in row:
             fields["shown"] = (row["sentence"],)
-        made = validated(LabelledVariant, fields, where=where, hint=hint)
-        if any(made.variant_id == other.variant_id for other in rows):
-            raise UserError(f"{made.variant_id!r} occurs twice", where=where, hint="keep one line")
-        if rows and made.origin != rows[0].origin:
-            raise UserError("origins are mixed", where=where, hint="use one file for each origin")
-        rows.append(made)
+        record = validated(LabeledVariant, fields, where=where, hint=hint)
+        if any(record.variant_id == other.variant_id for other in rows):
+            raise UserError(
+                f"{record.variant_id!r} occurs twice", where=where, hint="keep one line"
+            )
+        if rows and record.origin != rows[0].origin:
+            raise UserError("mixed origins", where=where, hint="use one file per origin")
+        rows.append(record)
     if not rows:
-        raise UserError("no labels", where=path, hint="write one line for each variant")
+        raise UserError("no labels", where=path, hint="write one line per variant")
     return rows
 
 
 def human_metrics(
-    labels: Sequence[LabelledVariant],
+    labels: Sequence[LabeledVariant],
     sentences: Sequence[JamSentence],
     *,
     where: str | Path,
@@ -211,24 +220,24 @@ def human_metrics(
     computed_from: dict[str, str],
     conditions: Conditions = NO_CONDITIONS,
 ) -> HumanMetrics:
-    """Score two people's labels (file `where`) against gold. "ambiguous" is never right.
+    """Score two annotators' labels (from the file `where`). "ambiguous" always counts as wrong.
 
     Raises:
-        UserError: a variant that the dataset lacks, or two of one original, or a label of another
-            text than the variant's.
+        UserError: If a variant is unknown, two variants belong to one original, or a label refers
+            to a different text.
     """
     variants = {item.id: item for item in sentences if not item.is_original}
     if unknown := [item.variant_id for item in labels if item.variant_id not in variants]:
         hint = "label variants of this dataset"
-        raise UserError(f"no variant {unknown[0]!r}", where=where, hint=hint)
+        raise UserError(f"unknown variant {unknown[0]!r}", where=where, hint=hint)
     for item in labels:
         if any(text.strip() != variants[item.variant_id].sentence.strip() for text in item.shown):
-            problem = f"{item.variant_id!r} was labelled in another text"
-            raise UserError(problem, where=where, hint="label the form of this dataset")
+            problem = f"{item.variant_id!r} was labeled with a different text"
+            raise UserError(problem, where=where, hint="label the form written for this dataset")
     originals = Counter(variants[label.variant_id].original_id for label in labels)
     name, number = originals.most_common(1)[0]
     if number > 1:
-        hint = "label one variant of each original"
+        hint = "label only one variant per original"
         raise UserError(f"{number} variants of {name!r}", where=where, hint=hint)
     first, second = [item.first for item in labels], [item.second for item in labels]
     figurative = sum(variants[item.variant_id].is_figurative for item in labels)
@@ -250,12 +259,12 @@ def human_metrics(
 
 
 def _scores(
-    labels: Sequence[LabelledVariant], given: Sequence[Label], variants: Mapping[str, JamSentence]
+    labels: Sequence[LabeledVariant], answers: Sequence[Label], variants: Mapping[str, JamSentence]
 ) -> AnnotatorScores:
     gold = [
         "figurative" if variants[item.variant_id].is_figurative else "literal" for item in labels
     ]
-    right = [one == other for one, other in zip(given, gold, strict=True)]
+    right = [one == other for one, other in zip(answers, gold, strict=True)]
 
     def share(usage: str) -> float | None:
         chosen = [value for value, kind in zip(right, gold, strict=True) if kind == usage]
@@ -265,5 +274,5 @@ def _scores(
         accuracy=sum(right) / len(right),
         accuracy_figurative=share("figurative"),
         accuracy_literal=share("literal"),
-        ambiguous=sum(label == "ambiguous" for label in given) / len(given),
+        ambiguous=sum(label == "ambiguous" for label in answers) / len(answers),
     )

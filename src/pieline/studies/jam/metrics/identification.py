@@ -1,11 +1,11 @@
-"""Whether a model identified a PIE: the one decision behind every number of ID10M-JAM."""
+"""Decide whether a model identified a PIE; every metric of ID10M-JAM is based on this decision."""
 
 from collections.abc import Sequence
 from itertools import product
 from typing import Literal
 
 from pieline.languages.matching import matches_pie
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 from pieline.studies.jam.bio import OUTSIDE, Span, Tag, spans_of, tags_of
 from pieline.studies.jam.records import TaggedRecord
 
@@ -15,26 +15,25 @@ Scoring = Literal["paper", "released"]
 def is_correct(
     idioms: Sequence[str] | None, sentence: TaggedRecord, *, scoring: Scoring = "paper"
 ) -> bool:
-    """Whether a prediction is right about the PIE of a sentence; for language models and encoders.
+    """Return whether a prediction is right about the PIE of a sentence.
 
-    `paper` (section 4.1): right if the PIE is named exactly when it is figurative, whatever else
-    is named. A prediction that could not be read is never right: it says neither.
+    `paper` (section 4.1): Right if the PIE is named exactly when it is figurative, whatever else is
+    named. Unreadable predictions are never right.
 
-    `released` (the analysis published with ID10M-JAM): on a literal sentence any named idiom is
-    wrong, whichever it is; on a figurative one an idiom counts if, both lowercased and stripped, it
-    contains one of the sentence's `true_idioms` or is contained in one, so that "" and "a" count. A
-    prediction that could not be read counts as one that names nothing, which makes it right on
-    literal sentences.
+    `released` (the analysis published with ID10M-JAM): On a literal sentence, any named idiom is
+    wrong. On a figurative sentence, an idiom is right if it contains, or is contained in, one of
+    the sentence's `true_idioms`, both lowercased and stripped; this includes "" and "a". Unreadable
+    predictions count as naming nothing, which is right on literal sentences.
 
     Args:
-        idioms: named by the prediction; None where it could not be read.
-        sentence: what was judged.
-        scoring: which of the two.
+        idioms: Idioms named by the prediction; None if it was unreadable.
+        sentence: Sentence with the gold PIE.
+        scoring: Scoring rule.
     """
     if scoring == "released":
         if not sentence.is_figurative:
             return not idioms
-        # The field PIE, which the release has as well, is spelled otherwise ("zur  Genüge").
+        # The release's field PIE has different spelling ("zur  Genüge").
         pairs = product(idioms or (), sentence.true_idioms)
         return any(_contains_other(idiom, pie) for idiom, pie in pairs)
     if idioms is None:
@@ -52,16 +51,16 @@ def _contains_other(one: str, other: str) -> bool:
 
 
 def tags_of_idioms(tokens: Sequence[str], idioms: Sequence[str]) -> list[Tag]:
-    """BIO tags that mark idioms named as text: each where it first stands in whole tokens.
+    """Return BIO tags that mark idioms at their first occurrence in complete tokens.
 
-    Case, punctuation and spacing do not matter. An idiom that does not stand in the sentence as it
-    was named marks nothing, and neither does one that overlaps an earlier one.
+    Case, punctuation and spacing are ignored. Idioms that do not occur, or overlap an earlier one,
+    are not marked.
 
     Args:
-        tokens: of the sentence.
-        idioms: as a language model spells them.
+        tokens: Tokens of the sentence.
+        idioms: Idioms as named by a language model.
     """
-    pieces = [normalise(token).replace(" ", "") for token in tokens]
+    pieces = [normalize(token).replace(" ", "") for token in tokens]
     starts, position = {}, 0
     for number, piece in enumerate(pieces):
         if piece:
@@ -71,13 +70,13 @@ def tags_of_idioms(tokens: Sequence[str], idioms: Sequence[str]) -> list[Tag]:
     ends = {start + len(pieces[number]): number + 1 for start, number in starts.items()}
     tags: list[Tag] = [OUTSIDE] * len(tokens)
     for idiom in idioms:
-        wanted = normalise(idiom).replace(" ", "")
-        place = text.find(wanted) if wanted else -1
-        while place >= 0 and not (place in starts and place + len(wanted) in ends):
-            place = text.find(wanted, place + 1)
+        target = normalize(idiom).replace(" ", "")
+        place = text.find(target) if target else -1
+        while place >= 0 and not (place in starts and place + len(target) in ends):
+            place = text.find(target, place + 1)
         if place < 0:
             continue
-        span = Span(starts[place], ends[place + len(wanted)])
+        span = Span(starts[place], ends[place + len(target)])
         if all(tag == OUTSIDE for tag in tags[span.start : span.end]):
             tags = tags_of([*spans_of(tags), span], len(tokens))
     return tags

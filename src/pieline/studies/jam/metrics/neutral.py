@@ -1,4 +1,4 @@
-"""The neutral-context ablation (ID10M-JAM, appendix G): what confuses without adversarial cues."""
+"""Score the neutral-context ablation (ID10M-JAM, appendix G)."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,17 +11,20 @@ from pieline.studies.jam.records import JamSentence
 
 
 class NeutralMetrics(MetricRecord):
-    """How many confusing variants stay confusing when their context is neutral.
+    """Share of confusing variants that remain confusing with a neutral context.
 
     Attributes:
-        language, model, setting, seed: of the run that was confused.
-        dataset_is_released: whether the hard variants are those of the paper.
-        confusing: hard variants that it judged wrong.
-        neutral: those that a neutral variant was written for.
-        still_confused: neutral variants that it was wrong about.
-        share: of the neutral ones (fraction); null without any.
-        interval: of the share; variants are drawn by original.
-        outcomes: number of neutral variants by what became of their prediction.
+        language: Language of the confused run.
+        model: Model of the confused run.
+        setting: Setting of the confused run.
+        seed: Seed of the confused run.
+        dataset_is_released: Whether the hard variants are the paper's.
+        confusing: Number of hard variants that the run judged wrong.
+        neutral: Number of these for which a neutral variant was written.
+        still_confused: Number of neutral variants that were judged wrong.
+        share: Fraction of neutral variants that were judged wrong; null without any.
+        interval: Bootstrap interval of the share, resampled by original.
+        outcomes: Number of neutral variants by prediction outcome.
     """
 
     language: str
@@ -53,14 +56,14 @@ def neutral_metrics(
     conditions: Conditions = NO_CONDITIONS,
     computed_from: dict[str, str],
 ) -> NeutralMetrics:
-    """Score predictions (by id) of neutral variants, for the run that they confused."""
+    """Score predictions (by id) on neutral variants for the run that was confused."""
     wrong: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for item in sorted(neutral, key=lambda item: item.id):
         right = is_correct(predictions[item.id].idioms, item, scoring=scoring)
         total[item.original_id] += 1
         wrong[item.original_id] += not right
-    still = wrong.total()
+    still_confused = wrong.total()
     return NeutralMetrics(
         language=language,
         model=model,
@@ -70,8 +73,8 @@ def neutral_metrics(
         data_note=data_note,
         confusing=confusing,
         neutral=len(neutral),
-        still_confused=still,
-        share=still / len(neutral) if neutral else None,
+        still_confused=still_confused,
+        share=still_confused / len(neutral) if neutral else None,
         interval=ratio_interval(
             [wrong[name] for name in total], list(total.values()), resamples=resamples, seed=0
         ),

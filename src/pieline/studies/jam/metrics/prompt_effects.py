@@ -1,8 +1,8 @@
-"""What a prompt changes: runs of one model against its baseline, on the same originals.
+"""Compare runs of one model with different prompts on the same originals.
 
-A prompt may lower negative drift and yet help nobody: a model that never names an idiom never
-drifts. So beside ND stand the errors on variants, which are false alarms where the PIE is literal
-and misses where it is idiomatic.
+Negative drift alone is insufficient: a model that never names an idiom never drifts. Therefore
+error rates on variants are reported as well: false alarms for literal PIEs and misses for idiomatic
+ones.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,30 +26,31 @@ USAGES: Mapping[str, tuple[bool, ...]] = {
     "literal": (False,),
     "idiomatic": (True,),
 }
-"""Originals that are counted together, by whether their PIE is figurative."""
+"""Subsets of originals, by whether the PIE is figurative."""
 Seeds = Sequence[Sequence[JudgedOriginal]]
 
 
 class Effect(DriftComparison):
-    """A share of a run minus that of the baseline, on the same originals.
+    """Difference between a run and the baseline on the same originals.
 
     Attributes:
-        interval: 95 % bootstrap interval of the difference, over originals (a fraction).
+        interval: 95 % bootstrap interval of the difference (fraction) over originals.
     """
 
     interval: Interval | None
 
 
 class PromptMeasures(NamedTuple):
-    """Originals of one usage under one prompt; shares are fractions, over all seeds together.
+    """Measures of one prompt on originals of one usage, over all seeds; shares are fractions.
 
     Attributes:
-        accuracy: on the originals; null without any.
-        success: S, the mean over seeds.
-        drift: ND; null where S is 0.
-        errors: the share of all variants that were judged wrong.
-        drift_effect, errors_effect: against the baseline; null for the baseline itself, for a run
-            that is compared with none, and where one of the shares is unknown.
+        accuracy: Accuracy on originals; null without any.
+        success: Mean S over seeds.
+        drift: ND; null if S is 0.
+        errors: Share of all variants judged wrong.
+        drift_effect: Difference in ND from the baseline; null for the baseline itself, for runs
+            that are not compared, and if either share is undefined.
+        errors_effect: Difference in errors from the baseline; null in the same cases.
     """
 
     accuracy: float | None
@@ -65,35 +66,35 @@ def prompt_measures(
     baseline: str,
     usage: str,
     *,
-    beside: Sequence[str] = (),
+    uncompared: Sequence[str] = (),
     permutations: int,
     resamples: int,
 ) -> dict[str, PromptMeasures]:
     """Measure the runs of one model and language by setting, each against the baseline.
 
-    P-values are of the paired test of `compare_drifts`, corrected for the number of settings.
+    P-values come from the paired test of `compare_drifts`, corrected for the number of settings.
 
     Args:
-        runs: the originals as judged with each seed.
-        baseline: the setting that the others are compared with; it may be missing.
-        usage: one of `USAGES`.
-        beside: runs that are measured and not compared.
-        permutations: sign patterns at most.
-        resamples: of the bootstrap.
+        runs: Judged originals per seed, by setting.
+        baseline: Setting to compare with; may be missing from `runs`.
+        usage: A key of `USAGES`.
+        uncompared: Settings that are measured but not compared.
+        permutations: Maximum number of sign patterns.
+        resamples: Number of bootstrap resamples.
 
     Raises:
-        ValueError: runs of other originals.
+        ValueError: If the runs have different originals.
     """
-    chosen = {
+    selected = {
         name: [[case for case in seed if case.is_figurative in USAGES[usage]] for seed in seeds]
         for name, seeds in runs.items()
     }
-    compared = [name for name in runs if name not in (baseline, *beside) and baseline in runs]
+    compared = [name for name in runs if name not in (baseline, *uncompared) and baseline in runs]
 
-    def measured(
+    def compare(
         count: Callable[[JudgedOriginal], tuple[int, int]],
     ) -> tuple[dict[str, Counts], dict[str, Effect]]:
-        parts = counts_by_original(chosen, count)
+        parts = counts_by_original(selected, count)
         pairs = [(name, baseline) for name in compared if parts[name].size]
         tests = compare_shares(parts, pairs, permutations=permutations, seed=0)
         effects = {
@@ -105,12 +106,12 @@ def prompt_measures(
         }
         return parts, effects
 
-    drifts, drift_effects = measured(successes_and_flips)
-    errors, errors_effects = measured(variants_and_errors)
-    found = {}
-    for name, seeds in chosen.items():
+    drifts, drift_effects = compare(successes_and_flips)
+    errors, errors_effects = compare(variants_and_errors)
+    measures = {}
+    for name, seeds in selected.items():
         right = [share for seed in seeds if (share := accuracy(seed)) is not None]
-        found[name] = PromptMeasures(
+        measures[name] = PromptMeasures(
             accuracy=fmean(right) if right else None,
             success=float(drifts[name][:1].sum()),
             drift=_share(drifts[name]),
@@ -118,22 +119,22 @@ def prompt_measures(
             drift_effect=drift_effects.get(name),
             errors_effect=errors_effects.get(name),
         )
-    return found
+    return measures
 
 
 def difference_interval(first: Counts, second: Counts, *, resamples: int) -> Interval | None:
-    """Interval of the difference of two shares, in which both runs have the same originals drawn.
+    """Return the bootstrap interval of the difference of two paired shares.
 
-    Each is of shape (2, originals): base and counted. None for a single original.
+    Both arrays have shape (2, originals): denominator and numerator. None for a single original.
     """
     if first.shape[1] < 2:
         return None
-    drawn = draw_units([0] * first.shape[1], resamples=resamples, seed=0)
-    shares = (resampled_ratios(drawn, counted, base) for base, counted in (first, second))
+    draws = draw_units([0] * first.shape[1], resamples=resamples, seed=0)
+    shares = (resampled_ratios(draws, counted, base) for base, counted in (first, second))
     return percentile_interval(next(shares) - next(shares))
 
 
 def _share(parts: Counts) -> float | None:
-    """Counted in the base; None where that is empty."""
+    """Return numerator over denominator; None if the denominator is zero."""
     base = parts[:1].sum()
     return float(parts[1].sum() / base) if base else None

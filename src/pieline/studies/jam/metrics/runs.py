@@ -1,4 +1,4 @@
-"""The metric file of one model, setting and seed on ID10M-JAM."""
+"""Compute the metric file of one ID10M-JAM run: one model, setting and seed."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,20 +27,28 @@ from pieline.studies.jam.records import JamSentence, by_original
 
 
 class JamMetrics(MetricRecord):
-    """Numbers of one run on one language; all shares are fractions.
+    """Metrics of one run on one language; all shares are fractions.
 
     Attributes:
-        scoring: which decision counts as right (see `is_correct`).
-        dataset_is_released: whether the sentences are those of the paper.
-        accuracy: over originals.
-        overall, literal, idiomatic: S_M, F_M, ND_M of all originals and of the two usages.
-        confusion: AC, NC, MX as Table 6 counts language models.
-        confusion_of_correct: the same as appendix F's text defines them.
-        confusion_of_variants: the same as Table 6 counts encoders.
-        tagging_of_originals, tagging_of_variants: F1 of the tags. Idioms that a language model
-            names are looked up in the sentence; a prediction that could not be read tags nothing.
-        outcomes: number of sentences by what became of their prediction.
-        judged: the decisions behind all this.
+        language: Language of the sentences.
+        model: Name of the model in models.yaml.
+        setting: Prompt setting, `fine_tuned` or `baseline`.
+        seed: Seed of the run.
+        scoring: Rule for right decisions (see `is_correct`).
+        dataset_is_released: Whether the sentences are the paper's.
+        accuracy: Accuracy on originals.
+        accuracy_interval: Bootstrap interval of the accuracy.
+        overall: S_M, F_M and ND_M of all originals.
+        literal: The same for literal originals.
+        idiomatic: The same for idiomatic originals.
+        confusion: AC, NC and MX as in Table 6 for language models.
+        confusion_of_correct: AC, NC and MX as defined in the text of appendix F.
+        confusion_of_variants: AC, NC and MX as in Table 6 for encoders.
+        tagging_of_originals: F1 of the tags of originals. Idioms named by a language model are
+            located in the sentence; unreadable predictions have no tags.
+        tagging_of_variants: F1 of the tags of variants; null without variants.
+        outcomes: Number of sentences by prediction outcome.
+        judged: Decisions on which all metrics are based.
     """
 
     language: str
@@ -66,23 +74,25 @@ class JamMetrics(MetricRecord):
 def match_predictions(
     sentences: Sequence[JamSentence], predictions: Sequence[IdiomPrediction], *, where: str | Path
 ) -> dict[str, IdiomPrediction]:
-    """Predictions by sentence id: exactly one for each sentence.
+    """Return predictions by sentence id, with exactly one per sentence.
 
     Raises:
-        UserError: a sentence without a prediction, or a prediction without its sentence.
+        UserError: If sentences and predictions do not correspond one to one.
     """
-    found = {item.id: item for item in predictions}
-    if len(found) != len(predictions):
-        raise UserError("a sentence is predicted twice", where=where, hint="make it again")
-    wanted = {item.id for item in sentences}
-    if missing := sorted(wanted ^ found.keys()):
-        problem = "no prediction" if missing[0] in wanted else "a prediction without sentence"
+    by_id = {item.id: item for item in predictions}
+    if len(by_id) != len(predictions):
         raise UserError(
-            f"{problem}: {missing[0]!r} ({len(missing)} in all)",
-            where=where,
-            hint="predict the same dataset",
+            "a sentence has two predictions", where=where, hint="delete the file and run again"
         )
-    return found
+    sentence_ids = {item.id for item in sentences}
+    if missing := sorted(sentence_ids ^ by_id.keys()):
+        problem = "missing prediction" if missing[0] in sentence_ids else "unknown sentence"
+        raise UserError(
+            f"{problem} {missing[0]!r} ({len(missing)} in total)",
+            where=where,
+            hint="run predictions and metrics on the same dataset",
+        )
+    return by_id
 
 
 def judge(
@@ -91,9 +101,9 @@ def judge(
     *,
     scoring: Scoring = "paper",
 ) -> list[JudgedOriginal]:
-    """Whether each original and each of its variants was judged rightly, originals by id.
+    """Judge each original and its variants, ordered by original id.
 
-    A variant without its original is left out.
+    Variants without their original are excluded.
     """
 
     def right(sentence: JamSentence) -> bool:
@@ -127,13 +137,13 @@ def jam_metrics(
     conditions: Conditions = NO_CONDITIONS,
     computed_from: dict[str, str],
 ) -> JamMetrics:
-    """All numbers of one run.
+    """Compute all metrics of one run.
 
-    `sentences` are of one language, originals with or without variants; the bootstrap is seeded
-    with 0, so that equal runs give equal intervals.
+    `sentences` must be in one language; originals may lack variants. The bootstrap seed is fixed,
+    so equal runs get equal intervals.
 
     Raises:
-        ValueError: no originals.
+        ValueError: If there are no originals.
     """
     judged = judge(sentences, predictions, scoring=scoring)
 
@@ -148,8 +158,8 @@ def jam_metrics(
             [predicted_tags(item, predictions[item.id]) for item in items],
         )
 
-    of_originals = tags([item for item in sentences if item.is_original])
-    if of_originals is None:
+    original_scores = tags([item for item in sentences if item.is_original])
+    if original_scores is None:
         raise ValueError("no originals")
     return JamMetrics(
         language=sentences[0].language,
@@ -167,7 +177,7 @@ def jam_metrics(
         confusion=confusion_as_printed(judged),
         confusion_of_correct=confusion_of_correct(judged),
         confusion_of_variants=confusion_of_variants(judged),
-        tagging_of_originals=of_originals,
+        tagging_of_originals=original_scores,
         tagging_of_variants=tags([item for item in sentences if not item.is_original]),
         outcomes=dict(sorted(Counter(predictions[item.id].outcome for item in sentences).items())),
         judged=judged,
@@ -177,7 +187,7 @@ def jam_metrics(
 
 
 def predicted_tags(sentence: JamSentence, prediction: IdiomPrediction) -> Sequence[Tag]:
-    """An encoder's tags, or those of the idioms that a language model names."""
+    """Return an encoder's tags, or tags for the idioms named by a language model."""
     if prediction.tags is not None:
         return prediction.tags
     return tags_of_idioms(sentence.tokens, prediction.idioms or ())

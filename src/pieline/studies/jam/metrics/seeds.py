@@ -1,4 +1,4 @@
-"""Runs of ID10M-JAM over their seeds: what tables and figures show of a model and a setting."""
+"""Group and aggregate the runs of ID10M-JAM over seeds, for tables and figures."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class RunKey(NamedTuple):
-    """Runs that differ in nothing but their seed."""
+    """Key of runs that differ only in their seed."""
 
     setting: str
     model: str
@@ -28,12 +28,12 @@ Value = Callable[[JamMetrics], float | None]
 
 
 def key_of(metrics: JamMetrics) -> RunKey:
-    """What a run has in common with those that differ in their seed only."""
+    """Return the key that a run shares with its other seeds."""
     return RunKey(metrics.setting, metrics.model, metrics.language)
 
 
 def by_run(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
-    """Metrics of the seeds of each run, in the order of the seeds."""
+    """Group metrics by run, ordered by seed."""
     runs: dict[RunKey, list[JamMetrics]] = defaultdict(list)
     for item in sorted(metrics, key=lambda item: item.seed):
         runs[key_of(item)].append(item)
@@ -41,12 +41,12 @@ def by_run(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
 
 
 def prompted(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
-    """The runs of language models: the paper's figures leave encoders out."""
+    """Group the runs of language models; the paper's figures exclude encoders."""
     return by_run(item for item in metrics if item.setting in get_args(PromptSetting))
 
 
 def unreadable(runs: Iterable[JamMetrics | NeutralMetrics]) -> tuple[int, int]:
-    """Sentences whose answer could not be read, and all sentences, over some runs."""
+    """Return the number of unreadable answers and of all answers in some runs."""
     outcomes = Counter[str]()
     for item in runs:
         outcomes.update(item.outcomes)
@@ -54,51 +54,53 @@ def unreadable(runs: Iterable[JamMetrics | NeutralMetrics]) -> tuple[int, int]:
 
 
 def panel(runs: Mapping[RunKey, T], setting: str, reasoning: Collection[str]) -> dict[RunKey, T]:
-    """The runs that section 5 and Figure 2 show of a setting of language models.
+    """Return the runs shown for a setting of language models in section 5 and Figure 2.
 
-    Models of `reasoning`, which are only asked zero-shot, stand beside every setting.
+    Reasoning models, which run only zero-shot, are shown for every setting.
     """
     return {
-        key: found
-        for key, found in runs.items()
+        key: seeds
+        for key, seeds in runs.items()
         if key.setting == setting or (key.setting == "zero_shot" and key.model in reasoning)
     }
 
 
 def accuracy(item: JamMetrics) -> float | None:
-    """Accuracy on the originals, in per cent."""
+    """Return the accuracy on originals in percent."""
     return per_cent(item.accuracy)
 
 
 def negative_drift(item: JamMetrics) -> float | None:
-    """ND_M, in per cent."""
+    """Return ND_M in percent."""
     return per_cent(item.overall.negative_drift)
 
 
 def counted_runs(runs: Runs, figure3: ConfusedModels, reasoning: Collection[str]) -> Runs:
-    """The runs of language models that Figure 3 counts.
+    """Return the runs of language models that Figure 3 counts.
 
-    Of 'models' one seed of each under one prompt type. Models of `reasoning`, which are only asked
-    zero-shot, count with that run, as in Figure 2; a model without the run does not count.
+    With count 'models', each model counts with one seed of one prompt setting, or reasoning models
+    with their zero-shot run, as in Figure 2. Models without such a run are excluded.
     """
     if figure3.count == "runs":
         return runs
     chosen = panel(runs, figure3.setting, reasoning).items()
-    seeds = {key: [item for item in found if item.seed == figure3.seed] for key, found in chosen}
-    return {key: found for key, found in seeds.items() if found}
+    seeds = {
+        key: [item for item in run_seeds if item.seed == figure3.seed] for key, run_seeds in chosen
+    }
+    return {key: run_seeds for key, run_seeds in seeds.items() if run_seeds}
 
 
 def confused_runs(runs: Runs, language: str) -> dict[str, int]:
-    """How many runs each variant of a language confuses, by its id.
+    """Return the number of runs that each variant of a language confuses, by variant id.
 
-    A run of several seeds is confused by a variant if most of its seeds are.
+    A run with several seeds counts as confused if most of its seeds are.
     """
     totals = Counter[str]()
-    for key, found in runs.items():
+    for key, run_seeds in runs.items():
         if key.language != language:
             continue
         votes = Counter[str]()
-        for case in chain.from_iterable(item.judged for item in found):
+        for case in chain.from_iterable(item.judged for item in run_seeds):
             votes.update(case.flipped)
-        totals.update({name: int(2 * count > len(found)) for name, count in votes.items()})
+        totals.update({name: int(2 * count > len(run_seeds)) for name, count in votes.items()})
     return dict(totals)

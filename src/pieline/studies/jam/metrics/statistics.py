@@ -1,4 +1,4 @@
-"""Counts of ID10M-JAM on its way from ID10M to the dataset: Table 2 and the flow figure."""
+"""Count sentences and variants from ID10M to the dataset, for Table 2 and the flow figure."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,23 +10,30 @@ from pieline.studies.jam.records import Original
 
 
 class JamStatistics(MetricRecord):
-    """Counts in one language; None is unknown, never zero.
+    """Counts for one language; None means unknown, not zero.
 
     Attributes:
-        language: of the sentences.
-        originals_are_released: whether the originals are the released ones.
-        variants_source: where the variants come from; None without variants.
-        dataset_is_released: whether the dataset is the published one; None without variants.
-        raw_train_sentences: of ID10M.
-        raw_test_sentences: of ID10M.
-        raw_test_with_idiom: test sentences with an idiom tag.
-        dropped, fixed: test sentences by reason.
-        originals: after filtering; `figurative`, `literal`, `unique_pies_originals`: of these.
-        oddities: what the originals hold for readers to stumble over, by kind.
-        candidate_variants: before validation.
-        valid_variants: after.
-        dataset_originals, dataset_figurative, dataset_literal, dataset_variants, unique_pies: of
-            the dataset.
+        language: Language of the sentences.
+        originals_are_released: Whether the originals are the released ones.
+        variants_source: Source of the variants; None without variants.
+        dataset_is_released: Whether the dataset is the published one; None without variants.
+        raw_train_sentences: Number of sentences in ID10M's train split.
+        raw_test_sentences: Number of sentences in ID10M's test split.
+        raw_test_with_idiom: Number of test sentences with an idiom tag.
+        dropped: Number of dropped test sentences by reason.
+        fixed: Number of fixed test sentences by reason.
+        originals: Number of originals after filtering.
+        figurative: Number of figurative originals.
+        literal: Number of literal originals.
+        unique_pies_originals: Number of distinct PIEs in the originals.
+        oddities: Number of irregularities in the originals by kind.
+        candidate_variants: Number of variants before validation.
+        valid_variants: Number of variants after validation.
+        dataset_originals: Number of originals in the dataset.
+        dataset_figurative: Number of figurative originals in the dataset.
+        dataset_literal: Number of literal originals in the dataset.
+        dataset_variants: Number of variants in the dataset.
+        unique_pies: Number of distinct PIEs in the dataset.
     """
 
     language: str
@@ -61,7 +68,7 @@ def jam_statistics(
     computed_from: dict[str, str],
     conditions: Conditions = NO_CONDITIONS,
 ) -> JamStatistics:
-    """Bring the counts of all stages together; `filtering` is the report on the originals."""
+    """Combine the counts of all stages; `filtering` is the report on the originals."""
     dataset = manifest.model_dump() if manifest else {}
     return JamStatistics(
         language=originals[0].language,
@@ -78,7 +85,7 @@ def jam_statistics(
         figurative=sum(item.is_figurative for item in originals),
         literal=sum(not item.is_figurative for item in originals),
         unique_pies_originals=count_pies(originals),
-        oddities=dict(sorted(Counter(odd["kind"] for odd in filtering["oddities"]).items())),
+        oddities=dict(sorted(Counter(oddity["kind"] for oddity in filtering["oddities"]).items())),
         candidate_variants=dataset.get("candidate_variants"),
         valid_variants=dataset.get("valid_variants"),
         dataset_originals=dataset.get("originals"),

@@ -1,4 +1,4 @@
-"""F1 of BIO tags (ID10M-JAM, section 4.1): by whole idioms and by tokens, the standard measures."""
+"""Compute F1 of BIO tags by complete idiom and by token (ID10M-JAM, section 4.1)."""
 
 from collections.abc import Sequence
 
@@ -9,10 +9,10 @@ from pieline.studies.jam.bio import OUTSIDE, TAG_IDS, Tag
 
 
 class TaggingScores(Frozen):
-    """Scores of tagged sentences, as fractions of 1; 0 where a score has no cases.
+    """Tagging scores as fractions; undefined scores are 0.
 
-    `span_*` count idioms found exactly (seqeval); `token_*` count tokens of an idiom, B and I
-    alike; `macro_f1` is the mean of the three tags' F1 over tokens.
+    `span_*` count exactly matching idioms (seqeval), `token_*` count idiom tokens (B and I alike),
+    and `macro_f1` is the mean token F1 of the three tags.
     """
 
     sentences: int
@@ -26,7 +26,7 @@ class TaggingScores(Frozen):
 
 
 def span_f1(gold: Sequence[Sequence[Tag]], predicted: Sequence[Sequence[Tag]]) -> float:
-    """Share of idioms tagged exactly: seqeval's F1 (fraction)."""
+    """Return seqeval's F1 of exactly matching idioms (fraction)."""
     from seqeval.metrics import f1_score
 
     value = f1_score(_lists(gold), _lists(predicted), zero_division=0)
@@ -36,31 +36,31 @@ def span_f1(gold: Sequence[Sequence[Tag]], predicted: Sequence[Sequence[Tag]]) -
 def tagging_scores(
     gold: Sequence[Sequence[Tag]], predicted: Sequence[Sequence[Tag]]
 ) -> TaggingScores:
-    """Scores of the predicted tags of some sentences.
+    """Score the predicted tags of some sentences.
 
     Raises:
-        ValueError: other numbers of sentences or tags.
+        ValueError: If gold and predicted tags differ in number.
     """
     import sklearn.metrics
     from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 
     if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
-        raise ValueError("gold and predicted tags do not belong to the same sentences")
+        raise ValueError("gold and predicted tags differ in number")
     exact = precision_recall_fscore_support(
         _lists(gold), _lists(predicted), average="micro", zero_division=0
     )
-    # Numbers, since sklearn takes most of its time over texts.
-    wanted, found = (
+    # Use integers because sklearn is slow on strings.
+    gold_ids, predicted_ids = (
         np.array([TAG_IDS[tag] for tags in each for tag in tags]) for each in (gold, predicted)
     )
     precision, recall, f1, _ = sklearn.metrics.precision_recall_fscore_support(
-        wanted != TAG_IDS[OUTSIDE],
-        found != TAG_IDS[OUTSIDE],
+        gold_ids != TAG_IDS[OUTSIDE],
+        predicted_ids != TAG_IDS[OUTSIDE],
         average="binary",
         zero_division=0,
     )
     macro = sklearn.metrics.f1_score(
-        wanted, found, labels=list(TAG_IDS.values()), average="macro", zero_division=0
+        gold_ids, predicted_ids, labels=list(TAG_IDS.values()), average="macro", zero_division=0
     )
     return TaggingScores(
         sentences=len(gold),
@@ -75,5 +75,5 @@ def tagging_scores(
 
 
 def _lists(tags: Sequence[Sequence[Tag]]) -> list[list[Tag]]:
-    # seqeval checks for lists and takes nothing else.
+    # seqeval accepts only lists.
     return [list(sentence) for sentence in tags]

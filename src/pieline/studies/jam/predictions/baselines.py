@@ -1,4 +1,4 @@
-"""What needs no model: baselines beside every result."""
+"""Baseline predictions that need no model."""
 
 from collections.abc import Sequence
 
@@ -10,20 +10,20 @@ BASELINES = {
     "always-pie": "Always the PIE",
     "majority": "Majority usage",
 }
-"""What tables call each baseline."""
+"""Display names of the baselines."""
 
 
 def predict(baseline: str, sentences: Sequence[JamSentence]) -> dict[str, IdiomPrediction]:
-    """What a baseline says of every sentence, by id.
+    """Return a baseline's predictions by sentence id.
 
-    `always-none` names nothing, the least accuracy of section 5; `always-pie` names the PIE;
-    `majority` does what is right of most originals.
+    `always-none` names no idiom, which gives the minimum accuracy of section 5; `always-pie` names
+    the PIE; `majority` does whichever is right for most originals.
     """
     usages = [item.is_figurative for item in sentences if item.is_original]
     mostly = 2 * sum(usages) > len(usages)
-    names = {"always-none": False, "always-pie": True, "majority": mostly}[baseline]
-    # As both scorings spell the PIE; that of a literal sentence stands in `pies` alone.
-    idioms = {item.id: (item.true_idioms or item.pies) if names else () for item in sentences}
+    names_pie = {"always-none": False, "always-pie": True, "majority": mostly}[baseline]
+    # Use the spelling that both scorings accept; a literal PIE is only in `pies`.
+    idioms = {item.id: (item.true_idioms or item.pies) if names_pie else () for item in sentences}
     return {
         name: IdiomPrediction(id=name, outcome="ok", idioms=named) for name, named in idioms.items()
     }

@@ -1,4 +1,4 @@
-"""The text of a variant with its context elsewhere, left out, or exchanged for another's."""
+"""Move, remove or exchange the context of variants."""
 
 from collections.abc import Sequence
 
@@ -8,14 +8,14 @@ from pieline.studies.jam.variants.projection import find_original
 
 
 def arranged_texts(sentences: Sequence[JamSentence], context: Context) -> dict[str, str]:
-    """Return the text that a model is shown of each sentence, by its id.
+    """Return the text to show to a model, by sentence id.
 
-    Originals have no context and stay as they are, and so does a variant in which its original is
-    not found. "other" takes the context of a variant of another original whose number of words is
-    nearest, of equally near ones the first: it speaks of something else, and is about as long.
+    Originals, and variants in which the original cannot be located, are unchanged. "other" uses the
+    context of a variant of another original with the most similar number of words (the first in
+    case of a tie), so that its topic differs but its length does not.
     """
     texts = {item.id: item.sentence for item in sentences}
-    if context in ("first", "neutral"):  # neutral sentences come from a file of their own
+    if context in ("first", "neutral"):  # neutral sentences have their own file
         return texts
     parts: dict[str, tuple[str, str]] = {}
     for item in sentences:
@@ -25,12 +25,12 @@ def arranged_texts(sentences: Sequence[JamSentence], context: Context) -> dict[s
         if place := find_original(original, text):
             parts[item.id] = text[: place.start].strip(), text[place.start :].strip()
     owners = {item.id: item.original_id for item in sentences}
-    for name, (own, target) in parts.items():
+    for name, (own_context, target) in parts.items():
         others = [part[0] for other, part in parts.items() if owners[other] != owners[name]]
-        shown = {"last": own, "none": "", "other": own}[context]
+        new_context = {"last": own_context, "none": "", "other": own_context}[context]
         if context == "other" and others:
-            length = len(own.split())
-            shown = min(others, key=lambda text: abs(len(text.split()) - length))
-        order = (target, shown) if context == "last" else (shown, target)
+            length = len(own_context.split())
+            new_context = min(others, key=lambda text: abs(len(text.split()) - length))
+        order = (target, new_context) if context == "last" else (new_context, target)
         texts[name] = " ".join(filter(None, order))
     return texts

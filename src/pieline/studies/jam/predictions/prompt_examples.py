@@ -1,4 +1,4 @@
-"""The examples of few-shot prompts, from ID10M's train split (ID10M-JAM, section 4.2)."""
+"""Choose few-shot examples from ID10M's train split (ID10M-JAM, section 4.2)."""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -7,22 +7,22 @@ from typing import NamedTuple
 from pieline.core.errors import UserError
 from pieline.languages.inflection import base_forms
 from pieline.languages.matching import contains_pie, words_of
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.studies.jam.bio import Span, span_text
 from pieline.studies.jam.predictions.prompt_settings import Examples
 from pieline.studies.jam.raw.id10m import TaggedSentence
 
 _BETWEEN = 4
-"""Punctuation marks and the like that may stand as tokens between a PIE's words."""
+"""Exclusive limit on the number of tokens, such as punctuation marks, between a PIE's words."""
 
 
 class Example(NamedTuple):
-    """A sentence that a prompt shows with its answer.
+    """A sentence shown in a prompt with its answer.
 
     Attributes:
-        sentence: of the train split.
-        literal_pie: of a contrastive sentence without an idiom: a PIE in it, word by word, which is
-            an idiom elsewhere in the split; null where it has none.
+        sentence: Sentence of the train split.
+        literal_pie: In a contrastive example without an idiom, the words of a PIE that is tagged as
+            an idiom in another sentence of the split; null otherwise.
     """
 
     sentence: TaggedSentence
@@ -30,7 +30,7 @@ class Example(NamedTuple):
 
     @property
     def lacks_candidate(self) -> bool:
-        """Whether the answer has nothing to weigh."""
+        """Return whether the answer has neither an idiom nor a candidate to reject."""
         return not self.sentence.spans and self.literal_pie is None
 
 
@@ -43,68 +43,66 @@ def choose_examples(
     language: str,
     examples: Examples = "random",
 ) -> list[Example]:
-    """Examples for a prompt: so many with an idiom and without, in random order (section 4.2).
+    """Choose examples with and without an idiom, in random order (section 4.2).
 
-    `random` draws as the released code does, which takes pandas' `sample` of either kind with the
-    run's seed; of ID10M's train split these are the examples of the paper. `contrastive` prefers
-    sentences without an idiom in which a PIE is used literally, so that the answer has a candidate
-    to reject; where the split has too few, others fill up.
+    `random` replicates the released code, which calls pandas' `sample` for each kind with the run's
+    seed; on ID10M's train split it gives the paper's examples. `contrastive` prefers sentences that
+    use a PIE literally as examples without an idiom, so that the answer has a candidate to reject;
+    if there are too few, others are added.
 
     Raises:
-        UserError: there are too few sentences of either kind.
+        UserError: If there are too few sentences of either kind.
     """
     groups: list[list[TaggedSentence]] = []
-    for wanted, has_idiom in ((idiomatic, True), (literal, False)):
+    for count, has_idiom in ((idiomatic, True), (literal, False)):
         group = [item for item in sentences if bool(item.spans) == has_idiom]
-        if len(group) < wanted:
+        if len(group) < count:
             kind = "with" if has_idiom else "without"
             raise UserError(
-                f"{len(group)} sentences {kind} an idiom, {wanted} wanted",
+                f"only {len(group)} sentences {kind} an idiom ({count} examples requested)",
                 where="train split",
-                hint="ask for fewer examples",
+                hint="reduce the number of examples",
             )
         groups.append(group)
     if examples == "random":
         shuffler = random.Random(seed)  # noqa: S311 - not for secrets
-        chosen = [Example(item) for item in _sample(groups[0], idiomatic, seed)]
-        chosen += [Example(item) for item in _sample(groups[1], literal, seed)]
+        selected = [Example(item) for item in _sample(groups[0], idiomatic, seed)]
+        selected += [Example(item) for item in _sample(groups[1], literal, seed)]
     else:
         shuffler = random.Random(f"examples {seed}")  # noqa: S311 - not for secrets
         groups = [shuffler.sample(group, len(group)) for group in groups]
-        chosen = [Example(item) for item in groups[0][:idiomatic]]
-        chosen += _with_literal_pies(groups[1], literal, _Pies(sentences, language))
-    shuffler.shuffle(chosen)
-    return chosen
+        selected = [Example(item) for item in groups[0][:idiomatic]]
+        selected += _with_literal_pies(groups[1], literal, _Pies(sentences, language))
+    shuffler.shuffle(selected)
+    return selected
 
 
-def _sample(group: Sequence[TaggedSentence], wanted: int, seed: int) -> list[TaggedSentence]:
-    """What `DataFrame.sample(wanted, random_state=seed)` draws of a frame with these rows."""
+def _sample(group: Sequence[TaggedSentence], count: int, seed: int) -> list[TaggedSentence]:
+    """Replicate `DataFrame.sample(count, random_state=seed)`."""
     import numpy as np
 
-    draw = np.random.RandomState(seed)  # pandas draws with it, and its numbers never change
-    return [group[number] for number in draw.choice(len(group), wanted, replace=False)]
+    draw = np.random.RandomState(seed)  # used by pandas; its sequence never changes
+    return [group[number] for number in draw.choice(len(group), count, replace=False)]
 
 
-def _with_literal_pies(
-    group: Sequence[TaggedSentence], wanted: int, pies: "_Pies"
-) -> list[Example]:
-    """The first sentences that hold a PIE, and the first others where these are too few."""
-    holding: list[Example] = []
+def _with_literal_pies(group: Sequence[TaggedSentence], count: int, pies: "_Pies") -> list[Example]:
+    """Return the first sentences that contain a PIE, filled up with others if necessary."""
+    with_pie: list[Example] = []
     others: list[Example] = []
     for item in group:
-        if len(holding) == wanted:
+        if len(with_pie) == count:
             break
         pie = pies.used_in(item)
-        (others if pie is None else holding).append(Example(item, pie))
-    return (holding + others)[:wanted]
+        (others if pie is None else with_pie).append(Example(item, pie))
+    return (with_pie + others)[:count]
 
 
 class _Pies:
-    """The PIEs that a split tags, of at least two content words: one alone is in many sentences."""
+    """PIEs of a split with at least two content words; single words occur in too many sentences."""
 
     def __init__(self, sentences: Iterable[TaggedSentence], language: str) -> None:
         self._language = language
-        function_words = find(language).function_words
+        function_words = get_language(language).function_words
         self._by_first_word: dict[str, set[str]] = {}
         for words in {tuple(words_of(pie, language)) for item in sentences for pie in item.idioms}:
             if len(set(words) - function_words) > 1:
@@ -112,20 +110,20 @@ class _Pies:
                     self._by_first_word.setdefault(form, set()).add(" ".join(words))
 
     def used_in(self, sentence: TaggedSentence) -> str | None:
-        """The words of a sentence that are one of the PIEs, the longest; null if none is."""
-        begun = {
+        """Return the words of the longest PIE in a sentence; None if it contains none."""
+        candidates = {
             pie
             for word in words_of(sentence.text, self._language)
             for form in base_forms(word, self._language)
             for pie in self._by_first_word.get(form, ())
         }
-        for pie in sorted(begun, key=lambda pie: (-len(pie), pie)):
+        for pie in sorted(candidates, key=lambda pie: (-len(pie), pie)):
             if contains_pie(sentence.text, pie, language=self._language):
                 return self._shortest(sentence.tokens, pie)
         return None
 
     def _shortest(self, tokens: Sequence[str], pie: str) -> str | None:
-        """The fewest tokens that hold the PIE."""
+        """Return the shortest token sequence that contains the PIE."""
         for length in range(1, len(pie.split()) + _BETWEEN):
             for start in range(len(tokens) - length + 1):
                 text = span_text(tokens, Span(start, start + length))

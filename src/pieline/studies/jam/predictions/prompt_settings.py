@@ -1,4 +1,4 @@
-"""How language models are prompted; apart, so that reading a configuration loads little."""
+"""Settings of prompted language models, kept separate so that reading a configuration is fast."""
 
 from typing import Literal, Self
 
@@ -16,44 +16,44 @@ RELEASED_FORM = (
     " space and no line break",
     "a line break after each sentence of the system turn, the paper has a blank line in it",
 )
-"""How the released code's questions deviate from the paper's text."""
+"""Differences between the released code's prompts and the paper's text."""
 RELEASED_EXAMPLES = (
     "the fields of the enforced form ask for candidates, the paper's prompt does",
     "examples are 'sentence: ...' and the filled-in form, the paper's 'Sentence: ...' and"
     " 'idioms: [...]'",
 )
-"""How those with examples also deviate."""
+"""Further differences of prompts with examples."""
 
 
 class ZeroShot(Settings):
-    """The plain prompt: no examples, no explanations."""
+    """Plain prompt without examples or explanations."""
 
     temperature: float = Field(default=0.3, ge=0)
     max_tokens: PositiveInt | None = Field(default=None, description="null sends no limit.")
 
 
 class Arranged(ZeroShot):
-    """How a custom prompt is asked, and which text it shows."""
+    """Request parameters of a custom prompt, and the context that it shows."""
 
     context: Context = Field(
         default="first",
-        description="The text of a variant that `sentence` is. 'first': as it is in the data;"
-        " 'last': the added context behind the original; 'none': the original alone; 'other':"
-        " before it a context that was written for another original, about as long as its own;"
-        " 'neutral': before it a neutral context of about the same length (appendix G).",
+        description="Added context of a variant in `sentence`. 'first': before the original, as in"
+        " the data; 'last': after the original; 'none': no context; 'other': the context of a"
+        " variant of another original with a similar length; 'neutral': a neutral context of about"
+        " the same length (appendix G).",
     )
 
 
 class OwnPrompt(Arranged):
-    """A custom prompt: its template and how it is asked."""
+    """A custom prompt: template, request parameters and context."""
 
     file: str = Field(
-        description="Template of the turns, with a place for {{ sentence }} (and {{ language }})."
+        description="Template of the messages with {{ sentence }} and optionally {{ language }}."
     )
 
 
 class FewShot(Settings):
-    """Few-shot + SC + CoTBest: examples, several answers, candidates before at most one idiom."""
+    """Few-shot + SC + CoTBest: examples, a vote over several answers, and candidate idioms."""
 
     temperature: float = Field(default=0.8, ge=0)
     max_tokens: PositiveInt | None = Field(default=None, description="null sends no limit.")
@@ -61,21 +61,21 @@ class FewShot(Settings):
     literal_examples: int = Field(default=5, ge=0)
     examples: Examples = Field(
         default="random",
-        description="'random': drawn as in the released code; 'contrastive': sentences in which a"
-        " PIE is used literally come first among those without an idiom.",
+        description="'random': drawn as in the released code; 'contrastive': prefers sentences with"
+        " a literally used PIE as examples without an idiom.",
     )
-    samples: PositiveInt = Field(default=5, description="Answers to each sentence.")
-    min_votes: PositiveInt = Field(default=3, description="Answers that must name an idiom.")
+    samples: PositiveInt = Field(default=5, description="Number of answers per sentence.")
+    min_votes: PositiveInt = Field(default=3, description="Answers required for an idiom.")
     votes: Votes = Field(
         default="majority",
-        description="How answers become a prediction. 'majority': at least min_votes of them, each"
-        " of which selects one idiom and may inflect it; 'half': at least half of those that could"
-        " be read, by equal words, as the released runner; 'first': only the first of them, as the"
-        " released scripts that make Tables 3 and 5.",
+        description="How answers are combined. 'majority': an idiom needs min_votes answers, each"
+        " of which selects one idiom in any inflection; 'half': an idiom needs half of the readable"
+        " answers with the same words, as in the released runner; 'first': only the first answer"
+        " counts, as in the released scripts for Tables 3 and 5.",
     )
 
     @model_validator(mode="after")
     def _is_possible(self) -> Self:
         if self.min_votes > self.samples:
-            raise ValueError(f"min_votes ({self.min_votes}) is above samples ({self.samples})")
+            raise ValueError(f"min_votes ({self.min_votes}) exceeds samples ({self.samples})")
         return self

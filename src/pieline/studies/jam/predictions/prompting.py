@@ -1,4 +1,4 @@
-"""Idiom identification by prompting, in two settings (ID10M-JAM, section 4.2 and appendix C)."""
+"""Identify idioms by prompting, in two settings (ID10M-JAM, section 4.2 and appendix C)."""
 
 import sys
 from collections import Counter
@@ -10,8 +10,8 @@ from typing import Any, get_args
 from pieline.core.errors import UserError
 from pieline.core.records import save_jsonl
 from pieline.languages.matching import matches_pie
-from pieline.languages.registry import find
-from pieline.languages.spelling import normalise
+from pieline.languages.registry import get_language
+from pieline.languages.spelling import normalize
 from pieline.llm.answers import Answer
 from pieline.llm.idioms import parse_idioms
 from pieline.llm.obstacles import SCHEMA_SETTING, unsupported_reason
@@ -34,7 +34,7 @@ from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m
 from pieline.studies.jam.records import JamSentence
 
 FEW_SHOT: PromptSetting = "few_shot_sc_cotbest"
-"""The setting that shows examples and takes a vote."""
+"""Setting with examples and a vote."""
 
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "json_schema",
@@ -55,24 +55,25 @@ ANSWER_SCHEMA: dict[str, Any] = {
         },
     },
 }
-"""What the setting `zero_shot_schema` has the provider enforce. Bounded: a small model may never
-end a list."""
+"""Response format that the provider enforces in the setting `zero_shot_schema`. Lengths are limited
+because small models may never end a list."""
 
 
 class Identification(Task):
-    """The idioms that a model names in each sentence; one prediction per sentence.
+    """Task that asks a model for the idioms of each sentence; one prediction per sentence.
 
     `inputs` are `sentences` and `prompt`, and for few-shot prompting `example` (the template of the
-    examples) and `train` (the split that they are drawn from), and for a neutral context `neutral`
+    examples), `train` (the split from which they are drawn), and for a neutral context `neutral`
     (the sentences with neutral variants). The only output is `predictions`.
+
 
     Attributes:
         setting: `zero_shot` and `few_shot_sc_cotbest` are the paper's; `zero_shot_schema` is the
-            plain prompt with the form of the answer enforced by the provider, for models too small
-            to keep to a form that the prompt only hints at; any other is the user's own. The prompt
-            itself may have the form enforced, as those of the released code do.
-        seed: of the run; chooses the examples too.
-        parameters: of the setting.
+            plain prompt with a response format enforced by the provider, for models too small to
+            follow a format described in the prompt; others are user-defined. A prompt can also
+            define a response format itself, as the released code's prompts do.
+        seed: Seed of the run; also used to choose examples.
+        parameters: Request parameters of the setting.
     """
 
     setting: str
@@ -80,58 +81,62 @@ class Identification(Task):
     parameters: ZeroShot | Arranged | FewShot
 
     def questions(self, entry: LLMEntry) -> list[Question]:
-        """One question per sentence, or as many as there are samples."""
+        """Return one question per sentence and sample."""
         sentences = self._sentences()
         groups = questions_about(sentences, entry, self, self._examples(sentences))
         return [question for group in groups.values() for question in group]
 
     def likely_output_tokens(self) -> int:
-        """A list of at most a few words; with several fields also candidates and explanations."""
+        """Estimate the output tokens: a short list, or candidates and explanations as well."""
         fields = load_prompt(self.inputs["prompt"]).about.get("answer", {})
         return 120 if self.setting == FEW_SHOT or len(fields) > 1 else 25
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
-        """Ask about every sentence and write which idioms the answers name."""
+        """Ask about every sentence and write the predictions."""
         sentences = self._sentences()
         examples = self._examples(sentences)
         few_shot = self.parameters if isinstance(self.parameters, FewShot) else None
         lacking = sum(example.lacks_candidate for example in examples)
         if few_shot and few_shot.examples == "contrastive" and lacking:
             print(
-                f"{lacking} of the examples show no candidate: the train split has too few"
-                " sentences without an idiom in which a PIE is used literally",
+                f"{lacking} of the examples show no candidate, because the train split has too few"
+                " sentences without an idiom that use a PIE literally",
                 file=sys.stderr,
             )
         questions = questions_about(sentences, entry, self, examples)
         answers = ask([question for group in questions.values() for question in group])
         predictions = []
         for sentence in sentences:
-            samples = [sample_of(answers[asked.key]) for asked in questions[sentence.id]]
+            samples = [sample_of(answers[question.key]) for question in questions[sentence.id]]
             predictions.append(
                 combine(sentence.id, samples, language=sentence.language, few_shot=few_shot)
             )
         save_jsonl(self.outputs["predictions"], predictions)
 
     def reading(self, answer: Answer) -> Parsed[list[str]]:
-        """The idioms that it names."""
+        """Parse the idioms named by an answer."""
         return parse_idioms(answer)
 
     def _sentences(self) -> list[JamSentence]:
         return load_sentences(self.inputs.get("neutral") or self.inputs["sentences"])
 
     def _examples(self, sentences: Sequence[JamSentence]) -> Sequence[Example]:
-        """The examples that few-shot prompting shows, in the language of the sentences."""
+        """Choose the few-shot examples in the language of the sentences."""
         if not sentences or not isinstance(self.parameters, FewShot):
             return ()
         train = self.inputs["train"]
-        return _chosen(train, _changed(train), self.parameters, sentences[0].language, self.seed)
+        return _cached_examples(
+            train, _modification_time(train), self.parameters, sentences[0].language, self.seed
+        )
 
 
 def sample_of(answer: Answer) -> IdiomSample:
-    """What one answer names."""
-    read = parse_idioms(answer)
-    named = None if read.value is None else tuple(read.value)
-    return IdiomSample(key=answer.key, outcome=read.outcome.value, rule=read.rule, idioms=named)
+    """Convert an answer to a sample."""
+    parsed = parse_idioms(answer)
+    idioms = None if parsed.value is None else tuple(parsed.value)
+    return IdiomSample(
+        key=answer.key, outcome=parsed.outcome.value, rule=parsed.rule, idioms=idioms
+    )
 
 
 def questions_about(
@@ -140,38 +145,38 @@ def questions_about(
     task: Identification,
     examples: Sequence[Example] = (),
 ) -> dict[str, list[Question]]:
-    """The questions about each sentence, by its id; the prompt shows the examples.
+    """Return the questions about each sentence, by sentence id.
 
-    A reasoning model is asked without a temperature, and only zero-shot (section 4.3). Samples
-    of one sentence differ in their number and, where the provider accepts one, in their seed.
+    Reasoning models are asked without a temperature, and only zero-shot (section 4.3). Samples of
+    one sentence differ in their number and, if the provider accepts one, in their seed.
 
     Raises:
-        UserError: a setting that is not for this model.
+        UserError: If the setting does not apply to this model.
     """
     if not is_asked(entry, task.setting):
         raise UserError(
-            f"this model is not asked in the setting {task.setting!r}",
+            f"reasoning models do not support the setting {task.setting!r}",
             where=entry.label,
-            hint="ask it zero_shot",
+            hint="use zero_shot",
         )
     prompt = load_prompt(task.inputs["prompt"])
     prompt.check_shows("sentence", language="")
     enforced = ANSWER_SCHEMA if task.setting == SCHEMA_SETTING else prompt.response_format
-    # A prompt of the user's own says in words what it asks for, so it can go without.
+    # A custom prompt describes its format in words, so it also works without enforcement.
     must_enforce = enforced and task.setting in get_args(PromptSetting)
     if must_enforce and (lack := unsupported_reason(entry, SCHEMA_SETTING)):
-        raise UserError(lack, where=entry.label, hint="leave the model or the setting out")
-    wanted: dict[str, Any] = {
+        raise UserError(lack, where=entry.label, hint="remove the model or the setting")
+    parameters: dict[str, Any] = {
         "max_tokens": task.parameters.max_tokens,
         "response_format": enforced,
     }
     if not entry.reasoning:
-        wanted["temperature"] = task.parameters.temperature
+        parameters["temperature"] = task.parameters.temperature
     seeds = [task.seed]
     if isinstance(task.parameters, FewShot) and (samples := task.parameters.samples) > 1:
-        # One seed for all samples would make them one and the same answer.
+        # A shared seed would make all samples identical.
         seeds = [100 * task.seed + number for number in range(samples)]
-    shown = _turns(task.inputs["example"], examples) if examples else []
+    example_turns = _turns(task.inputs["example"], examples) if examples else []
     context = task.parameters.context if isinstance(task.parameters, Arranged) else "first"
     texts = arranged_texts(sentences, context)
     questions = {}
@@ -179,17 +184,19 @@ def questions_about(
         messages = prompt.messages(
             sentence=texts[sentence.id].strip(), language=sentence.language.capitalize()
         )
-        # The examples are between the system's turn and the question.
-        turns = (*messages[:-1], *shown, messages[-1])
+        # Insert the examples between the system message and the question.
+        turns = (*messages[:-1], *example_turns, messages[-1])
         questions[sentence.id] = [
-            make_question(entry, turns, wanted | {"seed": seed}, sample=number, name=sentence.id)
+            make_question(
+                entry, turns, parameters | {"seed": seed}, sample=number, name=sentence.id
+            )
             for number, seed in enumerate(seeds)
         ]
     return questions
 
 
 def _turns(template: str, examples: Iterable[Example]) -> list[Message]:
-    """Turns of the examples: a sentence, then the answer that is wanted."""
+    """Return the messages of the examples: a sentence, then the expected answer."""
     prompt = load_prompt(template)
     prompt.check_shows("sentence", idioms=["break the ice"], literal_pie=None)
     return [
@@ -202,10 +209,12 @@ def _turns(template: str, examples: Iterable[Example]) -> list[Message]:
 
 
 @lru_cache(maxsize=64)
-def _chosen(path: str, changed: int, few_shot: FewShot, language: str, seed: int) -> list[Example]:
-    """The examples from a split as it was `changed` last, chosen once for all models."""
+def _cached_examples(
+    path: str, modified: int, few_shot: FewShot, language: str, seed: int
+) -> list[Example]:
+    """Choose examples once for all models; `modified` invalidates the cache."""
     return choose_examples(
-        _train_split(path, changed),
+        _train_split(path, modified),
         idiomatic=few_shot.idiomatic_examples,
         literal=few_shot.literal_examples,
         seed=seed,
@@ -215,22 +224,22 @@ def _chosen(path: str, changed: int, few_shot: FewShot, language: str, seed: int
 
 
 @lru_cache(maxsize=4)
-def _train_split(path: str, changed: int) -> list[TaggedSentence]:
-    """The split as it was `changed` last, read once for the tasks of all models and seeds."""
+def _train_split(path: str, modified: int) -> list[TaggedSentence]:
+    """Read the split once for all models and seeds; `modified` invalidates the cache."""
     return read_id10m(path, split="train")
 
 
-def _changed(path: str) -> int:
+def _modification_time(path: str) -> int:
     return Path(path).stat().st_mtime_ns if Path(path).exists() else 0
 
 
 def prompt_file(setting: str) -> str:
-    """Name of the template of a setting."""
+    """Return the template file name of a setting."""
     return f"{setting.removesuffix('_schema')}.jinja"
 
 
 def is_asked(spec: LLMEntry, setting: str) -> bool:
-    """Whether the study asks a model so: reasoning models only zero-shot (section 4.3)."""
+    """Return whether the study uses a setting for a model; reasoning models run only zero-shot."""
     return setting != FEW_SHOT or not spec.reasoning
 
 
@@ -241,26 +250,26 @@ def combine(
     language: str,
     few_shot: FewShot | None = None,
 ) -> IdiomPrediction:
-    """One prediction from the answers to one sentence.
+    """Combine the answers to one sentence into a prediction.
 
-    Without `few_shot` the one answer is the prediction. Else a vote is taken (self-consistency):
+    Without `few_shot`, the only answer is the prediction. Otherwise the answers vote
+    (self-consistency):
 
-    - `majority` (section 4.2): an answer selects at most one idiom, so of several that it names
-      only the first counts. What two answers name is the same PIE as scoring matches it
-      (`matches_pie`); the form that most answers agree with stands for all, of equal ones that of
-      the first answer. A PIE is kept with `min_votes` answers.
-    - `half`: every idiom that an answer names counts, by its spelling, and is kept if half of
-      the readable answers have it.
-    - `first`: the first answer alone counts, with every idiom that it names.
+    - `majority` (section 4.2): Only the first idiom of each answer counts, because an answer
+      selects at most one. Two idioms are the same PIE if they match by `matches_pie`. The form with
+      the most matching answers represents them, or in case of a tie the earliest. A PIE needs
+      `min_votes` answers.
+    - `half`: Every idiom counts, compared by spelling, and needs half of the readable answers.
+    - `first`: Only the first answer counts, with all its idioms.
 
-    With fewer readable answers than votes needed nothing could be kept, so nothing is known: the
-    prediction then has the commonest outcome of the unreadable ones.
+    If there are fewer readable answers than required votes, the prediction is unknown and gets the
+    most common outcome of the unreadable answers.
 
     Args:
-        identifier: of the sentence.
-        samples: its answers, at least one.
-        language: of the sentence.
-        few_shot: how votes are counted.
+        identifier: Sentence id.
+        samples: Answers to the sentence, at least one.
+        language: Language of the sentence.
+        few_shot: Voting parameters.
     """
     votes = few_shot.votes if few_shot else "first"
     counted = samples[:1] if votes == "first" else samples
@@ -273,49 +282,49 @@ def combine(
         outcome = failed.most_common(1)[0][0]
         return IdiomPrediction(id=identifier, outcome=outcome, idioms=None, samples=tuple(samples))
     if votes == "majority":
-        kept = _agreed([idioms[0] for idioms in readable if idioms], needed, language)
+        selected = _agreed([idioms[0] for idioms in readable if idioms], needed, language)
     else:
-        kept = _repeated(readable, needed)
+        selected = _repeated(readable, needed)
     fine = any(item.outcome == "ok" for item in counted)
     return IdiomPrediction(
         id=identifier,
         outcome="ok" if fine else "repaired",
-        idioms=tuple(kept),
+        idioms=tuple(selected),
         samples=tuple(samples),
     )
 
 
 def _agreed(named: list[str], needed: int, language: str) -> list[str]:
-    """Idioms that enough answers name, in whatever form; `named` has at most one of each answer."""
-    kept = []
+    """Return idioms named by enough answers in any form; `named` has at most one per answer."""
+    agreed = []
     while named:
         voters = {text: [one for one in named if _same_pie(one, text, language)] for text in named}
         best = max(named, key=lambda text: len(voters[text]))
         if len(voters[best]) < needed:
             break
-        kept.append(best)
+        agreed.append(best)
         named = [text for text in named if text not in voters[best]]
-    return kept
+    return agreed
 
 
 def _same_pie(one: str, other: str, language: str) -> bool:
-    """Whether two texts name the same PIE.
+    """Return whether two texts name the same PIE.
 
-    Scoring knows the PIE that a longer text holds. Here it may be a mere part of one, as "ice" is
-    of "break the ice", so only a text with two content words counts as held.
+    Scoring knows the PIE that a longer text contains. Here the shorter text may be only a part of
+    the PIE, as "ice" is of "break the ice", so it must have two content words to match one way.
     """
     first = matches_pie(one, other, language=language)
     second = matches_pie(other, one, language=language)
-    held = set(normalise(other if first else one).split()) - find(language).stop_words
-    return (first and second) or ((first or second) and len(held) > 1)
+    shorter = set(normalize(other if first else one).split()) - get_language(language).stop_words
+    return (first and second) or ((first or second) and len(shorter) > 1)
 
 
 def _repeated(answers: Sequence[Sequence[str]], needed: int) -> list[str]:
-    """Idioms that enough answers name by the same words, as the first of them spells them."""
+    """Return idioms named in the same words by enough answers, as first spelled."""
     spelled: dict[str, str] = {}
     votes: Counter[str] = Counter()
     for idioms in answers:
-        votes.update({normalise(text) for text in idioms} - {""})
+        votes.update({normalize(text) for text in idioms} - {""})
         for text in idioms:
-            spelled.setdefault(normalise(text), text)
+            spelled.setdefault(normalize(text), text)
     return [text for form, text in spelled.items() if form and votes[form] >= needed]

@@ -1,4 +1,4 @@
-"""What a model says of a sentence of ID10M-JAM: the records of every prediction file."""
+"""Records of the ID10M-JAM prediction files."""
 
 from typing import Self
 
@@ -10,13 +10,13 @@ from pieline.studies.jam.bio import Tag
 
 
 class IdiomSample(Record):
-    """One answer of a language model.
+    """Parsed answer of a language model.
 
     Attributes:
-        key: of the recorded answer.
-        outcome: what became of it.
-        rule: the form that was read; empty unless the answer could be read.
-        idioms: those it names; null unless the answer could be read.
+        key: Key of the recorded answer.
+        outcome: Outcome of parsing the answer.
+        rule: Name of the parsing rule; empty if the answer is unreadable.
+        idioms: Named idioms; null if the answer is unreadable.
     """
 
     key: str
@@ -26,15 +26,16 @@ class IdiomSample(Record):
 
 
 class IdiomPrediction(Record):
-    """The idioms that a model finds in a sentence.
+    """Predicted idioms of a sentence.
 
     Attributes:
-        id: of the sentence.
-        outcome: `ok` or `repaired` if there is a prediction, else why there is none.
-        idioms: as they stand in the sentence, or as a language model spells them. Null is unknown,
-            which is not the same as none.
-        tags: one a token; only of encoders.
-        samples: the answers behind it; none for encoders.
+        id: Sentence id.
+        outcome: `ok` or `repaired` if there is a prediction; otherwise the reason why there is
+            none.
+        idioms: Idioms as spelled in the sentence or by the language model; null if unknown, empty
+            if there are none.
+        tags: BIO tag of each token; null for language models.
+        samples: Answers on which the prediction is based; empty for encoders.
     """
 
     id: str
@@ -46,5 +47,7 @@ class IdiomPrediction(Record):
     @model_validator(mode="after")
     def _idioms_if_readable(self) -> Self:
         if (self.idioms is None) == (self.outcome in READABLE):
-            raise ValueError(f"outcome {self.outcome!r} does not fit idioms {self.idioms!r}")
+            raise ValueError(
+                f"outcome {self.outcome!r} is inconsistent with idioms {self.idioms!r}"
+            )
         return self

@@ -1,4 +1,4 @@
-"""Predictions of a fine-tuned tagger, in the form that language models' predictions have too."""
+"""Predict idioms with a fine-tuned tagger."""
 
 from collections.abc import Sequence
 
@@ -24,10 +24,10 @@ def predict(
     words: EncoderInput = "text",
     bfloat16: bool = False,
 ) -> list[IdiomPrediction]:
-    """Tags of each sentence's tokens, and the idioms that they mark, in order.
+    """Return the tags of each sentence's tokens and the idioms that they mark, in order.
 
-    `words` is what the tagger was trained on. All tokens of a word get its tag, of a B those after
-    the first an I.
+    `words` is the word segmentation used in training. All tokens of a word get its tag; after a B,
+    the remaining tokens get I.
     """
     places = [
         white_space_words(item.tokens)
@@ -35,16 +35,16 @@ def predict(
         else [Span(number, number + 1) for number in range(len(item.tokens))]
         for item in sentences
     ]
-    read = [
-        [span_text(item.tokens, place) for place in of_sentence]
-        for item, of_sentence in zip(sentences, places, strict=True)
+    texts = [
+        [span_text(item.tokens, place) for place in sentence_places]
+        for item, sentence_places in zip(sentences, places, strict=True)
     ]
     predictions = []
-    for item, of_sentence, found in zip(
-        sentences, places, tagger.tag(read, bfloat16=bfloat16), strict=True
+    for item, sentence_places, predicted in zip(
+        sentences, places, tagger.tag(texts, bfloat16=bfloat16), strict=True
     ):
         tags: list[Tag] = []
-        for (start, end), tag in zip(of_sentence, found, strict=True):
+        for (start, end), tag in zip(sentence_places, predicted, strict=True):
             tags += [tag, *[OUTSIDE if tag == OUTSIDE else INSIDE] * (end - start - 1)]
         idioms = tuple(span_text(item.tokens, span) for span in spans_of(tags))
         predictions.append(

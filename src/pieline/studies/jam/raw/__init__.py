@@ -1,1 +1,1 @@
-"""Raw files of ID10M-JAM."""
+"""Readers of the raw files of ID10M-JAM."""

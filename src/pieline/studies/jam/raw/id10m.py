@@ -1,4 +1,4 @@
-r"""The format of ID10M: one `token<TAB>tag` per line, blank lines between sentences.
+r"""Read and write ID10M files: one `token<TAB>tag` per line, blank lines between sentences.
 
 Tokens keep their trailing space ("A \tO"), so a sentence is the concatenation of its tokens.
 """
@@ -16,9 +16,9 @@ from pieline.core.files import read_text
 from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, TAGS, Span, Tag, span_text, spans_of
 
 _FOLLOWS = frozenset(product(TAGS, TAGS)) - {(OUTSIDE, INSIDE)}
-"""Tags that may stand side by side."""
+"""Pairs of tags that may follow each other."""
 _LETTER = "[0-9A-Za-z\u00c0-\u0dff]"
-"""Of scripts that write spaces between words."""
+"""Letters of scripts that separate words by spaces."""
 _GLUED = re.compile(rf"{_LETTER}\t(?={_LETTER})")
 _SPACED = re.compile(rf"{_LETTER}(?:[^\S\t]+\t|\t[^\S\t]+)(?={_LETTER})")
 _FEWEST_GLUED = 3
@@ -30,10 +30,10 @@ class TaggedSentence:
     """A sentence of ID10M.
 
     Attributes:
-        id: split and place in its file, as in `test-0001`.
-        tokens: with their trailing spaces.
-        tags: one BIO tag a token.
-        line: where in its file the sentence begins, from 1.
+        id: Split and position in the file, such as `test-0001`.
+        tokens: Tokens with their trailing spaces.
+        tags: BIO tag of each token.
+        line: Line in the file at which the sentence begins, from 1.
     """
 
     id: str
@@ -43,55 +43,55 @@ class TaggedSentence:
 
     @property
     def text(self) -> str:
-        """The sentence."""
+        """Return the sentence text."""
         return "".join(self.tokens)
 
     @cached_property
     def spans(self) -> list[Span]:
-        """The tokens of each idiom."""
+        """Return the token span of each idiom."""
         return spans_of(self.tags)
 
     @property
     def idioms(self) -> list[str]:
-        """The words of each idiom as they stand in the sentence."""
+        """Return the text of each idiom in the sentence."""
         return [span_text(self.tokens, span) for span in self.spans]
 
 
 def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
-    """Read a file of ID10M, in any language.
+    """Read an ID10M file in any language.
 
-    Surplus blank lines, which the released files have, are skipped and counted on stderr.
+    Skips surplus blank lines, which the released files contain, and reports their number on stderr.
 
     Args:
-        path: the file.
-        split: first part of the sentences' ids (`train`, `dev` or `test`).
+        path: File to read.
+        split: Prefix of the sentence ids (`train`, `dev` or `test`).
 
     Raises:
-        UserError: bad UTF-8, Windows line ends, a line without exactly two columns, an empty token,
-            an unknown tag, an I that follows no B or I, a sentence whose words have lost the spaces
-            between them, or a file without sentences; names file and line.
+        UserError: If the file has invalid UTF-8, Windows line ends, a line without exactly two
+            columns, an empty token, an unknown tag, an I that follows no B or I, a sentence whose
+            tokens have lost their trailing spaces, or no sentences; states file and line.
     """
     sentences: list[TaggedSentence] = []
     for start, rows in _blocks(path):
         tokens, tags = zip(*rows, strict=True)
         for line, follows in enumerate(pairwise((OUTSIDE, *tags)), start=start):
             if follows not in _FOLLOWS:
-                raise _misplaced(follows[1], where=f"{path}:{line}")
+                raise _tag_error(follows[1], where=f"{path}:{line}")
         if _is_glued("\t".join(tokens)):
             raise UserError(
                 f"no spaces between the words of {''.join(tokens)[:40]!r}",
                 where=f"{path}:{start}",
-                hint="keep the space that ends a token, before its tab",
+                hint="keep the trailing space of each token, before its tab",
             )
         name = f"{split}-{len(sentences) + 1:04d}"
         sentences.append(TaggedSentence(id=name, tokens=tokens, tags=tags, line=start))
     if not sentences:
-        raise UserError("no sentences", where=path, hint="fetch the file again")
+        raise UserError("the file has no sentences", where=path, hint="download the file again")
     return sentences
 
 
 def write_id10m(sentences: Sequence[TaggedSentence]) -> str:
-    """Text of a file in ID10M's format, with a blank line after each sentence."""
+    """Format sentences as an ID10M file, with a blank line after each."""
     return "".join(
         "".join(f"{token}\t{tag}\n" for token, tag in zip(item.tokens, item.tags, strict=True))
         + "\n"
@@ -100,17 +100,19 @@ def write_id10m(sentences: Sequence[TaggedSentence]) -> str:
 
 
 def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
-    """Line of its first token and rows (token, tag) of each sentence."""
+    """Yield the first line number and the (token, tag) rows of each sentence."""
     rows: list[list[str]] = []
     surplus: list[int] = []
     number = 0
     text = read_text(path)
-    # Not splitlines: a token may hold one of the other characters that Unicode calls line ends.
+    # Not splitlines: a token may contain other characters that Unicode treats as line ends.
     lines = text.removesuffix("\n").split("\n") if text else []
     for number, line in enumerate(lines, start=1):
         if line.endswith("\r"):
-            hint = "end lines with a line feed only, as upstream does"
-            raise UserError("a carriage return", where=f"{path}:{number}", hint=hint)
+            hint = "use line feeds only, as the released files do"
+            raise UserError(
+                "the line contains a carriage return", where=f"{path}:{number}", hint=hint
+            )
         if line == "":
             if rows:
                 yield number - len(rows), rows
@@ -121,12 +123,12 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
         columns = line.split("\t")
         if len(columns) != 2:
             raise UserError(
-                f"{len(columns)} columns, not 2",
+                f"{len(columns)} columns instead of 2",
                 where=f"{path}:{number}",
-                hint="write the token, a tab and its tag",
+                hint="write a token, a tab and a tag",
             )
         if not columns[0].strip():
-            raise UserError("an empty token", where=f"{path}:{number}", hint="delete this line")
+            raise UserError("empty token", where=f"{path}:{number}", hint="delete this line")
         rows.append(columns)
     if rows:
         yield number + 1 - len(rows), rows
@@ -136,14 +138,14 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
 
 
 def _is_glued(text: str) -> bool:
-    """Whether most words of a sentence follow each other without a space; a tab ends each token."""
+    """Return whether most words lack a space between them; a tab must end each token."""
     glued = len(_GLUED.findall(text))
-    is_much = glued >= _FEWEST_GLUED and glued >= len(_SPACED.findall(text))
-    return is_much and max(text) < _FIRST_CJK
+    is_frequent = glued >= _FEWEST_GLUED and glued >= len(_SPACED.findall(text))
+    return is_frequent and max(text) < _FIRST_CJK
 
 
-def _misplaced(tag: str, *, where: str) -> UserError:
-    """What is wrong with a tag that may not follow the one before it."""
+def _tag_error(tag: str, *, where: str) -> UserError:
+    """Return the error for a tag that may not follow the previous one."""
     if tag == INSIDE:
         return UserError(
             f"{tag} without {BEGIN}", where=where, hint=f"begin the idiom with {BEGIN}"

@@ -1,4 +1,4 @@
-"""The released format of ID10M-JAM's filtered originals."""
+"""Read the released originals of ID10M-JAM."""
 
 from pathlib import Path
 from typing import Any
@@ -30,15 +30,15 @@ def read_released_originals(path: str | Path) -> list[ReleasedRow]:
     """Read the released originals.
 
     Raises:
-        UserError: not a JSON array of such rows; names file and row.
+        UserError: If the file is not a JSON array of valid rows; states file and row.
     """
     return [
         validated(
             ReleasedRow,
-            # As JSON, where lists pass for tuples.
+            # Validate as JSON, which allows lists for tuples.
             canonical_json(row),
             where=f"{path}: record {number}",
-            hint="fetch the file again",
+            hint="download the file again",
             is_json=True,
         )
         for number, row in enumerate(read_rows(path), start=1)
@@ -46,12 +46,12 @@ def read_released_originals(path: str | Path) -> list[ReleasedRow]:
 
 
 def read_rows(path: str | Path) -> list[Any]:
-    """The records of a released file.
+    """Read the records of a released file.
 
     Raises:
-        UserError: not a JSON array, or an empty one.
+        UserError: If the file is not a nonempty JSON array.
     """
     rows = read_json(path)
     if not isinstance(rows, list) or not rows:
-        raise UserError("not a JSON array of records", where=path, hint="fetch the file again")
+        raise UserError("not a JSON array of records", where=path, hint="download the file again")
     return rows

@@ -1,9 +1,9 @@
-"""ID10M-JAM's human baseline (5.1), neutral contexts (appendix G) and attention (appendix H)."""
+"""Build the tables of the human baseline (5.1), neutral contexts (G) and attention (H)."""
 
 from operator import attrgetter
 
 from pieline.core.records import load_records
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.reporting.columns import Column, Source, cell, headers, row, text_cell
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import per_cent, percent_bounds, read_published
@@ -41,7 +41,7 @@ HUMANS: dict[str, list[Column[HumanMetrics]]] = {
     "agreement": [_share("agreement", "agreement")],
     "Cohen's kappa": [Column[HumanMetrics]("human_kappa", "", lambda item: item.kappa, decimals=2)],
 }
-"""The numbers of each row."""
+"""Columns of each row."""
 NEUTRAL: list[Column[NeutralMetrics]] = [
     Column("neutral_variants", "neutral", lambda item: item.neutral, decimals=0),
     Column("neutral_confused", "still confusing", lambda item: item.still_confused, decimals=0),
@@ -62,18 +62,22 @@ ATTENTION = [
 ]
 
 
-def humans(given: DisplayInputs) -> TableContent:
-    """Accuracy of two people, overall and by usage, and their agreement (per cent)."""
-    made = load_records(given.metrics, HumanMetrics)
-    reason = "" if made else given.why_not("people")
-    simulated = any(item.simulated for item in made)
-    obstacles = [*([_SIMULATED] if simulated else []), *of_other_data(*made), *deviations_of(*made)]
-    language = made[0].language if made else "english"
+def humans(inputs: DisplayInputs) -> TableContent:
+    """Return accuracy of two annotators, overall and by usage, and their agreement (percent)."""
+    records = load_records(inputs.metrics, HumanMetrics)
+    reason = "" if records else inputs.why_not("people")
+    simulated = any(item.simulated for item in records)
+    obstacles = [
+        *([_SIMULATED] if simulated else []),
+        *of_other_data(*records),
+        *deviations_of(*records),
+    ]
+    language = records[0].language if records else "english"
     if language != "english":
         obstacles.append("the paper's annotators judged English variants")
-    source = Source({}, made, given.metrics, obstacles=obstacles, not_run=reason)
-    printed = read_published(given.files["text_numbers"], ["id"])
-    usages = [Cell(text=str(one)) for item in made for one in (item.figurative, item.literal)]
+    source = Source({}, records, inputs.metrics, obstacles=obstacles, not_run=reason)
+    printed = read_published(inputs.files["text_numbers"], ["id"])
+    usages = [Cell(text=str(one)) for item in records for one in (item.figurative, item.literal)]
     rows: list[Row] = []
     for label, columns in HUMANS.items():
         cells = [text_cell(column, source, "jam", printed) for column in columns]
@@ -82,33 +86,33 @@ def humans(given: DisplayInputs) -> TableContent:
     return TableContent(
         heads=(headers(["Annotator", "Accuracy", "figurative", "literal", "ambiguous"]),),
         groups=tuple(Group(tuple(part)) for part in (rows[:1], rows[1:3], rows[3:])),
-        caption=f"Human baseline: two people on hard variants ({find(language).label}), one"
+        caption=f"Human baseline: two people on hard variants ({get_language(language).label}), one"
         " of each original, in per cent. “Ambiguous” counts as wrong.",
-        notes=(*([SIMULATED_NOTE] if simulated else []), *data_notes(*made), *given.notes),
+        notes=(*([SIMULATED_NOTE] if simulated else []), *data_notes(*records), *inputs.notes),
         wide=False,
     )
 
 
-def neutral(given: DisplayInputs) -> TableContent:
-    """How many confusing variants stay confusing with a neutral context."""
-    (model,), run = given.models, given.options
-    made = load_records(given.metrics, NeutralMetrics)
-    reason = "" if made else given.why_not(model.name)
-    obstacles = of_other_data(*made)
+def neutral(inputs: DisplayInputs) -> TableContent:
+    """Return the number of confusing variants that remain confusing with a neutral context."""
+    (model,), run = inputs.models, inputs.options
+    records = load_records(inputs.metrics, NeutralMetrics)
+    reason = "" if records else inputs.why_not(model.name)
+    obstacles = of_other_data(*records)
     if model.published_as != "GPT-4o mini":
         obstacles.append("the paper's ablation is of GPT-4o mini")
-    obstacles += deviations_of(*made)
+    obstacles += deviations_of(*records)
     key = {name: run[name] for name in ("model", "setting", "language")}
-    source = Source(key, made, given.metrics, obstacles=obstacles, not_run=reason)
-    printed = read_published(given.files["text_numbers"], ["id"])
-    bounds = (bound for item in made for bound in percent_bounds(item.interval, 1) or ())
+    source = Source(key, records, inputs.metrics, obstacles=obstacles, not_run=reason)
+    printed = read_published(inputs.files["text_numbers"], ["id"])
+    bounds = (bound for item in records for bound in percent_bounds(item.interval, 1) or ())
     cells = (
-        *([Cell(text=str(item.confusing)) for item in made] or [Cell()]),
+        *([Cell(text=str(item.confusing)) for item in records] or [Cell()]),
         *(text_cell(column, source, "jam", printed) for column in NEUTRAL),
         Cell(text=", ".join(bounds)),
     )
-    name = marked(model.label, {"": made})
-    labels = (name, title_of(run["setting"]), find(run["language"]).label)
+    name = marked(model.label, {"": records})
+    labels = (name, title_of(run["setting"]), get_language(run["language"]).label)
     return TableContent(
         heads=(
             (
@@ -119,31 +123,31 @@ def neutral(given: DisplayInputs) -> TableContent:
         groups=(Group((Row(labels, cells, reason),)),),
         caption="Hard variants that confused a model, rewritten with a neutral context: how many"
         " still confuse it.",
-        notes=(*data_notes(*made), *given.notes),
+        notes=(*data_notes(*records), *inputs.notes),
     )
 
 
-def attention(given: DisplayInputs) -> TableContent:
-    """Share of the PIE's attention on cue words (per cent): misleading, resolved, difference.
+def attention(inputs: DisplayInputs) -> TableContent:
+    """Return the share of the PIE's attention on cue words (percent): MIS, COR and difference.
 
-    The paper describes the pattern and prints no number; the CSV says so.
+    The paper describes the pattern without printing numbers; the CSV states this.
     """
-    (model,), language = given.models, find(given.options["language"]).label
-    made = load_records(given.metrics, AttentionMetrics)
+    (model,), language = inputs.models, get_language(inputs.options["language"]).label
+    records = load_records(inputs.metrics, AttentionMetrics)
     rows = []
-    for item in made:
+    for item in records:
         source = Source(
             {"model": item.model, "language": item.language, "pairs": str(len(item.pairs))},
             [item],
-            given.metrics,
+            inputs.metrics,
             obstacles=[*of_other_data(item), *deviations_of(item)],
         )
         cells = [cell(column, source) for column in ATTENTION]
         rows.append(Row((model.label, language), (Cell(text=source.key["pairs"]), *cells)))
-    if not made:
-        reason = given.why_not(model.name)
-        lacking = Source[AttentionMetrics](given.options, not_run=reason)
-        columns = [(column, lacking) for column in (PAIRS, *ATTENTION)]
+    if not records:
+        reason = inputs.why_not(model.name)
+        missing = Source[AttentionMetrics](inputs.options, not_run=reason)
+        columns = [(column, missing) for column in (PAIRS, *ATTENTION)]
         rows.append(row((model.label, language), columns, reason=reason))
     return TableContent(
         heads=(headers(["Model", "Language"], [PAIRS, *ATTENTION]),),
@@ -151,5 +155,5 @@ def attention(given: DisplayInputs) -> TableContent:
         caption="Share of the attention from the PIE to its context that falls on the content words"
         " of the added context, mean over layers, heads and pairs, in per cent with 95 % bootstrap"
         " intervals over pairs.",
-        notes=(*data_notes(*made), *given.notes),
+        notes=(*data_notes(*records), *inputs.notes),
     )

@@ -1,4 +1,4 @@
-"""What all tables and figures of ID10M-JAM say alike."""
+"""Helpers shared by the tables and figures of ID10M-JAM."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import TypeVar
 from pieline.core.conditions import Measured, MetricRecord, data_is_explained
 from pieline.core.uncertainty import Interval, Spread
 from pieline.core.upstream import BY_COUNTS
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.reporting.columns import Column, Source, bounds, interval_text, sources
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import PrintedRow, per_cent
@@ -25,11 +25,11 @@ GROUPS = {
     "fine_tuned": "Encoders",
     "baseline": "No model",
 }
-"""Parts of every table, in the paper's order; the second and the last are not the paper's."""
+"""Sections of every table in the paper's order. The second and the last are not in the paper."""
 
 
 def title_of(setting: str) -> str:
-    """What tables and figures call a setting; one of the user's has the name that it was given."""
+    """Return the display name of a setting; user-defined settings keep their name."""
     return GROUPS.get(setting, setting)
 
 
@@ -46,9 +46,9 @@ JUDGED = (
     " seeds are taken, pooled by language, of prompted and of fine-tuned models apart."
 )
 PAPER_SEEDS = {False: len(JamSettings().seeds), True: len(JamFineTuning().seeds)}
-"""Seeds behind the paper's deviations: of prompted models, and of fine-tuned ones."""
+"""Number of seeds behind the paper's deviations, by whether the model is fine-tuned."""
 PrintedRuns = Mapping[RunKey, PrintedRow]
-"""A printed table by run; its models are called as in models.yaml."""
+"""A printed table by run, with model names as in models.yaml."""
 
 R = TypeVar("R")
 
@@ -61,7 +61,7 @@ def percentage(
     share: Callable[[R], tuple[float | None, Interval | None]],
     latex: str | None = None,
 ) -> Column[R]:
-    """A share in per cent, shown with its interval; the CSV has the interval's bounds."""
+    """Return a column with a share in percent and its interval; the CSV has the bounds."""
 
     def value(item: R) -> float | None:
         return per_cent(share(item)[0])
@@ -76,14 +76,14 @@ def percentage(
 
 
 def code_of(language: str) -> str:
-    """What narrow columns call a language."""
-    return find(language).code.upper()
+    """Return the language code shown in narrow columns."""
+    return get_language(language).code.upper()
 
 
-def printed_runs(given: DisplayInputs) -> dict[RunKey, dict[str, float]]:
-    """The printed table `published`, in its order, as far as its models are described."""
-    names = {model.published_as: model.name for model in (*given.models, *given.absent)}
-    rows = given.printed("setting", "model", "language")
+def printed_runs(inputs: DisplayInputs) -> dict[RunKey, dict[str, float]]:
+    """Return the printed table `published` in its order, restricted to described models."""
+    names = {model.published_as: model.name for model in (*inputs.models, *inputs.absent)}
+    rows = inputs.printed("setting", "model", "language")
     return {
         RunKey(setting, names[label], language): row
         for (setting, label, language), row in rows.items()
@@ -92,9 +92,9 @@ def printed_runs(given: DisplayInputs) -> dict[RunKey, dict[str, float]]:
 
 
 def printed_seeds(printed: PrintedRuns, key: RunKey) -> PrintedSeeds:
-    """The seeds behind a run's printed numbers.
+    """Return the seeds behind a run's printed numbers.
 
-    The pool is of runs of its language and kind (fine-tuned or prompted) over several seeds.
+    The pool consists of multi-seed runs of the same language and kind (fine-tuned or prompted).
     """
     fine_tuned = key.setting == "fine_tuned"
     seeds = PrintedSeeds(PAPER_SEEDS[fine_tuned])
@@ -110,95 +110,95 @@ def printed_seeds(printed: PrintedRuns, key: RunKey) -> PrintedSeeds:
     return replace(seeds, pool=pool)
 
 
-def run_sources(given: DisplayInputs) -> dict[RunKey, Source[JamMetrics]]:
-    """Our runs with their seeds, in the order of these."""
-    found = sources(given, JamMetrics, RunKey._fields, obstacles_of, order=lambda item: item.seed)
-    return {RunKey(*key): source for key, source in found.items()}
+def run_sources(inputs: DisplayInputs) -> dict[RunKey, Source[JamMetrics]]:
+    """Return our runs with their seeds, ordered by seed."""
+    by_key = sources(inputs, JamMetrics, RunKey._fields, obstacles_of, order=lambda item: item.seed)
+    return {RunKey(*key): source for key, source in by_key.items()}
 
 
 def seeds_of(run: Source[JamMetrics]) -> str:
-    """The seeds of a run, as a CSV has them."""
+    """Return the seeds of a run in CSV format."""
     return " ".join(str(item.seed) for item in run.records)
 
 
 def languages_of(runs: Iterable[RunKey]) -> list[str]:
-    """The languages of some runs, in the order of every table."""
+    """Return the languages of some runs in table order."""
     return sorted({key.language for key in runs})
 
 
 def not_counted(
-    runs: Iterable[RunKey], counted: Iterable[RunKey], given: DisplayInputs
+    runs: Iterable[RunKey], counted: Iterable[RunKey], inputs: DisplayInputs
 ) -> list[tuple[str, str]]:
-    """Language and label of the models that have runs, but none that Figure 3 counts."""
-    labels = given.labels()
+    """Return language and label of models that have runs, but none that Figure 3 counts."""
+    labels = inputs.labels()
     every, some = ({(key.language, labels[key.model]) for key in of} for of in (runs, counted))
     return sorted(every - some)
 
 
-def not_made(given: DisplayInputs, runs: Collection[RunKey]) -> list[RunKey]:
-    """The runs that the configuration names and of which no seed was run."""
-    keys = (RunKey(setting, model, language) for model, setting, language, _ in given.left_out())
+def missing_runs(inputs: DisplayInputs, runs: Collection[RunKey]) -> list[RunKey]:
+    """Return the configured runs for which no seed was run."""
+    keys = (RunKey(setting, model, language) for model, setting, language, _ in inputs.left_out())
     return [key for key in dict.fromkeys(keys) if key not in runs]
 
 
-def left_out_seeds(given: DisplayInputs, runs: Collection[RunKey]) -> tuple[str, ...]:
-    """Notes on seeds that are missing of runs that were made otherwise."""
-    labels = given.labels()
+def left_out_seeds(inputs: DisplayInputs, runs: Collection[RunKey]) -> tuple[str, ...]:
+    """Return notes on missing seeds of runs that have other seeds."""
+    labels = inputs.labels()
     return tuple(
-        f"Without seed {seed} of {labels[model]} ({title_of(setting)}, {find(language).label}):"
-        f" {reason}."
-        for (model, setting, language, seed), reason in given.left_out().items()
+        f"Without seed {seed} of {labels[model]}"
+        f" ({title_of(setting)}, {get_language(language).label}): {reason}."
+        for (model, setting, language, seed), reason in inputs.left_out().items()
         if RunKey(setting, model, language) in runs
     )
 
 
 def of_other_data(*measured: Measured) -> list[str]:
-    """What keeps numbers of other data than the paper's from being comparable.
+    """Return why numbers on data other than the paper's are not comparable.
 
-    Of the user's own data the conditions say it.
+    The user's own data are excluded, because the run conditions report them.
     """
     other = (item.data_note or NOT_RELEASED for item in measured if not data_is_explained(item))
     return list(dict.fromkeys(other))
 
 
 def data_notes(*metrics: MetricRecord) -> tuple[str, ...]:
-    """That the data were verified by counts, if they were."""
+    """Return a note if the data were verified only by counts."""
     return (BY_COUNTS,) if any(item.data_note == BY_COUNTS for item in metrics) else ()
 
 
 def obstacles_of(*metrics: JamMetrics) -> list[str]:
-    """What makes numbers of these runs incomparable with the printed ones."""
-    found = of_other_data(*metrics)
+    """Return why the metrics of these runs are not comparable with the printed ones."""
+    reasons = of_other_data(*metrics)
     if not all(item.overall.variants for item in metrics):
-        found.append("no hard variants")
-    return [*found, *deviations_of(*metrics)]
+        reasons.append("no hard variants")
+    return [*reasons, *deviations_of(*metrics)]
 
 
 def deviations_of(*metrics: MetricRecord) -> list[str]:
-    """How the conditions of these runs deviate from the paper's."""
+    """Return how the conditions of these runs deviate from the paper's."""
     return list(dict.fromkeys(reason for item in metrics for reason in item.conditions.deviations))
 
 
-def marked(label: str, made: Mapping[str, Sequence[JamMetrics | NeutralMetrics]]) -> str:
-    """A model's label with the answers of its runs that could not be read, if there are any.
+def marked(label: str, runs: Mapping[str, Sequence[JamMetrics | NeutralMetrics]]) -> str:
+    """Return a model's label, with its numbers of unreadable answers if there are any.
 
     Args:
-        label: of the model.
-        made: its runs, by what to call them.
+        label: Label of the model.
+        runs: Runs of the model, by name to show.
     """
-    counts = ((name, *unreadable(found)) for name, found in made.items())
-    told = [f"{name} {number} of {total}".strip() for name, number, total in counts if number]
-    return f"{label} (unreadable: {', '.join(told)})" if told else label
+    counts = ((name, *unreadable(seeds)) for name, seeds in runs.items())
+    parts = [f"{name} {number} of {total}".strip() for name, number, total in counts if number]
+    return f"{label} (unreadable: {', '.join(parts)})" if parts else label
 
 
-def notes_on(metrics: Sequence[JamMetrics], given: DisplayInputs) -> tuple[str, ...]:
-    """What to say of runs below a table: how they were scored, and of what data they are."""
+def notes_on(metrics: Sequence[JamMetrics], inputs: DisplayInputs) -> tuple[str, ...]:
+    """Return notes on the scoring, unreadable answers and data of runs, for below a table."""
     released = {item.scoring for item in metrics} == {"released"}
-    lost = any(unreadable([item])[0] for item in metrics)
+    has_unreadable = any(unreadable([item])[0] for item in metrics)
     as_what = "as answers that name no idiom" if released else "as wrong"
     return (
         *(["Scored as the released analysis does."] if released else []),
-        *([f"Unreadable answers (of all, over seeds) count {as_what}."] if lost else []),
+        *([f"Unreadable answers (of all, over seeds) count {as_what}."] if has_unreadable else []),
         *data_notes(*metrics),
-        *given.notes,
+        *inputs.notes,
     )

@@ -1,4 +1,4 @@
-"""ID10M-JAM's Table 2: sizes of ID10M and ID10M-JAM."""
+"""Build ID10M-JAM's Table 2: sizes of ID10M and ID10M-JAM."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,11 +19,11 @@ PUBLISHED_IDS = {
     "literal": "jam.literal_originals_{language}",
     "filtered_originals": "jam.filtered_{language}",
 }
-"""Numbers that the paper's text prints, by their name in published/text_numbers.csv."""
+"""Ids in published/text_numbers.csv of numbers printed in the paper's text."""
 
 
 def _identifier(name: str, language: str) -> str:
-    """The id of a number that the text prints; empty if it prints none."""
+    """Return the id of a number printed in the text; empty if there is none."""
     return PUBLISHED_IDS.get(name, "").format(language=language)
 
 
@@ -33,7 +33,7 @@ def _count(
     value: Callable[[JamStatistics], int | None],
     unknown: str = f"not run: {NO_VARIANTS}",
 ) -> Column[JamStatistics]:
-    """A count, its thousands apart."""
+    """Return a column with a count and thousands separators."""
 
     def details(source: Source[JamStatistics]) -> dict[str, str]:
         identifier = _identifier(name, source.key["language"])
@@ -50,7 +50,10 @@ def _count(
 
 
 def _sentences(name: str, header: str, of_originals: str, of_dataset: str) -> Column[JamStatistics]:
-    """A count of the dataset, or without one of the originals if these are released."""
+    """Return a column with a count of the dataset.
+
+    Without a dataset, the count of the originals is used if they are the released ones.
+    """
 
     def value(item: JamStatistics) -> int | None:
         originals = item.originals_are_released and item.dataset_originals is None
@@ -74,25 +77,25 @@ LITERAL = _sentences("literal", "", "literal", "dataset_literal")
 FILTERED = _count(
     "filtered_originals",
     "",
-    # The release has only what later validation left: the first filtering is not recorded.
+    # The release has only originals that passed variant validation; the first filtering is unknown.
     lambda item: None if item.originals_are_released else item.originals,
     "not published: the release holds what variant validation left",
 )
 
 
-def statistics(given: DisplayInputs) -> TableContent:
-    """Table 2, with the number of different PIEs, and the counts that the text prints.
+def statistics(inputs: DisplayInputs) -> TableContent:
+    """Return Table 2, with the number of distinct PIEs and the counts printed in the text.
 
-    The test sentences of ID10M-JAM are those of the dataset. Without variants they are the released
-    originals, which are the dataset's; the numbers of any other originals stay unknown.
+    The test sentences of ID10M-JAM are those in the dataset. Without variants, released originals
+    are counted instead, because they equal the dataset's; other originals remain unknown.
     """
-    found = load_records(given.metrics, JamStatistics)
-    printed = read_published(given.files["published"], ["dataset", "language"])
-    text = read_published(given.files["text_numbers"], ["id"])
+    records = load_records(inputs.metrics, JamStatistics)
+    printed = read_published(inputs.files["published"], ["dataset", "language"])
+    text = read_published(inputs.files["text_numbers"], ["id"])
     groups = []
     for dataset in (ID10M, JAM):
         rows = []
-        for item, path in zip(found, given.metrics, strict=True):
+        for item, path in zip(records, inputs.metrics, strict=True):
             ids = {name: (_identifier(name, item.language),) for name in PUBLISHED_IDS}
             in_text = {name: text[place]["value"] for name, place in ids.items() if place in text}
             key = {"dataset": dataset, "language": item.language}
@@ -122,13 +125,13 @@ def statistics(given: DisplayInputs) -> TableContent:
         groups=tuple(groups),
         caption="ID10M (original sentences) and ID10M-JAM, whose instances are hard variants. A"
         " dash marks what a dataset does not have or what was not computed.",
-        notes=(*data_notes(*found), *given.notes),
+        notes=(*data_notes(*records), *inputs.notes),
         decimals=0,
     )
 
 
 def _obstacles(item: JamStatistics, dataset: str) -> list[str]:
-    """Why the numbers of a dataset cannot be compared with the printed ones."""
+    """Return why the numbers of a dataset are not comparable with the printed ones."""
     if item.conditions.are_of_own_data:
         return list(item.conditions.deviations)
     if not item.originals_are_released:

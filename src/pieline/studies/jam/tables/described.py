@@ -1,7 +1,7 @@
-"""What no run of ID10M-JAM computes: Figures 1 and 4, Tables 1 and 4."""
+"""Build the displays that need no run: Figures 1 and 4, Tables 1 and 4."""
 
 from pieline.core.upstream import load_upstream
-from pieline.languages.registry import find, known
+from pieline.languages.registry import get_language, language_names
 from pieline.llm.prompts import load_prompt
 from pieline.reporting import described
 from pieline.reporting.columns import headers
@@ -19,19 +19,19 @@ _FILES = {
     "ID10M silver": "id10m/train_{language}.tsv",
     "ID10M-JAM": "id10m-jam/{language}.json",
 }
-"""The files of Table 1's datasets in data/upstream.yaml."""
+"""Paths of Table 1's datasets in data/upstream.yaml."""
 _UNREAD = "this project does not read it"
 _SHOWN = "shown, not compared"
 _ROLES = {"system": "System prompt", "user": "User prompt", "assistant": "Answer"}
 
 
-def example(given: DisplayInputs) -> TableContent:
-    """Figure 1, with sentences of this run: an original of each usage, and a hard variant.
+def example(inputs: DisplayInputs) -> TableContent:
+    """Return Figure 1 with sentences of this run: an original of each usage and a hard variant.
 
     `files` are datasets by language.
     """
     groups = []
-    for language, path in given.files.items():
+    for language, path in inputs.files.items():
         rows: dict[str, list[Row]] = {}
         for original, *variants in by_original(load_sentences(path)).values():
             usage = "figurative" if original.is_figurative else "literal"
@@ -43,26 +43,28 @@ def example(given: DisplayInputs) -> TableContent:
                 cell = Cell(Number(key, state(item.sentence, "", reason=_SHOWN)))
                 rows[usage].append(Row((f"{original.pies[0]} ({usage})", what), (cell,)))
         shown = tuple(row for pair in rows.values() for row in pair)
-        groups.append(Group(shown, find(language).label))
+        groups.append(Group(shown, get_language(language).label))
     return TableContent(
         heads=(headers(["Language", "PIE", "", "Sentence"]),),
         groups=tuple(groups),
         caption="An original of each usage with one of its hard variants, whose added context"
         " evokes the other usage. They are the first in this run's data, not the paper's example.",
-        notes=given.notes,
+        notes=inputs.notes,
         wraps=True,
     )
 
 
-def datasets(given: DisplayInputs) -> TableContent:
-    """Table 1: languages of datasets of idioms, and those of which this project reads files."""
-    public = load_upstream(given.files["upstream"])
+def datasets(inputs: DisplayInputs) -> TableContent:
+    """Return Table 1: the languages of idiom datasets, and which of them this project reads."""
+    public = load_upstream(inputs.files["upstream"])
     rows = []
-    for row in read_printed(given.files["published"]):
+    for row in read_printed(inputs.files["published"]):
         name, printed = row["dataset"], row["languages"]
         file = _FILES.get(name, "")
-        found = {code_of(one) for one in known() if file.format(language=one) in public}
-        ours = " ".join(code for code in printed.split() if code in found)
+        available = {
+            code_of(one) for one in language_names() if file.format(language=one) in public
+        }
+        ours = " ".join(code for code in printed.split() if code in available)
         reason = "" if ours else _UNREAD
         partly = "" if ours == printed else "this project reads no file in the others"
         stated = state(ours, printed, reason=reason or partly)
@@ -77,35 +79,35 @@ def datasets(given: DisplayInputs) -> TableContent:
     )
 
 
-def hyperparameters(given: DisplayInputs) -> TableContent:
-    """Table 4: what this run's encoders are fine-tuned with.
+def hyperparameters(inputs: DisplayInputs) -> TableContent:
+    """Return Table 4: the fine-tuning hyperparameters of this run's encoders.
 
-    `options` are the settings of fine-tuning, empty where none is fine-tuned.
+    `options` are the fine-tuning settings; empty if no encoder is fine-tuned.
     """
-    tuning = JamFineTuning.model_validate(given.options)
+    tuning = JamFineTuning.model_validate(inputs.options)
     values = {
         "epochs": ("Epochs", tuning.epochs),
         "batch_size": ("Batch size", tuning.batch_size),
         "learning_rate": ("Learning rate", tuning.learning_rate),
     }
     absent = "no encoder is fine-tuned in this configuration"
-    found = {
-        name: (label, value if given.options else None, absent)
+    numbers = {
+        name: (label, value if inputs.options else None, absent)
         for name, (label, value) in values.items()
     }
-    return described.hyperparameters(given, found, "Fine-tuning hyperparameters of encoders.")
+    return described.hyperparameters(inputs, numbers, "Fine-tuning hyperparameters of encoders.")
 
 
-def prompt(given: DisplayInputs) -> TableContent:
-    """Figure 4: the turns of each prompt, with names in braces where something is filled in.
+def prompt(inputs: DisplayInputs) -> TableContent:
+    """Return Figure 4: the messages of each prompt, with placeholders in braces.
 
-    `files` are templates by setting, and that of a `few_shot_example`; `options` have their order.
+    `files` are templates by setting, plus `few_shot_example`; `options` define their order.
     """
     groups, notes = [], []
-    for setting in given.options["prompts"]:
+    for setting in inputs.options["prompts"]:
         is_example = setting == "few_shot_example"
         title = "Few-shot example" if is_example else title_of(setting)
-        loaded = load_prompt(given.files[setting])
+        loaded = load_prompt(inputs.files[setting])
         values = {"idioms": ["{idiom}"], "literal_pie": ""} if is_example else {}
         turns = loaded.messages(sentence="{sentence}", language="{language}", **values)
         about = loaded.about.get("source") or loaded.about.get("purpose", "")

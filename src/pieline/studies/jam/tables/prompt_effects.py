@@ -1,9 +1,9 @@
-"""Custom prompts of ID10M-JAM against a setting of the paper: does any of them help?"""
+"""Compare custom prompts of ID10M-JAM with a setting of the paper."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.reporting.columns import (
     Column,
     Source,
@@ -29,7 +29,7 @@ from pieline.studies.jam.settings import BASELINE
 from pieline.studies.jam.tables.common import (
     languages_of,
     marked,
-    not_made,
+    missing_runs,
     notes_on,
     obstacles_of,
     run_sources,
@@ -38,11 +38,11 @@ from pieline.studies.jam.tables.common import (
 )
 
 NONE = "always-none"
-"""The baseline that drifts never, because it names nothing."""
+"""Baseline that never drifts because it names no idiom."""
 
 
 class PromptRow(NamedTuple):
-    """A setting of a model on originals of one usage."""
+    """One setting of a model, measured on originals of one usage."""
 
     run: RunKey
     usage: str
@@ -50,31 +50,31 @@ class PromptRow(NamedTuple):
     measures: PromptMeasures
 
 
-def prompt_rows(given: DisplayInputs) -> Iterator[PromptRow]:
-    """Every setting of each model and language by usage, `NONE` last.
+def prompt_rows(inputs: DisplayInputs) -> Iterator[PromptRow]:
+    """Yield every setting of each model and language by usage, `NONE` last.
 
-    `options` are `against` (the setting), `permutations` and `resamples`.
+    `options` are `against` (a setting), `permutations` and `resamples`.
     """
-    found, against = run_sources(given), given.options["against"]
-    counts = {name: given.options[name] for name in ("permutations", "resamples")}
-    models = dict.fromkeys(key.model for key in found if key.setting != BASELINE)
-    for language in languages_of(found):
+    our_runs, against = run_sources(inputs), inputs.options["against"]
+    counts = {name: inputs.options[name] for name in ("permutations", "resamples")}
+    models = dict.fromkeys(key.model for key in our_runs if key.setting != BASELINE)
+    for language in languages_of(our_runs):
         for model in models:
-            runs = {key.setting: key for key in found if key[1:] == (model, language)}
+            runs = {key.setting: key for key in our_runs if key[1:] == (model, language)}
             none = RunKey(BASELINE, NONE, language)
-            runs |= {BASELINE: none} if none in found and runs else {}
+            runs |= {BASELINE: none} if none in our_runs and runs else {}
             judged = {
-                name: [item.judged for item in found[key].records] for name, key in runs.items()
+                name: [item.judged for item in our_runs[key].records] for name, key in runs.items()
             }
             for usage in USAGES:
-                measured = prompt_measures(judged, against, usage, beside=[BASELINE], **counts)
+                measured = prompt_measures(judged, against, usage, uncompared=[BASELINE], **counts)
                 for name, measures in measured.items():
                     key = RunKey(name, model, language)
-                    yield PromptRow(key, usage, found[runs[name]], measures)
+                    yield PromptRow(key, usage, our_runs[runs[name]], measures)
 
 
 def prompt_label(setting: str) -> str:
-    """What table and figure call a setting."""
+    """Return the display name of a setting in the table and the figure."""
     return BASELINES[NONE] if setting == BASELINE else title_of(setting)
 
 
@@ -89,7 +89,7 @@ def _share(
 def _effect(
     name: str, get: Callable[[PromptMeasures], Effect | None]
 ) -> tuple[Column[PromptMeasures], Column[PromptMeasures]]:
-    """The columns of a difference in points with its interval, and of its corrected p-value."""
+    """Return columns for a difference (percentage points) and its corrected p-value."""
 
     def value(item: PromptMeasures) -> float | None:
         effect = get(item)
@@ -128,16 +128,16 @@ COLUMNS: list[Column[PromptMeasures]] = [
 ]
 
 
-def prompts(given: DisplayInputs) -> TableContent:
-    """Each custom prompt against a setting, on the same originals, by usage."""
-    labels, against = given.labels(), title_of(given.options["against"])
-    found = run_sources(given)
+def prompts(inputs: DisplayInputs) -> TableContent:
+    """Compare each custom prompt with a setting on the same originals, by usage."""
+    labels, against = inputs.labels(), title_of(inputs.options["against"])
+    our_runs = run_sources(inputs)
     groups: dict[tuple[str, str], list[Row]] = {}
 
     def title(key: RunKey) -> tuple[str, str]:
-        return labels[key.model], find(key.language).label
+        return labels[key.model], get_language(key.language).label
 
-    for key, usage, source, measures in prompt_rows(given):
+    for key, usage, source, measures in prompt_rows(inputs):
         numbers = Source(
             {**key._asdict(), "usage": usage, "seeds": seeds_of(source)},
             [measures],
@@ -148,8 +148,8 @@ def prompts(given: DisplayInputs) -> TableContent:
         groups.setdefault(title(key), []).append(
             row(names, [(column, numbers) for column in COLUMNS])
         )
-    for key in not_made(given, found):
-        reason = given.why_not(key.model, key.setting, key.language)
+    for key in missing_runs(inputs, our_runs):
+        reason = inputs.why_not(key.model, key.setting, key.language)
         missing = Source[PromptMeasures](
             {**key._asdict(), "usage": "all", "seeds": ""}, not_run=reason
         )
@@ -171,7 +171,7 @@ def prompts(given: DisplayInputs) -> TableContent:
         notes=(
             f"{BASELINES[NONE]} never drifts and misses every idiom: a prompt that only lowers"
             " ND_M, or trades misses for false alarms, helps nobody.",
-            *notes_on(records_of(found), given),
+            *notes_on(records_of(our_runs), inputs),
         ),
         long=True,
         label_widths=(0.14, 0.07, 0.16),

@@ -1,6 +1,6 @@
-"""ID10M-JAM's result tables: negative drift (Table 3), by usage (Table 5), confusion (Table 6).
+"""Build the result tables: negative drift (Table 3), by usage (Table 5), confusion (Table 6).
 
-Without hard variants there is one of the originals.
+Without hard variants, a table of the originals replaces them.
 """
 
 from collections import defaultdict
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
 
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.reporting.columns import Column, Source, cell, headers, records_of, row
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
@@ -25,7 +25,7 @@ from pieline.studies.jam.tables.common import (
     languages_of,
     left_out_seeds,
     marked,
-    not_made,
+    missing_runs,
     notes_on,
     printed_runs,
     printed_seeds,
@@ -34,19 +34,19 @@ from pieline.studies.jam.tables.common import (
     title_of,
 )
 
-_ABREAST = 10
-"""Columns of numbers that a page has room for."""
+_MAX_COLUMNS = 10
+"""Maximum number of numeric columns on a page."""
 Sources = dict[str, Source[JamMetrics]]
-"""What a row has in each language."""
+"""Runs of a table row by language."""
 ByRow = Mapping[tuple[str, str], Sources]
-"""That of each setting and model."""
-NOT_SO = "not with this setting and language in this configuration"
-"""Why there is no number of ours of a model that is run otherwise."""
+"""Table rows by setting and model."""
+NOT_CONFIGURED = "not with this setting and language in this configuration"
+"""Reason for a missing number of a model that has runs with other settings or languages."""
 
 
 def _confusion(name: str, header: str) -> Column[JamMetrics]:
     def value(metrics: JamMetrics) -> float:
-        # The paper counts variants of encoders, and originals of language models.
+        # The paper counts variants for encoders and originals for language models.
         tagged = metrics.setting == "fine_tuned"
         return int(getattr(metrics.confusion_of_variants if tagged else metrics.confusion, name))
 
@@ -92,7 +92,7 @@ CONFUSION: list[Column[JamMetrics]] = [
 
 
 def _right(usage: str, header: str, *figurative: bool) -> list[Column[JamMetrics]]:
-    """The originals of some usages that were judged right: their share, and in the CSV how many."""
+    """Return columns for originals judged right: their share, and in the CSV their number."""
 
     def judged(item: JamMetrics) -> list[JudgedOriginal]:
         return [case for case in item.judged if case.is_figurative in figurative]
@@ -118,10 +118,10 @@ _UNREADABLE = Column[Sequence[JamMetrics]](
 )
 
 
-def drift_table(given: DisplayInputs) -> TableContent:
-    """Table 3: successes and negative drift."""
+def drift_table(inputs: DisplayInputs) -> TableContent:
+    """Return Table 3: successes and negative drift."""
     return _table(
-        given,
+        inputs,
         DRIFT,
         "Results on ID10M-JAM. {}: hard variants whose original the model judged right{of};"
         " {}: negative drift, the share of them that it judged wrong. A dash: unknown.",
@@ -130,10 +130,10 @@ def drift_table(given: DisplayInputs) -> TableContent:
     )
 
 
-def usage_table(given: DisplayInputs) -> TableContent:
-    """Table 5: the same by usage."""
+def usage_table(inputs: DisplayInputs) -> TableContent:
+    """Return Table 5: successes and negative drift by usage."""
     return _table(
-        given,
+        inputs,
         USAGE,
         "Success count{of} and negative drift on ID10M-JAM, by literal ({}) and idiomatic"
         " ({}) usage. A dash: unknown, because no original of this usage was judged right.",
@@ -144,10 +144,10 @@ def usage_table(given: DisplayInputs) -> TableContent:
     )
 
 
-def confusion_table(given: DisplayInputs) -> TableContent:
-    """Table 6: all-confused, none-confused and mixed originals."""
+def confusion_table(inputs: DisplayInputs) -> TableContent:
+    """Return Table 6: all-confused, none-confused and mixed originals."""
     return _table(
-        given,
+        inputs,
         CONFUSION,
         "Originals of ID10M-JAM{of} by how many of their variants were judged wrong: all"
         " (AC), none (NC), some (MX). As in the paper the three sum to all originals, whether or"
@@ -158,10 +158,10 @@ def confusion_table(given: DisplayInputs) -> TableContent:
     )
 
 
-def originals_table(given: DisplayInputs) -> TableContent:
-    """Originals that were judged right, by usage: where there are no hard variants."""
+def originals_table(inputs: DisplayInputs) -> TableContent:
+    """Return originals judged right by usage, for data without hard variants."""
     return _table(
-        given,
+        inputs,
         ORIGINALS,
         "Originals judged right, in per cent, by usage{of}, without hard variants.",
         symbols={},
@@ -172,57 +172,60 @@ def originals_table(given: DisplayInputs) -> TableContent:
 
 
 def _table(
-    given: DisplayInputs,
+    inputs: DisplayInputs,
     columns: Sequence[Column[JamMetrics]],
     caption: str,
     *,
     symbols: Mapping[str, str],
     of: Callable[[JamMetrics], str],
 ) -> TableContent:
-    """One of these tables: the paper's rows in its order, then those that are only ours.
+    """Build a result table: the paper's rows in its order, then our additional rows.
 
-    The columns stand there for each language of the runs, as many languages abreast as a page has
-    room for, but at least two; the others stand below. Printed numbers of other languages are only
-    in the CSV.
+    Columns are repeated for each language. As many languages as fit (at least two) are side by
+    side, and further ones are below. Printed numbers of other languages are only in the CSV.
 
     Args:
-        given: metrics, printed numbers and models.
-        columns: for each language.
-        caption: with a place for each symbol, and `{of}` for out of how many.
-        symbols: how LaTeX writes them, by plain text.
-        of: out of how many the numbers of a language are.
+        inputs: Metrics, printed numbers and models.
+        columns: Columns for each language.
+        caption: Caption with a placeholder for each symbol, and `{of}` for the totals.
+        symbols: LaTeX symbols by plain text.
+        of: Returns the total of a language.
     """
-    found = run_sources(given)
-    metrics = records_of(found)
-    left_out = not_made(given, found)
-    shown = languages_of([*found, *left_out])
-    by_row = _by_row(given, found, left_out)
+    our_runs = run_sources(inputs)
+    metrics = records_of(our_runs)
+    left_out = missing_runs(inputs, our_runs)
+    shown = languages_of([*our_runs, *left_out])
+    by_row = _by_row(inputs, our_runs, left_out)
     unseen = {run: _unseen(sources, shown, columns) for run, sources in by_row.items()}
-    models = {model.name: model for model in (*given.models, *given.absent)}
+    models = {model.name: model for model in (*inputs.models, *inputs.absent)}
     width = len(headers((), columns))
-    abreast = max(2, _ABREAST // width // 2 * 2)
+    languages_per_row = max(2, _MAX_COLUMNS // width // 2 * 2)
     heads: tuple[tuple[Head, ...], ...] = ()
     groups: list[Group] = []
-    for start in range(0, max(1, len(shown)), abreast):
-        languages = shown[start : start + abreast]
-        missing = (abreast - len(languages)) * width if start else 0
+    for start in range(0, max(1, len(shown)), languages_per_row):
+        languages = shown[start : start + languages_per_row]
+        missing = (languages_per_row - len(languages)) * width if start else 0
         rows: dict[str, list[Row]] = defaultdict(list)
         for (setting, name), sources in by_row.items():
             if sources.keys().isdisjoint(languages):
                 continue
-            made = {code_of(key): sources[key].records for key in shown if key in sources}
-            why = _why_not(given, RunKey(setting, name, shown[0]))
+            seeds = {code_of(key): sources[key].records for key in shown if key in sources}
+            why = _why_not(inputs, RunKey(setting, name, shown[0]))
             numbers = row(
-                (marked(models[name].label, made),),
+                (marked(models[name].label, seeds),),
                 [(column, sources.get(key)) for key in languages for column in columns],
-                reason="" if any(made.values()) else why,
+                reason="" if any(seeds.values()) else why,
             )
             cells = (*numbers.cells, *[Cell(text=" ")] * missing)
             rest = (*unseen.pop((setting, name), ()), *numbers.unseen)
             rows[group_of(setting, models[name])].append(replace(numbers, cells=cells, unseen=rest))
         filler = [Head("", missing)] if missing else []
         own = (
-            (*headers(["", ""]), *(Head(find(name).label, width) for name in languages), *filler),
+            (
+                *headers(["", ""]),
+                *(Head(get_language(name).label, width) for name in languages),
+                *filler,
+            ),
             (*headers(["Setting", "Model"], [*columns] * len(languages)), *filler),
         )
         heads = heads or own
@@ -232,33 +235,33 @@ def _table(
             for title in titles
         ]
     totals = {item.language: of(item) for item in metrics}
-    told = ", ".join(f"{total} in {find(name).label}" for name, total in totals.items())
-    told = f" (of {told})" if told else ""
-    compared = "published" in given.files and any(item.dataset_is_released for item in metrics)
+    counts = ", ".join(f"{total} in {get_language(name).label}" for name, total in totals.items())
+    counts = f" (of {counts})" if counts else ""
+    compared = "published" in inputs.files and any(item.dataset_is_released for item in metrics)
     return TableContent(
         heads=heads,
         groups=tuple(groups),
-        caption=caption.format(*symbols, of=told),
-        caption_latex=caption.format(*symbols.values(), of=told),
+        caption=caption.format(*symbols, of=counts),
+        caption_latex=caption.format(*symbols.values(), of=counts),
         notes=(
             f"±: standard deviation over seeds (ddof 1). {PROMPTS}",
             *([JUDGED, *_single_seed_ranges(by_row, columns)] if compared else []),
-            *left_out_seeds(given, found),
-            *notes_on(metrics, given),
+            *left_out_seeds(inputs, our_runs),
+            *notes_on(metrics, inputs),
         ),
         unseen=tuple(chain.from_iterable(unseen.values())),
     )
 
 
 def _by_row(
-    given: DisplayInputs, found: Mapping[RunKey, Source[JamMetrics]], left_out: Sequence[RunKey]
+    inputs: DisplayInputs, our_runs: Mapping[RunKey, Source[JamMetrics]], left_out: Sequence[RunKey]
 ) -> ByRow:
-    """What each row has by language: the paper's rows in its order, then those that are ours."""
-    printed, by_row = printed_runs(given), defaultdict[tuple[str, str], Sources](dict)
-    places = [model.name for model in (*given.models, *given.absent)]
-    ours = sorted([*found, *left_out], key=lambda key: places.index(key.model))
+    """Return the sources of each row by language: the paper's rows in its order, then ours."""
+    printed, by_row = printed_runs(inputs), defaultdict[tuple[str, str], Sources](dict)
+    places = [model.name for model in (*inputs.models, *inputs.absent)]
+    ours = sorted([*our_runs, *left_out], key=lambda key: places.index(key.model))
     for key in dict.fromkeys([*printed, *ours]):
-        source = found.get(key) or Source({}, not_run=_why_not(given, key))
+        source = our_runs.get(key) or Source({}, not_run=_why_not(inputs, key))
         by_row[key[:2]][key.language] = replace(
             source,
             key={**key._asdict(), "seeds": seeds_of(source)},
@@ -271,7 +274,7 @@ def _by_row(
 def _unseen(
     sources: Sources, shown: Sequence[str], columns: Sequence[Column[JamMetrics]]
 ) -> list[Number]:
-    """What only the CSV has of a row: languages that are not shown, and unreadable answers."""
+    """Return CSV-only numbers of a row: hidden languages and unreadable answers."""
     hidden = [source for language, source in sources.items() if language not in shown]
     cells = [cell(column, source) for source in hidden for column in columns]
     for source in (sources[language] for language in shown if language in sources):
@@ -282,16 +285,20 @@ def _unseen(
 
 
 def _single_seed_ranges(by_row: ByRow, columns: Sequence[Column[JamMetrics]]) -> list[str]:
-    """How wide the sampling ranges of numbers are that the paper prints of a single seed."""
+    """Return a note on the widths of sampling ranges for numbers printed from a single seed."""
     halves: dict[str, dict[str, float]] = defaultdict(dict)
     for sources in by_row.values():
         for (language, source), column in product(sources.items(), columns):
-            made = cell(column, source)
-            compared = made.number.comparison if made.number and not made.deviation else None
+            table_cell = cell(column, source)
+            compared = (
+                table_cell.number.comparison
+                if table_cell.number and not table_cell.deviation
+                else None
+            )
             if isinstance(compared, Comparison) and compared.comparable:
                 name = column.header.partition(" ")[0]
                 for low, high in compared.ranges.values():
-                    wide = halves[find(language).label]
+                    wide = halves[get_language(language).label]
                     wide[name] = max(wide.get(name, 0.0), (high - low) / 2)
     listed = (
         f"{language} {', '.join(f'{name} ±{half:.1f}' for name, half in wide.items())}"
@@ -300,10 +307,10 @@ def _single_seed_ranges(by_row: ByRow, columns: Sequence[Column[JamMetrics]]) ->
     return [f"Of a printed single seed that range is wide: {'; '.join(listed)}."] if halves else []
 
 
-def _why_not(given: DisplayInputs, key: RunKey) -> str:
-    return given.why_not(key.model, key.setting, key.language) or NOT_SO
+def _why_not(inputs: DisplayInputs, key: RunKey) -> str:
+    return inputs.why_not(key.model, key.setting, key.language) or NOT_CONFIGURED
 
 
 def group_of(setting: str, model: ModelDescription) -> str:
-    """The part of a table in which a run stands."""
+    """Return the table section of a run."""
     return "reasoning" if model.reasoning and setting == "zero_shot" else setting

@@ -1,9 +1,9 @@
-"""ID10M-JAM run by run: intervals and F1 of each seed, and a paired test of every two runs."""
+"""Build tables of single runs: intervals and F1 per seed, and paired tests between runs."""
 
 from dataclasses import replace
 from operator import attrgetter
 
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.reporting.columns import (
     Column,
     Source,
@@ -25,7 +25,7 @@ from pieline.studies.jam.tables.common import (
     code_of,
     languages_of,
     marked,
-    not_made,
+    missing_runs,
     notes_on,
     obstacles_of,
     percentage,
@@ -83,20 +83,20 @@ RUNS: list[Column[JamMetrics]] = [
 TAGS_OF_VARIANTS = [_f1("span", "variants"), _f1("token", "variants")]
 
 
-def runs(given: DisplayInputs) -> TableContent:
-    """Every run and seed by itself: accuracy, S, F, ND with 95 % intervals, F1 of the tags (%).
+def runs(inputs: DisplayInputs) -> TableContent:
+    """Return accuracy, S, F and ND with 95 % intervals and tag F1 (%) for every run and seed.
 
-    The paper prints none of these by seed; the CSV says so. The table shows the first four, and
-    how many answers could not be read.
+    The paper prints none of these per seed; the CSV states this. The table shows the first four and
+    the number of unreadable answers.
     """
-    labels = given.labels()
-    found = sources(given, JamMetrics, (*RunKey._fields, "seed"), obstacles_of)
+    labels = inputs.labels()
+    sources_by_key = sources(inputs, JamMetrics, (*RunKey._fields, "seed"), obstacles_of)
     left_out = (
         Source[JamMetrics](RunKey(setting, model, language)._asdict() | {"seed": seed}, not_run=why)
-        for (model, setting, language, seed), why in given.left_out().items()
+        for (model, setting, language, seed), why in inputs.left_out().items()
     )
     rows = []
-    for source in (*found.values(), *left_out):
+    for source in (*sources_by_key.values(), *left_out):
         setting, model, language, seed = source.key.values()
         names = (labels[model], title_of(setting), code_of(language), seed)
         blank = {"metric": "", **bounds(None)} if source.records else {}
@@ -109,7 +109,7 @@ def runs(given: DisplayInputs) -> TableContent:
         groups=(Group(tuple(rows)),),
         caption="Every run by itself, with 95 % bootstrap intervals over originals; of all its"
         " answers those that could not be read.",
-        notes=(*notes_on(records_of(found), given), PROMPTS),
+        notes=(*notes_on(records_of(sources_by_key), inputs), PROMPTS),
     )
 
 
@@ -129,26 +129,33 @@ DIFFERENCE = Column[DriftComparison](
 )
 
 
-def pairs(given: DisplayInputs) -> TableContent:
-    """Negative drift of every two runs on the same originals, over all seeds, by language.
+def pairs(inputs: DisplayInputs) -> TableContent:
+    """Compare the negative drift of every pair of runs on the same originals, by language.
 
-    Differences are in points, first minus second; the CSV has both p-values.
+    Differences are in percentage points, first minus second, over all seeds; the CSV has both
+    p-values.
     """
-    found, labels, permutations = run_sources(given), given.labels(), given.options["permutations"]
-    made = {key: item for key, item in found.items() if item.records[0].overall.variants}
+    our_runs, labels, permutations = (
+        run_sources(inputs),
+        inputs.labels(),
+        inputs.options["permutations"],
+    )
+    with_variants = {
+        key: item for key, item in our_runs.items() if item.records[0].overall.variants
+    }
     rows = []
 
     def label(key: RunKey) -> str:
         return f"{labels[key.model]}, {title_of(key.setting)}"
 
-    for language in languages_of(made):
+    for language in languages_of(with_variants):
         judged = {
             key: [item.judged for item in source.records]
-            for key, source in made.items()
+            for key, source in with_variants.items()
             if key.language == language
         }
         for couple, test in compare_drifts(judged, permutations=permutations, seed=0).items():
-            (one, first), (other, second) = ((key, made[key]) for key in couple)
+            (one, first), (other, second) = ((key, with_variants[key]) for key in couple)
             source = Source(
                 {
                     "language": language,
@@ -161,14 +168,16 @@ def pairs(given: DisplayInputs) -> TableContent:
                 (*first.files, *second.files),
                 obstacles=obstacles_of(*first.records, *second.records),
             )
-            names = (marked(label(key), {"": made[key].records}) for key in couple)
+            names = (marked(label(key), {"": with_variants[key].records}) for key in couple)
             chances = (Cell(text=probability(getattr(test, name))) for name in _P_VALUES)
-            rows.append(Row((find(language).label, *names), (cell(DIFFERENCE, source), *chances)))
-    for key in not_made(given, made):
-        reason = given.why_not(key.model, key.setting, key.language)
+            rows.append(
+                Row((get_language(language).label, *names), (cell(DIFFERENCE, source), *chances))
+            )
+    for key in missing_runs(inputs, with_variants):
+        reason = inputs.why_not(key.model, key.setting, key.language)
         run = {"language": key.language, "first": f"{key.model}/{key.setting}", "second": ""}
         cells = (cell(DIFFERENCE, Source(run, not_run=reason)), Cell(), Cell())
-        rows.append(Row((find(key.language).label, label(key), ""), cells, reason))
+        rows.append(Row((get_language(key.language).label, label(key), ""), cells, reason))
     about = (
         "Negative drift of every two runs on the same originals ({drift} of the first minus that of"
         " the second, in points, over all seeds), with the {p}-value of a two-sided paired"
@@ -181,7 +190,7 @@ def pairs(given: DisplayInputs) -> TableContent:
         groups=(Group(tuple(rows)),),
         caption=about.format(drift="ND_M", p="p"),
         caption_latex=about.format(drift=r"$\mathit{ND}_M$", p="$p$"),
-        notes=(*notes_on(records_of(found), given), PROMPTS),
+        notes=(*notes_on(records_of(our_runs), inputs), PROMPTS),
         long=True,
         label_widths=(0.08, 0.28, 0.28),
     )

@@ -1,4 +1,4 @@
-"""What ID10M-JAM's section 5 says of its figures in numbers."""
+"""Build the table of numbers stated in section 5 of ID10M-JAM."""
 
 from statistics import median
 
@@ -29,11 +29,11 @@ from pieline.studies.jam.tables.common import (
 )
 
 _PANELS = {"": "zero_shot", "_few_shot": "few_shot_sc_cotbest"}
-"""Settings whose medians the paper tells, by how their numbers' names end."""
+"""Settings for which the paper states medians, by suffix of the number's name."""
 _MEDIANS = {"accuracy": (accuracy, "success"), "drift": (negative_drift, "negative_drift_pct")}
-"""What they are of, with the column of Table 3."""
+"""Aggregated metrics, each with its column of Table 3."""
 _DRAWN = "both are medians of runs that deviate as printed"
-"""The reading under which a median is within sampling range."""
+"""Assumption under which a median is within sampling range."""
 _JUDGED = (
     "A median is within sampling range, which is not equal, at the distance that 95 % of pairs of"
     " draws have, if each printed run is drawn with its deviation (of a single seed: those of the"
@@ -41,23 +41,25 @@ _JUDGED = (
 )
 
 
-def text(given: DisplayInputs) -> TableContent:
-    """Medians over the runs of language models, and how many variants confuse some run."""
-    metrics = load_records(given.metrics, JamMetrics)
-    runs, printed = prompted(metrics), printed_runs(given)
-    wanted = {key[:2] for key in printed if key.setting != "fine_tuned"}
-    made = {key[:2] for key in runs}
+def text(inputs: DisplayInputs) -> TableContent:
+    """Return medians over runs of language models, and the number of confusing variants."""
+    metrics = load_records(inputs.metrics, JamMetrics)
+    runs, printed = prompted(metrics), printed_runs(inputs)
+    paper_models = {key[:2] for key in printed if key.setting != "fine_tuned"}
+    our_models = {key[:2] for key in runs}
     of_paper = [item for item in metrics if item.language in JamSettings().languages]
     obstacles = obstacles_of(*of_paper)
-    if wanted - made:
-        obstacles.append(f"{len(wanted & made)} of the paper's {len(wanted)} runs were made")
-    if made - wanted:
+    if paper_models - our_models:
+        obstacles.append(
+            f"{len(paper_models & our_models)} of the paper's {len(paper_models)} runs were made"
+        )
+    if our_models - paper_models:
         obstacles.append("with runs that the paper does not have")
-    text_numbers = read_published(given.files["text_numbers"], ["id"])
-    figure3 = ConfusedModels.model_validate(given.options["figure3"])
-    reasoning = {model.name for model in (*given.models, *given.absent) if model.reasoning}
+    text_numbers = read_published(inputs.files["text_numbers"], ["id"])
+    figure3 = ConfusedModels.model_validate(inputs.options["figure3"])
+    reasoning = {model.name for model in (*inputs.models, *inputs.absent) if model.reasoning}
     counted = counted_runs(runs, figure3, reasoning)
-    uncounted = not_counted(runs, counted, given)
+    uncounted = not_counted(runs, counted, inputs)
     in_text = {name: numbers["value"] for (name,), numbers in text_numbers.items()}
     rows = []
 
@@ -65,21 +67,21 @@ def text(given: DisplayInputs) -> TableContent:
         label = name.replace("_", " ")
         column = Column[float | None](name, label, lambda ours: ours, decimals=decimals)
         problems = [*(["unknown of every run"] if value is None else own), *obstacles]
-        source = Source({}, [value], given.metrics, obstacles=problems, ranges=ranges)
+        source = Source({}, [value], inputs.metrics, obstacles=problems, ranges=ranges)
         rows.append(Row((label,), (text_cell(column, source, "jam", text_numbers),)))
 
     for language in sorted({*JamSettings().languages, *languages_of(runs)}):
         counts = confused_runs(counted, language)
         confusing = sum(count > 0 for count in counts.values()) if counts else None
-        lacking = (f"{label} has no such run" for name, label in uncounted if name == language)
-        add(f"confusing_variants_{language}", confusing, 0, {}, *deviations(figure3), *lacking)
+        reasons = (f"{label} has no such run" for name, label in uncounted if name == language)
+        add(f"confusing_variants_{language}", confusing, 0, {}, *deviations(figure3), *reasons)
         for name, (value, column) in _MEDIANS.items():
             for ending, setting in _PANELS.items():
                 ours, theirs = (
                     [key for key in panel(of, setting, reasoning) if key.language == language]
                     for of in (runs, printed)
                 )
-                means = [found.mean for key in ours if (found := over_seeds(runs[key], value))]
+                means = [mean.mean for key in ours if (mean := over_seeds(runs[key], value))]
                 full_name, ranges = f"median_{name}_{language}{ending}", {}
                 if theirs and (middle := in_text.get(f"jam.{full_name}")) is not None:
                     seeds = printed_seeds(printed, theirs[0])
@@ -92,14 +94,14 @@ def text(given: DisplayInputs) -> TableContent:
                     ranges = {_DRAWN: (middle - half, middle + half)}
                 add(full_name, median(means) if means else None, 2, ranges)
     return TableContent(
-        heads=(headers(["Number", "ours" if given.is_own else "ours (printed)"]),),
+        heads=(headers(["Number", "ours" if inputs.is_own else "ours (printed)"]),),
         groups=(Group(tuple(rows)),),
         caption="Medians over language models (accuracy on originals and negative drift, in per"
         " cent) and the number of hard variants that confuse at least one of them. Reasoning models"
         " are in the medians of both settings, as in Figure 2.",
         notes=(
             *([_JUDGED] if any(item.dataset_is_released for item in metrics) else []),
-            *notes_on(metrics, given),
+            *notes_on(metrics, inputs),
         ),
         wide=False,
     )

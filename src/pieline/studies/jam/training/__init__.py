@@ -1,1 +1,1 @@
-"""Training of ID10M-JAM."""
+"""Fine-tuning of encoders for ID10M-JAM."""

@@ -1,4 +1,4 @@
-"""Hyperparameters of fine-tuning; apart, so that reading a configuration loads no torch."""
+"""Fine-tuning hyperparameters, kept separate so that reading a configuration loads no torch."""
 
 from typing import Literal
 
@@ -17,20 +17,20 @@ class TaggingSettings(Settings):
     batch_size: PositiveInt = 32
     batching: Batching = Field(
         default="random",
-        description="Which sentences share a batch: any, as in transformers' Trainer, or those of"
-        " similar length, which takes less time.",
+        description="Composition of batches: random, as in transformers' Trainer, or sentences of"
+        " similar length, which is faster.",
     )
     learning_rate: LearningRate = Field(
-        default=2e-5, description="At the start; it falls linearly to zero."
+        default=2e-5, description="Initial learning rate; it decreases linearly to zero."
     )
     weight_decay: float = Field(default=0.0, ge=0)
-    max_norm: PositiveFloat = Field(default=1.0, description="Gradients are clipped to it.")
+    max_norm: PositiveFloat = Field(default=1.0, description="Maximum gradient norm.")
     keep: Literal["last", "best"] = Field(
         default="last",
-        description="The epoch whose weights are kept: the last, as transformers' Trainer does by"
-        " default, or the one with the best F1 of whole idioms on dev.",
+        description="Epoch whose weights are kept: the last, the default of transformers' Trainer,"
+        " or the one with the best F1 of complete idioms on dev.",
     )
     bfloat16: bool = Field(
         default=False,
-        description="Compute in bfloat16 on a GPU; the paper does not.",
+        description="Compute in bfloat16 on a GPU, unlike the paper.",
     )

@@ -1,4 +1,4 @@
-"""Words as an encoder reads them: sub-tokens, of which the first of each word counts."""
+"""Convert words to subtokens and back; the first subtoken of each word carries its tag."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, TAG_IDS, TAGS, Tag
 from pieline.studies.jam.training.settings import Batching
 
 IGNORED = -100
-"""Label of a sub-token that the loss leaves out."""
+"""Label that the loss ignores."""
 
 
 @dataclass(frozen=True)
 class EncodedSentence:
-    """Sub-tokens of one sentence.
+    """Subtokens of one sentence.
 
     Attributes:
-        input_ids: with the special tokens.
-        firsts: by word number, the place of its first sub-token; a word that is cut off or has no
-            sub-token is missing.
-        words: number of words.
+        input_ids: Token ids, including special tokens.
+        firsts: Position of the first subtoken by word index; words that are truncated or have no
+            subtoken are missing.
+        words: Number of words.
     """
 
     input_ids: tuple[int, ...]
@@ -35,9 +35,9 @@ class EncodedSentence:
 def encode(
     tokenizer: Any, sentences: Sequence[Sequence[str]], *, max_length: int
 ) -> list[EncodedSentence]:
-    """Sub-tokens of sentences given as words, whose trailing spaces do not matter.
+    """Encode sentences given as words, whose trailing spaces are ignored.
 
-    What follows `max_length` sub-tokens is cut off.
+    Input beyond `max_length` subtokens is truncated.
     """
     if not sentences:
         return []
@@ -64,14 +64,14 @@ def collate(
     pad_id: int,
     device: torch.device | str,
 ) -> dict[str, torch.Tensor]:
-    """One batch, padded to its longest sentence; without tags to predict.
+    """Build a batch, padded to its longest sentence; without tags for prediction.
 
     Returns:
-        `input_ids`, `attention_mask` and, with tags, `labels`; each of shape (batch, longest).
+        `input_ids`, `attention_mask` and, with tags, `labels`, each of shape (batch, longest).
     """
     longest = max(map(len, sentences))
     paddings = [longest - len(sentence) for sentence in sentences]
-    # Lists, made tensors at once: a tensor's numbers take a thousand times longer one by one.
+    # Build lists first, because setting tensor elements one by one is about 1,000 times slower.
     batch = {
         "input_ids": [
             [*sentence.input_ids, *[pad_id] * padding]
@@ -88,10 +88,9 @@ def collate(
 
 
 def decode(sentence: EncodedSentence, numbers: Sequence[int]) -> list[Tag]:
-    """Valid BIO tags of the words from the tag number of each sub-token.
+    """Return valid BIO tags of the words from the tag id of each subtoken.
 
-    A word without sub-tokens is outside. An I that follows an O begins an idiom, as seqeval reads
-    it.
+    Words without subtokens get O. An I after an O becomes a B, as in seqeval.
     """
     tags: list[Tag] = [OUTSIDE] * sentence.words
     for word, place in sentence.firsts.items():
@@ -105,10 +104,10 @@ def decode(sentence: EncodedSentence, numbers: Sequence[int]) -> list[Tag]:
 def random_batches(
     lengths: Sequence[int], batch_size: int, batching: Batching, generator: torch.Generator
 ) -> list[list[int]]:
-    """Numbers of the sentences of each batch: every sentence once, another order each time.
+    """Return shuffled batches of sentence indices, each sentence once.
 
-    `random` shuffles the sentences and cuts. `by_length` then sorts them within stretches of 50
-    batches and shuffles the batches: little padding, but the sentences of a batch are alike.
+    `random` shuffles the sentences. `by_length` then sorts them within chunks of 50 batches and
+    shuffles the batches: this needs little padding, but the sentences of a batch are similar.
     """
     order = torch.randperm(len(lengths), generator=generator).tolist()
     if batching == "random":

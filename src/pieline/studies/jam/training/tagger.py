@@ -1,4 +1,4 @@
-"""A token-classification model with its tokenizer: loading, tagging, saving."""
+"""Load, apply and save a token-classification model with its tokenizer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ _SENTENCES_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Tagger:
-    """A model that gives each word a BIO tag.
+    """A model that assigns a BIO tag to each word.
 
     Attributes:
-        model: a token-classification model of transformers.
-        tokenizer: its fast tokenizer.
-        max_length: longest input in sub-tokens.
+        model: Token-classification model of transformers.
+        tokenizer: Fast tokenizer of the model.
+        max_length: Maximum input length in subtokens.
     """
 
     model: Any
@@ -35,11 +35,11 @@ class Tagger:
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """Return the device of the model."""
         return torch.device(self.model.device)
 
     def tag(self, sentences: Sequence[Sequence[str]], *, bfloat16: bool = False) -> list[list[Tag]]:
-        """Valid BIO tags, one a word, of sentences given as words; see `autocast`."""
+        """Return valid BIO tags for each word of the sentences; see `autocast`."""
         encoded = encode(self.tokenizer, sentences, max_length=self.max_length)
         longest_first = sorted(range(len(encoded)), key=lambda number: -len(encoded[number]))
         tags: list[list[Tag]] = [[] for _ in encoded]
@@ -53,20 +53,20 @@ class Tagger:
                     pad_id=self.tokenizer.pad_token_id,
                     device=self.device,
                 )
-                found = self.model(**batch).logits.argmax(dim=-1).tolist()
-                for number, numbers in zip(chosen, found, strict=True):
+                predicted = self.model(**batch).logits.argmax(dim=-1).tolist()
+                for number, numbers in zip(chosen, predicted, strict=True):
                     tags[number] = decode(encoded[number], numbers)
         return tags
 
     def save(self, folder: str | Path) -> None:
-        """Write weights and tokenizer; the folder appears only when it is complete."""
+        """Write weights and tokenizer atomically."""
         with atomic_folder(folder) as complete:
             self.model.save_pretrained(complete)
             self.tokenizer.save_pretrained(complete)
 
 
 def autocast(device: torch.device, *, bfloat16: bool) -> torch.autocast:
-    """Compute in bfloat16 on a GPU if wanted; on a CPU always as the weights are."""
+    """Return a context that computes in bfloat16 if requested, but only on a GPU."""
     return torch.autocast(
         device.type, dtype=torch.bfloat16, enabled=bfloat16 and device.type == "cuda"
     )
@@ -79,17 +79,17 @@ def load_tagger(
     seed: int = 0,
     device: str | None = None,
 ) -> Tagger:
-    """Load an encoder with a tagging head, by default on the GPU if there is one.
+    """Load an encoder with a tagging head, by default on the GPU if available.
 
-    `weights` is the folder of a fine-tuned tagger; without it the published encoder gets a new
-    head, with this seed.
+    `weights` is the folder of a fine-tuned tagger. Without it, the published encoder gets a new
+    head initialized with `seed`.
 
     Raises:
-        UserError: the checkpoint is not complete; names it and what to do.
+        UserError: If the checkpoint is incomplete; states how to fix it.
     """
     location = str(weights) if weights else weights_location(entry)
     where = f"{entry.checkpoint} ({entry.source})"
-    # It warns of a missing tagging head, which is what fine-tuning is for.
+    # Silence the warning about a missing tagging head, which fine-tuning adds.
     transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     torch.manual_seed(seed)

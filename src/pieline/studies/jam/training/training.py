@@ -1,9 +1,9 @@
-"""Fine-tuning an encoder to tag idioms (ID10M-JAM, appendix D), resumable after every epoch.
+"""Fine-tune an encoder to tag idioms (ID10M-JAM, appendix D), resumable after every epoch.
 
-What appendix D leaves to the defaults of transformers' Trainer is as there: fused AdamW without
-weight decay, a learning rate that falls linearly to zero without warm-up, gradients clipped to norm
-1, batches of sentences in random order, the last one smaller, and the last epoch is kept.
-The released code keeps the best epoch on the test set; `keep: best` keeps the best one on dev.
+Hyperparameters not in appendix D are the defaults of transformers' Trainer: fused AdamW without
+weight decay, a learning rate that decreases linearly to zero without warm-up, gradients clipped to
+norm 1, shuffled batches including a smaller last one, and the weights of the last epoch. The
+released code keeps the best epoch on the test set; `keep: best` keeps the best one on dev.
 """
 
 import hashlib
@@ -27,14 +27,14 @@ from pieline.studies.jam.training.tagger import Tagger, autocast
 
 
 class TaggingEpoch(Frozen):
-    """Mean training loss of an epoch and the F1 of whole idioms (fraction) on dev after it."""
+    """Mean training loss of an epoch, and F1 of complete idioms (fraction) on dev after it."""
 
     loss: float
     dev_span_f1: float
 
 
 class TaggingLog(Frozen):
-    """What happened: every epoch, and which of them (from 1) the weights are of."""
+    """Log of a training: its epochs, and the number (from 1) of the one whose weights are kept."""
 
     settings: TaggingSettings
     seed: int
@@ -45,10 +45,10 @@ class TaggingLog(Frozen):
 
 
 def make_deterministic(threads: int) -> None:
-    """Have torch give the same bits every time; call before anything is computed.
+    """Make torch deterministic; must be called before any computation.
 
     Args:
-        threads: of the CPU. Sums depend on their number, so equal bits need an equal number.
+        threads: Number of CPU threads. It affects sums, so identical results need the same number.
     """
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.set_num_threads(threads)
@@ -66,22 +66,22 @@ def fine_tune(
     checkpoint: str | Path,
     after_epoch: Callable[[int], None] = lambda epoch: None,
 ) -> TaggingLog:
-    """Train a tagger in place; at the end it has the weights of the epoch that is to be kept.
+    """Fine-tune a tagger in place; afterwards it has the weights of the epoch to keep.
 
-    After each epoch everything needed to go on is written to `checkpoint`. A run that finds a
-    checkpoint of the same training goes on from it and ends with the same weights as one that
-    was never interrupted. A checkpoint of another training is ignored and overwritten. The caller
-    deletes the file when the weights are safe.
+    After each epoch the training state is written to `checkpoint`. A run that finds a checkpoint of
+    the same training resumes from it and ends with the same weights as an uninterrupted one. A
+    checkpoint of another training is ignored and overwritten. The caller deletes the file after
+    saving the weights.
 
-    The best epoch is that on dev, of equal ones the first. `seed` is that of the order of sentences
-    and of dropout; `identity` is what distinguishes this training besides data, settings and seed:
-    the model. `after_epoch` is called with the epoch's number when its checkpoint is written.
+    The best epoch is the first with the highest F1 on dev. `seed` determines the order of sentences
+    and dropout; `identity` identifies the model, to distinguish trainings with equal data, settings
+    and seed. `after_epoch` is called with the epoch number after writing each checkpoint.
     """
     training = _Training(tagger, train, settings, seed)
     key = _fingerprint(train, dev, settings, seed=seed, identity=identity)
     state = ResumableTraining(checkpoint, key, tagger.model, training.optimizer, training.schedule)
     if state.epochs:
-        print(f"training goes on after epoch {len(state.epochs)}", file=sys.stderr, flush=True)
+        print(f"resuming training after epoch {len(state.epochs)}", file=sys.stderr, flush=True)
     for epoch in range(len(state.epochs) + 1, settings.epochs + 1):
         loss = training.one_epoch(epoch)
         tags = tagger.tag([item.tokens for item in dev], bfloat16=settings.bfloat16)
@@ -103,7 +103,7 @@ def fine_tune(
 
 
 class _Training:
-    """A tagger with what moves its weights."""
+    """Optimizer state of a tagger in training."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class _Training:
         )
 
     def one_epoch(self, epoch: int) -> float:
-        """Train on each sentence once; the mean loss of the batches."""
+        """Train on each sentence once and return the mean batch loss."""
         batches = self._batches(epoch)
         tagger, settings = self._tagger, self._settings
         torch.manual_seed(_epoch_seed(self._seed, epoch))  # dropout
@@ -160,7 +160,7 @@ class _Training:
 
 
 def _epoch_seed(seed: int, epoch: int) -> int:
-    # A seed for each epoch instead of a saved generator: resuming then needs no generator state.
+    # Derive a seed per epoch so that resuming needs no generator state.
     return int.from_bytes(hashlib.sha256(f"{seed}/{epoch}".encode()).digest()[:6], "big")
 
 
@@ -172,7 +172,7 @@ def _fingerprint(
     seed: int,
     identity: str,
 ) -> str:
-    """Digest of all that a training depends on."""
+    """Return a digest of everything that affects a training."""
     content = {
         "identity": identity,
         "code": code_digest(__name__),

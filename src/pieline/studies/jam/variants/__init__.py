@@ -1,1 +1,1 @@
-"""Variants of ID10M-JAM."""
+"""Hard variants of ID10M-JAM."""

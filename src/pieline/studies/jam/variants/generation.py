@@ -1,8 +1,8 @@
-"""The variants stage of ID10M-JAM: hard variants that a model writes.
+"""Generate hard variants with a language model.
 
-A model writes several variants of each original in one call, then the same model is asked a second
-time as a validator that corrects or replaces them (section 3.3). Appendix G's neutral variants are
-asked for in the same way without the adversarial rules.
+The model writes several variants of each original in one call; in a second call, the same model
+validates them and corrects or replaces them (section 3.3). The neutral variants of appendix G are
+generated in the same way without the adversarial rules.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ from pieline.llm.recordings import read_answers
 from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry
 from pieline.studies.jam.records import JamSentence, Original, Variant, as_sentence
-from pieline.studies.jam.variants.projection import added_context, tokenise
+from pieline.studies.jam.variants.projection import added_context, tokenize
 from pieline.studies.jam.variants.settings import VariantChecks
 from pieline.studies.jam.variants.validation import (
     check_text,
@@ -38,18 +38,18 @@ GENERATE, REVIEW, NEUTRAL = (
     "neutral_variants.jinja",
 )
 VARIANT_TOKENS = 80
-"""Output tokens of one variant, about: 60 as written, 100 with the validating model's verdict."""
+"""Approximate output tokens per variant: 60 for writing, 100 with the validation verdict."""
 READINGS = {True: "figurative", False: "literal"}
 
 
 class WrittenVariants(BaseModel):
-    """What the writing model answers."""
+    """Answer of the writing model."""
 
     variants: list[str] = Field(min_length=1)
 
 
 class TextReview(BaseModel):
-    """What the validating model says of one text."""
+    """Verdict of the validating model on one text."""
 
     number: int
     verdict: Literal["valid", "corrected", "replaced"]
@@ -58,19 +58,19 @@ class TextReview(BaseModel):
 
 
 class TextReviews(BaseModel):
-    """What the validating model answers."""
+    """Answer of the validating model."""
 
     reviews: list[TextReview] = Field(min_length=1)
 
 
 class GenerationSettings(Frozen):
-    """How variants are asked for.
+    """Parameters of the generation calls.
 
     Attributes:
-        count: variants of each original, in one call.
-        temperature: of both calls.
-        max_tokens: longest answer, reasoning included.
-        seed: sent where the provider accepts one.
+        count: Number of variants per original, written in one call.
+        temperature: Temperature of both calls.
+        max_tokens: Maximum answer length, including reasoning.
+        seed: Seed, sent if the provider accepts one.
     """
 
     count: int
@@ -81,7 +81,7 @@ class GenerationSettings(Frozen):
 
 @dataclass(frozen=True)
 class VariantWriting:
-    """What the questions about originals are made with: the model, how to ask, the prompts."""
+    """Model, parameters and prompts for questions about originals."""
 
     spec: LLMEntry
     settings: GenerationSettings
@@ -96,7 +96,7 @@ class VariantWriting:
         sample: int = 0,
         **values: Any,
     ) -> Question:
-        """The prompt about an original, filled in with what all have in common and `values`."""
+        """Fill in a prompt about an original with the common values and `values`."""
         values |= {
             "pie": ", ".join(" ".join(pie.split()) for pie in original.pies),
             "language": original.language.capitalize(),
@@ -115,12 +115,13 @@ def generate_variants(
 ) -> tuple[list[Variant], dict[str, Any]]:
     """Have a model write variants of each original and then validate them (section 3.3).
 
-    An unreadable answer of the first call gives no variants of that original. An unreadable answer
-    of the second, or one that leaves a text out, leaves the text as written, with the flag
-    `not_reviewed_by_model`. All this is in the report, the second value; nothing is asked again.
+    An unreadable answer to the first call yields no variants of that original. If an answer to the
+    second call is unreadable or omits a text, the text is kept as written with the flag
+    `not_reviewed_by_model`. The second return value is a report of all this; no question is
+    repeated.
 
     Raises:
-        UserError: a question got no answer in all its attempts; those had are recorded.
+        UserError: If a question fails in all attempts; answers received so far are recorded.
     """
     written = _parsed(_writing_questions(originals, writing), ask, WrittenVariants)
     texts = _texts(written, writing.settings.count)
@@ -133,8 +134,8 @@ def generate_variants(
     ]
     return variants, {
         "originals": len(originals),
-        "written": _read(written),
-        "reviewed": _read(reviewed),
+        "written": _count_outcomes(written),
+        "reviewed": _count_outcomes(reviewed),
         "variants": len(variants),
         "model_verdicts": dict(Counter(str(item.model_verdict) for item in variants)),
     }
@@ -143,7 +144,7 @@ def generate_variants(
 def _writing_questions(
     originals: Sequence[Original], writing: VariantWriting
 ) -> dict[str, Question]:
-    """The first call for each original, by its id."""
+    """Return the first call for each original, by id."""
     prompt, count = load_prompt(writing.prompts / GENERATE), writing.settings.count
     return {
         item.id: writing.question(prompt, item, name=item.id, count=count) for item in originals
@@ -153,7 +154,7 @@ def _writing_questions(
 def _reviewing_questions(
     originals: Sequence[Original], texts: Mapping[str, Sequence[str]], writing: VariantWriting
 ) -> dict[str, Question]:
-    """The second call for each original with texts, by its id."""
+    """Return the second call for each original with texts, by id."""
     prompt = load_prompt(writing.prompts / REVIEW)
     return {
         item.id: writing.question(
@@ -169,10 +170,10 @@ def questions_ahead(
     writing: VariantWriting,
     recorded: Callable[[Collection[str]], Mapping[str, Answer]],
 ) -> list[Question]:
-    """Both calls of every original, to estimate what generation costs before anything is asked.
+    """Return both calls for every original, to estimate the cost before asking.
 
-    Where the first answer is not `recorded` (which gives the answers of keys) the second call is
-    not known yet: one of about its length stands for it, with the original in place of each text.
+    `recorded` returns the recorded answers for keys. If the first answer is not recorded, the
+    second call is approximated with the original in place of each text.
     """
     questions = _writing_questions(originals, writing)
     answers = recorded([question.key for question in questions.values()])
@@ -188,14 +189,15 @@ def questions_ahead(
 
 
 def confusing_variants(path: str | Path) -> list[str]:
-    """Ids of the variants that a model judged wrong, also where it was wrong about the original.
+    """Return ids of variants that a model judged wrong, whether or not the original was right.
 
-    By section 4.1 only variants of originals judged rightly confuse, but GPT-4o mini flips on some
-    24 English variants (Table 3), and the paper rewrites 58. So many are wrong in a run that
-    Tables 3, 5 and 6 allow: as Table 6 does (`confusion_as_printed`), the ablation counts them all.
+    By section 4.1 only variants of originals judged right can confuse, but GPT-4o mini flips on
+    about 24 English variants (Table 3), while the paper rewrites 58. That many are wrong in a run
+    consistent with Tables 3, 5 and 6, so the ablation counts all wrong variants, like Table 6
+    (`confusion_as_printed`).
 
     Raises:
-        UserError: the model's metric file has no such decisions.
+        UserError: If the model's metric file has no such decisions.
     """
     try:
         return [
@@ -205,25 +207,24 @@ def confusing_variants(path: str | Path) -> list[str]:
             if not correct
         ]
     except (KeyError, TypeError, AttributeError):
-        hint = "name a metric file of ID10M-JAM"
+        hint = "use a metric file of ID10M-JAM"
         raise UserError("no judged variants", where=path, hint=hint) from None
 
 
 def sample_neutral_variants(
     sentences: Sequence[JamSentence], confusing: Collection[str], path: str | Path
 ) -> list[JamSentence]:
-    """The sample's neutral variant of the original of each confusing hard variant (appendix G).
+    """Return the sample's neutral variants for the confusing hard variants (appendix G).
 
-    The sample has one neutral text for each original, so siblings that confuse share it.
-
-    `path` is a JSON object of neutral texts by original id; each ends with its original.
+    The sample has one neutral text per original, so confusing variants of one original share it.
+    `path` is a JSON object of neutral texts by original id; each text ends with its original.
 
     Raises:
-        UserError: the file is no such object, or a text does not hold its original.
+        UserError: If the file has another format, or a text does not contain its original.
     """
     texts = read_json(path)
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
-        raise UserError("not an object of texts", where=path, hint="map originals to texts")
+        raise UserError("not a JSON object of texts", where=path, hint="map original ids to texts")
     originals = {item.id: item for item in sentences if item.is_original}
     made = []
     for item in sentences:
@@ -232,8 +233,10 @@ def sample_neutral_variants(
             continue
         text = texts[original.id]
         if "original_missing" in check_text(original, text):
-            hint = "end the text with its original"
-            raise UserError(f"no original in {original.id!r}", where=path, hint=hint)
+            hint = "end the text with the original sentence"
+            raise UserError(
+                f"the text of {original.id!r} does not contain its original", where=path, hint=hint
+            )
         variant = make_variant(original, text, number=item.variant_number, source="sample")
         made.append(as_sentence(variant))
     return made
@@ -244,14 +247,14 @@ def generate_neutral_variants(
 ) -> tuple[list[JamSentence], dict[str, Any]]:
     """Have a model write one neutral variant for each confusing one (appendix G).
 
-    A neutral variant has the id and number of the hard one; its context should be about as long.
+    A neutral variant has the id and number of the hard one and a context of similar length.
 
     Returns:
-        The neutral variants in the dataset's order, without those whose answer could not be read
-        or lacks the original sentence; and a report.
+        The neutral variants in dataset order, excluding those whose answer was unreadable or lacks
+            the original sentence; and a report.
 
     Raises:
-        UserError: a confusing variant that the dataset does not have.
+        UserError: If a confusing variant is not in the dataset.
     """
     questions = neutral_questions(sentences, confusing, writing)
     written = _parsed(questions, ask, WrittenVariants)
@@ -261,21 +264,21 @@ def generate_neutral_variants(
     for item in sentences:
         for text in texts.get(item.id, []):
             original = originals[item.original_id]
-            found = check_text(original, text)
-            if found:
-                flags[item.id] = list(found)
-            if "original_missing" not in found:
+            problems = check_text(original, text)
+            if problems:
+                flags[item.id] = list(problems)
+            if "original_missing" not in problems:
                 number = item.variant_number
-                made = make_variant(original, text, number=number, source="generated")
-                usable.append(as_sentence(made))
+                variant = make_variant(original, text, number=number, source="generated")
+                usable.append(as_sentence(variant))
     counts = {"asked": len(questions), "variants": len(usable)}
-    return usable, {**counts, **_read(written), "flags": flags}
+    return usable, {**counts, **_count_outcomes(written), "flags": flags}
 
 
 def with_neutral(
     sentences: Sequence[JamSentence], neutral: Iterable[JamSentence]
 ) -> list[JamSentence]:
-    """Replace each hard variant by its neutral one, or by its original where there is none."""
+    """Replace each hard variant by its neutral one, or by its original if there is none."""
     replacements = {item.id: item for item in neutral}
     originals = {item.id: item for item in sentences if item.is_original}
     place = ("id", "original_id", "variant_number")
@@ -291,39 +294,40 @@ def with_neutral(
 def neutral_questions(
     sentences: Sequence[JamSentence], confusing: Collection[str], writing: VariantWriting
 ) -> dict[str, Question]:
-    """What is asked for the neutral variant of each confusing one, by its id.
+    """Return the questions for neutral variants, by id of the confusing variant.
 
     Raises:
-        UserError: a confusing variant that the dataset does not have.
+        UserError: If a confusing variant is not in the dataset.
     """
     originals = {item.id: item for item in sentences if item.is_original}
     chosen = [item for item in sentences if not item.is_original and item.id in confusing]
     if unknown := sorted(set(confusing) - {item.id for item in chosen}):
-        hint = "take predictions and dataset of one run"
-        raise UserError(f"no variant {unknown[0]!r} in the dataset", hint=hint)
+        hint = "use metrics and dataset of the same run"
+        raise UserError(f"variant {unknown[0]!r} is not in the dataset", hint=hint)
     prompt, questions = load_prompt(writing.prompts / NEUTRAL), {}
     for item in chosen:
         original = originals[item.original_id]
         context = added_context(original.sentence, item.sentence)
-        # Siblings ask nearly the same: the sample number keeps their answers apart.
+        # Variants of one original have nearly equal prompts; the sample number separates their
+        # answers.
         questions[item.id] = writing.question(
             prompt,
             original,
             name=f"{item.id} (neutral)",
             sample=item.variant_number,
             count=1,
-            context_words=sum(token[0].isalnum() for token in tokenise(context)),
+            context_words=sum(token[0].isalnum() for token in tokenize(context)),
         )
     return questions
 
 
-class _Written(Task):
+class _VariantTask(Task):
     """A task that writes `variants` and a `report`."""
 
     generation: GenerationSettings
 
     def reading(self, answer: Answer) -> Parsed[Any]:
-        """The texts that it has."""
+        """Parse the texts of an answer."""
         return parse_object(answer, WrittenVariants)
 
     def _writing(self, entry: LLMEntry, prompt: str) -> VariantWriting:
@@ -334,17 +338,17 @@ class _Written(Task):
         write_json(self.outputs["report"], {**report, "model": self.model})
 
 
-class HardVariants(_Written):
-    """Variants that a model writes of each original and then validates (section 3.3).
+class HardVariants(_VariantTask):
+    """Task that generates and validates variants of each original (section 3.3).
 
-    `inputs` are `originals` and the prompts `generate` and `review`, outputs `variants` and
+    `inputs` are `originals` and the prompts `generate` and `review`; `outputs` are `variants` and
     `report`.
     """
 
     checks: VariantChecks
 
     def questions(self, entry: LLMEntry) -> list[Question]:
-        """Both calls of each original (see `questions_ahead`)."""
+        """Return both calls for each original (see `questions_ahead`)."""
         return questions_ahead(
             self._originals(),
             self._writing(entry, "generate"),
@@ -356,13 +360,13 @@ class HardVariants(_Written):
         return VARIANT_TOKENS * self.generation.count
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
-        """Have variants written and validated, check them, and write them with a report."""
+        """Generate, validate and check the variants, and write them with a report."""
         originals = self._originals()
         made, report = generate_variants(originals, self._writing(entry, "generate"), ask)
         self._save(check_variants(originals, made, limits=self.checks), report)
 
     def reading(self, answer: Answer) -> Parsed[Any]:
-        """The texts of the first call, or the reviews of the second."""
+        """Parse the reviews of the second call, or the texts of the first."""
         reviews = parse_object(answer, TextReviews)
         return reviews if reviews.outcome.is_readable else super().reading(answer)
 
@@ -370,40 +374,40 @@ class HardVariants(_Written):
         return load_jsonl(self.inputs["originals"], Original)
 
 
-class NeutralVariants(_Written):
-    """A neutral variant of each hard one that confused a model (appendix G).
+class NeutralVariants(_VariantTask):
+    """Task that generates a neutral variant for each confusing hard one (appendix G).
 
-    `inputs` are the `dataset`, the confused model's `metrics` and the `prompt`, outputs `variants`
-    and `report`.
+    `inputs` are the `dataset`, the confused model's `metrics` and the `prompt`; `outputs` are
+    `variants` and `report`.
     """
 
     def questions(self, entry: LLMEntry) -> list[Question]:
-        """One question for each variant that confused the model."""
+        """Return one question for each variant that confused the model."""
         return list(neutral_questions(*self._chosen(), self._writing(entry, "prompt")).values())
 
     def likely_output_tokens(self) -> int:
-        """One variant."""
+        """Estimate the output tokens for one variant."""
         return VARIANT_TOKENS
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
-        """Have the variants written and write them with a report."""
+        """Generate the variants and write them with a report."""
         writing = self._writing(entry, "prompt")
         self._save(*generate_neutral_variants(*self._chosen(), writing, ask))
 
     def _chosen(self) -> tuple[list[JamSentence], list[str]]:
-        """The dataset, and which of its variants confused the model."""
+        """Load the dataset and the ids of variants that confused the model."""
         sentences = load_jsonl(self.inputs["dataset"], JamSentence)
         return sentences, confusing_variants(self.inputs["metrics"])
 
 
 class NeutralContexts(NeutralVariants):
-    """The dataset with a neutral variant in place of every hard one.
+    """Task that replaces every hard variant of the dataset by a neutral one.
 
-    `inputs` are the `dataset` and the `prompt`, outputs `variants` and `report`.
+    `inputs` are the `dataset` and the `prompt`; `outputs` are `variants` and `report`.
     """
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
-        """Have all neutral variants written, and write the dataset that holds them."""
+        """Generate all neutral variants, and write the dataset with them."""
         sentences, every = self._chosen()
         writing = self._writing(entry, "prompt")
         neutral, report = generate_neutral_variants(sentences, every, writing, ask)
@@ -417,7 +421,7 @@ class NeutralContexts(NeutralVariants):
 def _parsed(
     questions: Mapping[str, Question], ask: Ask, record: type[Any]
 ) -> dict[str, Parsed[Any]]:
-    """What the answers to named questions say."""
+    """Ask named questions and parse the answers."""
     answers = ask(list(questions.values())) if questions else {}
     return {
         name: parse_object(answers[question.key], record) for name, question in questions.items()
@@ -425,7 +429,7 @@ def _parsed(
 
 
 def _texts(written: Mapping[str, Parsed[Any]], count: int) -> dict[str, list[str]]:
-    """The texts of each readable answer, by original."""
+    """Return the texts of each readable answer, by original."""
     return {
         name: [text.strip() for text in item.value.variants if text.strip()][:count]
         for name, item in written.items()
@@ -436,7 +440,7 @@ def _texts(written: Mapping[str, Parsed[Any]], count: int) -> dict[str, list[str
 def _reviewed_variants(
     original: Original, texts: Sequence[str], reviews: TextReviews | None
 ) -> list[Variant]:
-    """The variants of one original after the validating model's answer."""
+    """Apply the validating model's answer to the variants of one original."""
     by_number = {review.number: review for review in reviews.reviews} if reviews else {}
     variants = []
     for number, text in enumerate(texts, start=1):
@@ -446,15 +450,15 @@ def _reviewed_variants(
             fields |= {"model_verdict": "unknown", "flags": ("not_reviewed_by_model",)}
         else:
             fields |= {"model_verdict": review.verdict, "note": review.reason}
-        # A text called valid stays as it was written, whatever the validator copied.
+        # Keep a valid text as written, because the validator may copy it with changes.
         changed = review is not None and review.verdict != "valid"
         final = review.text.strip() if review and changed else text
         variants.append(make_variant(original, final or text, **fields))
     return variants
 
 
-def _read(parsed: Mapping[str, Parsed[Any]]) -> dict[str, Any]:
-    """How many answers had each outcome, and why each of the others could not be read."""
+def _count_outcomes(parsed: Mapping[str, Parsed[Any]]) -> dict[str, Any]:
+    """Count the outcomes of answers, and list the reasons for unreadable ones."""
     return {
         "outcomes": dict(Counter(str(item.outcome) for item in parsed.values())),
         "unreadable": {

@@ -1,7 +1,7 @@
-"""Label Studio: tasks and labelling configuration for people who review texts, and their answers.
+"""Write Label Studio tasks for reviewing texts, and read the reviews.
 
-One task shows an original text with its gold label and one text made from it; the annotator calls
-it valid, corrects it, or calls it invalid (ID10M-JAM, section 3.4 and appendix E).
+Each task shows an original text with its gold label and a text derived from it; the annotator marks
+it as valid, corrects it, or marks it as invalid (ID10M-JAM, section 3.4 and appendix E).
 """
 
 import csv
@@ -27,20 +27,20 @@ VERDICTS: dict[HumanVerdict, str] = {
     "invalid": "Invalid: it breaks the guidelines and cannot be repaired",
 }
 _CONTROLS = ("verdict", "correction", "note")
-"""Of the labelling configuration."""
+"""Control names in the labeling configuration."""
 _ADJUDICATION_COLUMNS = ["item_id", "reviewed", "verdict", "text", "note"]
 
 
 class ReviewItem(Record):
-    """What one task shows.
+    """Content of one review task.
 
     Attributes:
-        item_id: name under which the answer comes back.
-        original: the text it was made from.
-        expression: the PIE.
-        gold_label: the reading that it must keep, for the annotator.
-        text: what is to be judged.
-        remarks: what automatic checks found, for the annotator.
+        item_id: Id of the item, returned with the review.
+        original: Original text.
+        expression: The PIE.
+        gold_label: Usage that the reviewed text must preserve.
+        text: Text to review.
+        remarks: Results of automatic checks.
     """
 
     item_id: str
@@ -52,15 +52,15 @@ class ReviewItem(Record):
 
 
 class Review(Record):
-    """What one person said of one item.
+    """Review of one item by one annotator.
 
     Attributes:
-        item_id: of the item.
-        verdict: the person's choice.
-        text: the corrected text, with the verdict `corrected` only.
-        note: a remark.
-        annotator: who said it; `adjudication` for the decision of a conference.
-        reviewed: the text that was judged; null where that is not recorded.
+        item_id: Id of the reviewed item.
+        verdict: Verdict of the annotator.
+        text: Corrected text; null unless the verdict is `corrected`.
+        note: Remark of the annotator.
+        annotator: Name of the annotator; `adjudication` for a joint decision.
+        reviewed: Text that was reviewed; null if not recorded.
     """
 
     item_id: Id
@@ -73,15 +73,15 @@ class Review(Record):
     @model_validator(mode="after")
     def _has_its_text(self) -> "Review":
         if (self.text is None) != (self.verdict != "corrected"):
-            raise ValueError("a corrected item needs the corrected text, any other has none")
+            raise ValueError("text is required for corrected items, and not allowed for others")
         return self
 
 
 def labelling_config(*, text_name: str, criteria: Sequence[str]) -> str:
-    """The labelling configuration, in Label Studio's XML.
+    """Return the labeling configuration in Label Studio's XML format.
 
-    `text_name` is what the heading calls the judged text ("Hard variant"); the `criteria` of its
-    validity are shown to the annotator.
+    `text_name` is the heading of the reviewed text ("Hard variant"); `criteria` are the validity
+    criteria shown to the annotator.
     """
     choices = "\n".join(
         f"    <Choice value={quoteattr(value)} html={quoteattr(label)}/>"
@@ -113,27 +113,27 @@ def labelling_config(*, text_name: str, criteria: Sequence[str]) -> str:
 
 
 def write_tasks(path: str | Path, items: Iterable[ReviewItem]) -> None:
-    """Write a JSON file of tasks that Label Studio imports, atomically."""
+    """Write a JSON file of tasks for Label Studio, atomically."""
     write_json(
         path,
-        # Label Studio shows the empty text as an error.
+        # Label Studio reports an error for empty text.
         [{"data": {**item.model_dump(), "remarks": item.remarks or "none"}} for item in items],
     )
 
 
 def read_export(path: str | Path) -> list[Review]:
-    """Read Label Studio's JSON export; tasks without an answer and skipped ones are left out.
+    """Read Label Studio's JSON export, ignoring unanswered and skipped tasks.
 
     Raises:
-        UserError: no such export, no answer at all, a verdict that does not exist, two in one
-            annotation, a correction without its text; names the file and the item.
+        UserError: If the file is no such export, has no answers, or has an unknown verdict, several
+            verdicts in one annotation or a correction without text; states file and item.
     """
     rows = reviewed_rows(path, ("item_id", "text"), {name: name for name in _CONTROLS})
     reviews = [
         _review(
             {
                 **{name: fields.get(name, "") for name in ("item_id", "verdict", "note")},
-                # The text area may hold the unchanged text that it was opened with.
+                # The text area may contain its unchanged initial text.
                 "text": fields.get("correction", "")
                 if fields.get("verdict") == "corrected"
                 else "",
@@ -145,31 +145,31 @@ def read_export(path: str | Path) -> list[Review]:
         for where, annotator, fields in rows
     ]
     if not reviews:
-        hint = "submit the annotations, and export them"
-        raise UserError("no task has an answer", where=path, hint=hint)
+        hint = "submit the annotations, and export them again"
+        raise UserError("no task has been answered", where=path, hint=hint)
     return reviews
 
 
 def read_adjudications(path: str | Path) -> list[Review]:
-    """Read decisions on complex cases: a table as `write_adjudications` writes it, filled in.
+    """Read decisions on disputed items from a filled-in table of `write_adjudications`.
 
     Raises:
-        UserError: a wrong header or row, no judged text, or two rows for one item; names file and
-            line.
+        UserError: If the header or a row is invalid, a reviewed text is missing, or an item occurs
+            twice; states file and line.
     """
-    hint = "fill in the table of disputed variants that the workflow wrote"
+    hint = "fill in the table of disputed variants written by the workflow"
     reviews = []
     for line, row in read_table(path, _ADJUDICATION_COLUMNS, more=[], delimiter="\t", hint=hint):
         where = f"{path}:{line}"
         if not row["reviewed"]:
-            raise UserError("no reviewed text", where=where, hint=hint)
+            raise UserError("the cell `reviewed` is empty", where=where, hint=hint)
         reviews.append(_review({**row, "annotator": "adjudication"}, where))
     check_unique_ids([review.item_id for review in reviews], where=path)
     return reviews
 
 
 def write_adjudications(path: str | Path, texts: Mapping[str, str]) -> None:
-    """Write an adjudication file to be filled in: tab-separated, a row for each item and text."""
+    """Write an adjudication form: tab-separated, with one row per item."""
     stream = io.StringIO()
     writer = csv.writer(stream, delimiter="\t", lineterminator="\n")
     writer.writerow(_ADJUDICATION_COLUMNS)
@@ -180,18 +180,18 @@ def write_adjudications(path: str | Path, texts: Mapping[str, str]) -> None:
 def settle(
     reviews: Iterable[Review], adjudications: Iterable[Review] = ()
 ) -> tuple[dict[str, Review], list[str]]:
-    """One review for each item, and the items on which people disagree.
+    """Return the final review of each item, and the ids of disputed items.
 
-    An adjudication decides. Else all reviews of an item must give the same verdict and the same
-    correction; where they do not, the item is in the second value and in no other.
+    An adjudication takes precedence. Otherwise, all reviews of an item must have the same verdict
+    and correction; if they differ, the item is disputed and has no final review.
     """
     decided = {review.item_id: review for review in adjudications}
-    given: dict[str, list[Review]] = defaultdict(list)
+    by_item: dict[str, list[Review]] = defaultdict(list)
     for review in reviews:
         if review.item_id not in decided:
-            given[review.item_id].append(review)
+            by_item[review.item_id].append(review)
     disputed = []
-    for item_id, several in given.items():
+    for item_id, several in by_item.items():
         if len({(review.verdict, review.text) for review in several}) > 1:
             disputed.append(item_id)
         else:
@@ -200,5 +200,5 @@ def settle(
 
 
 def _review(fields: Mapping[str, str], where: str) -> Review:
-    given = {key: value for key, value in fields.items() if value}
-    return validated(Review, given, where=where, hint="correct this answer")
+    filled = {key: value for key, value in fields.items() if value}
+    return validated(Review, filled, where=where, hint="correct this answer")

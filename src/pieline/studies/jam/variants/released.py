@@ -1,4 +1,4 @@
-"""Validated hard variants in the released format."""
+"""Read validated hard variants in the released format."""
 
 import ast
 import re
@@ -13,39 +13,40 @@ from rapidfuzz.distance import Levenshtein
 
 from pieline.core.errors import UserError
 from pieline.core.records import Frozen, explain, validated
-from pieline.languages.registry import find
-from pieline.languages.spelling import normalise
+from pieline.languages.registry import get_language
+from pieline.languages.spelling import normalize
 from pieline.studies.jam.raw.released import read_rows
 from pieline.studies.jam.records import Original, Variant, VariantSource
 from pieline.studies.jam.variants.projection import find_original
 from pieline.studies.jam.variants.validation import make_variant
 
 PRINTED_COUNTS = {"english": (178, 534), "german": (137, 411)}
-"""Originals and variants of the paper by language (section 3.4)."""
+"""Number of originals and variants in the paper by language (section 3.4)."""
 _PER_ORIGINAL = 3
 _KNOWN_EDITS = frozenset({"can → could"})
-"""Edits of originals that the released variants are known to have."""
+"""Edits of originals that are known in the released variants."""
 _FEW, _MOST_ODD = 3, 1 / 3
-"""Variants with one fault, and their share, up to which it is not the whole file's."""
+"""Number and share of variants with the same fault up to which the fault does not indicate a wrong
+file."""
 _EDITED = 75.0
-"""Similarity (0-100) from which a sentence can be an original that somebody edited."""
+"""Minimum similarity (0-100) of a sentence and the original from which it was edited."""
 
 
 def read_variants(
     path: str | Path, originals: Sequence[Original], *, source: VariantSource
 ) -> list[Variant]:
-    """Read validated variants in the released format: a JSON array of records.
+    """Read validated variants in the released format, a JSON array of records.
 
-    A record belongs to the original that its `sentence_id` (the sample) or its `sentence` (the
-    release) names. Where the original stands in the variant, tokens and tags are projected anew, so
-    that they fit the originals. The release has records whose original was edited ("could" for
-    "can"): they belong to the most similar original and keep the tokens and tags that they bring.
-    All variants count as judged valid by people.
+    A record belongs to the original identified by its `sentence_id` (sample) or `sentence`
+    (release). If the original is in the variant, tokens and tags are projected again to match the
+    original's. The release also has records with an edited original ("could" for "can"); these
+    belong to the most similar original and keep their own tokens and tags. All variants count as
+    valid by human review.
 
     Raises:
-        UserError: not such a file, a variant of no original, a variant that has neither its
-            original's sentence nor tokens and tags of an edited one, many with another PIE than
-            their originals', or two variants of one number; names file and record.
+        UserError: If the format is wrong, a variant has no original, a variant contains neither its
+            original nor tokens and tags of an edited one, many variants have another PIE than their
+            originals, or two variants of an original have the same number; states file and record.
     """
     by_id = {item.id: item for item in originals}
     by_text = {item.sentence: item for item in originals}
@@ -59,41 +60,41 @@ def read_variants(
                 record.sentence, list(by_text), scorer=fuzz.ratio, score_cutoff=_EDITED
             )
             if similar is None:
-                hint = "take variants and originals of one version"
-                raise UserError("no such original", where=where, hint=hint)
+                hint = "use variants and originals of the same version"
+                raise UserError("unknown original", where=where, hint=hint)
             original = by_text[similar[0]]
         if record.is_figurative != original.is_figurative:
-            hint = "give it the original's reading"
-            raise UserError("another reading than its original's", where=where, hint=hint)
+            hint = "use the original's is_figurative"
+            raise UserError("is_figurative differs from the original's", where=where, hint=hint)
         named = ((record.PIE, original.pies), (record.true_idioms, original.true_idioms))
         if any(value and not _names(value, pies) for value, pies in named):
             others.append(where)
         fields = {"number": record.variant_number, "source": source, "verdict": "valid"}
         idioms = original.true_idioms if record.true_idioms is None else record.true_idioms
         try:
-            made = make_variant(original, record.variant_sentence, true_idioms=idioms, **fields)
+            variant = make_variant(original, record.variant_sentence, true_idioms=idioms, **fields)
         except ValidationError as error:
             raise UserError(explain(error), where=where, hint=hint) from None
-        if find_original(original.sentence, made.sentence) is None:
+        if find_original(original.sentence, variant.sentence) is None:
             tokens = _tokens(record)
-            if tokens is None or fuzz.partial_ratio(original.sentence, made.sentence) < _EDITED:
-                hint = "keep the original sentence in it"
+            if tokens is None or fuzz.partial_ratio(original.sentence, variant.sentence) < _EDITED:
+                hint = "include the original sentence"
                 raise UserError("the original is not in the variant", where=where, hint=hint)
             own = {"tokens": tokens, "tags": tuple(record.tags)}
-            made = validated(Variant, made.model_dump() | own, where=where, hint=hint)
-        variants.append(made)
+            variant = validated(Variant, variant.model_dump() | own, where=where, hint=hint)
+        variants.append(variant)
     if len(others) > max(_FEW, len(variants) * _MOST_ODD):
-        problem = f"another PIE than its original's ({len(others)} of {len(variants)} records)"
-        raise UserError(problem, where=others[0], hint="put PIE and true_idioms beside their texts")
+        problem = f"the PIE differs from the original's ({len(others)} of {len(variants)} records)"
+        raise UserError(problem, where=others[0], hint="check PIE and true_idioms")
     counts = Counter(item.id for item in variants)
     if repeated := [name for name, count in counts.items() if count > 1]:
-        hint = "number the variants of each original"
+        hint = "give the variants of an original different numbers"
         raise UserError(f"{repeated[0]} occurs more than once", where=path, hint=hint)
     return variants
 
 
 def check_contexts(variants: Sequence[Variant], *, where: str | Path) -> None:
-    """Raise a `UserError` if many checked variants have no usable context: a wrong column."""
+    """Raise a `UserError` if many variants lack a usable context, a sign of a wrong column."""
     flags = Counter(flag for item in variants for flag in item.flags)
     faults = {
         "no context": flags["context_empty"],
@@ -103,24 +104,24 @@ def check_contexts(variants: Sequence[Variant], *, where: str | Path) -> None:
     for fault, count in faults.items():
         if count > max(_FEW, len(variants) * _MOST_ODD):
             problem = f"{fault} in {count} of {len(variants)} variants"
-            hint = "write another context, then the original, in each variant_sentence"
+            hint = "write a different context followed by the original in each variant_sentence"
             raise UserError(problem, where=where, hint=hint)
 
 
 def _names(value: Any, pies: Iterable[str]) -> bool:
-    """Whether a cell, whatever its form, names the PIEs."""
-    return all(normalise(pie) in normalise(str(value)) for pie in pies)
+    """Return whether a cell of any type names all PIEs."""
+    return all(normalize(pie) in normalize(str(value)) for pie in pies)
 
 
 def count_problem(originals: Sequence[Original], variants: Sequence[Variant]) -> str:
-    """How variants differ from what the paper states of its own; empty if they do not.
+    """Return how variants differ from the paper's description; empty if they do not.
 
-    That is their number, three for each original, and that each contains its original with only
-    minor punctuation differences (sections 3.3 and 3.4), except for the known edits.
+    The paper has a known number of variants, three per original, and each contains its original
+    with only minor punctuation differences (sections 3.3 and 3.4), except for known edits.
     """
     language = originals[0].language
     if language not in PRINTED_COUNTS:
-        return f"the paper has no variants in {find(language).label}"
+        return f"the paper has no variants in {get_language(language).label}"
     for items, printed, kind in zip(
         (originals, variants), PRINTED_COUNTS[language], ("originals", "variants"), strict=True
     ):
@@ -137,19 +138,19 @@ def count_problem(originals: Sequence[Original], variants: Sequence[Variant]) ->
 
 
 def _as_list(value: Any) -> Any:
-    """The German file of the release has lists as Python writes them."""
+    """Parse a list that the German release has in Python notation."""
     if not isinstance(value, str):
         return value
     try:
         return ast.literal_eval(value)
     except (SyntaxError, ValueError):
-        raise ValueError("not a list, nor one as Python writes it") from None
+        raise ValueError("not a list in Python notation") from None
 
 
 def edited_originals(
     originals: Iterable[Original], variants: Iterable[Variant]
 ) -> dict[str, list[str]]:
-    """What was edited in the originals of variants, as in "can → could", by the variant's id."""
+    """Return the edits of originals, such as "can → could", by variant id."""
     by_id = {item.id: item.sentence for item in originals}
     return {
         item.id: _edits(by_id[item.original_id], item.sentence)
@@ -159,7 +160,7 @@ def edited_originals(
 
 
 def _edits(original: str, variant: str) -> list[str]:
-    """Words of the original, and those that stand for them at the end of the variant."""
+    """Return words of the original with their replacements at the end of the variant."""
     old, new = original.split(), variant.split()
     ends = (new[start:] for start in range(len(new)))
     nearest = min(ends, key=lambda words: Levenshtein.distance(old, words))
@@ -175,16 +176,16 @@ def _shown(words: Sequence[str]) -> str:
 
 
 def _tokens(record: "_ReleasedVariant") -> tuple[str, ...] | None:
-    """The record's tokens with the space that follows each; null unless they spell the variant."""
+    """Return the tokens with their trailing spaces; None if they do not match the variant."""
     if not (isinstance(record.tokens, list) and isinstance(record.tags, list)):
         return None
     pattern = "".join(rf"({re.escape(str(token).strip())}\s*)" for token in record.tokens)
-    found = re.fullmatch(pattern, record.variant_sentence)
-    return found and found.groups()
+    match = re.fullmatch(pattern, record.variant_sentence)
+    return match and match.groups()
 
 
 class _ReleasedVariant(Frozen):
-    """A record of the released variants (and of the sample, which names its original by id)."""
+    """A record of the released variants, or of the sample, which identifies originals by id."""
 
     sentence_id: str | None = None
     sentence: str

@@ -1,4 +1,4 @@
-"""Bounds of the checks; apart, so that reading a configuration loads little."""
+"""Limits of automatic checks, kept separate so that reading a configuration is fast."""
 
 from pydantic import Field, PositiveInt
 
@@ -6,12 +6,12 @@ from pieline.core.settings import Settings
 
 
 class VariantChecks(Settings):
-    """Bounds of the automatic checks of hard variants."""
+    """Limits of the automatic checks of hard variants."""
 
     min_context_words: PositiveInt = 3
     max_context_words: PositiveInt = 120
     duplicate_similarity: float = Field(
-        default=0.9, gt=0, le=1, description="From here on a context is its sibling's duplicate."
+        default=0.9, gt=0, le=1, description="Minimum similarity of duplicate contexts."
     )
 
 

@@ -1,4 +1,4 @@
-"""Validation of hard variants: automatic checks, human review, and what both say together."""
+"""Validate hard variants with automatic checks and human reviews."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -7,13 +7,13 @@ from typing import Any
 from rapidfuzz import fuzz
 
 from pieline.core.errors import UserError
-from pieline.languages.identification import is_in
+from pieline.languages.identification import is_in_language
 from pieline.languages.matching import contains_pie
-from pieline.languages.registry import find
+from pieline.languages.registry import get_language
 from pieline.studies.jam.bio import OUTSIDE, Tag
 from pieline.studies.jam.records import Flag, JamSentence, Original, Variant
 from pieline.studies.jam.variants.label_studio import Review, ReviewItem
-from pieline.studies.jam.variants.projection import find_original, project_tags, tokenise
+from pieline.studies.jam.variants.projection import find_original, project_tags, tokenize
 from pieline.studies.jam.variants.settings import USUAL_CHECKS, VariantChecks
 
 CRITERIA = (
@@ -24,7 +24,7 @@ CRITERIA = (
     "A reader cannot take the expression in the other reading than the gold label.",
     "The added context holds words that belong to the opposite reading and could mislead a model.",
 )
-"""The criteria of a valid variant (section 3.4), as the annotators see them."""
+"""Criteria of a valid variant as shown to annotators (section 3.4)."""
 
 
 def check_text(
@@ -35,22 +35,24 @@ def check_text(
     known_pies: Collection[str] = (),
     limits: VariantChecks = USUAL_CHECKS,
 ) -> tuple[Flag, ...]:
-    """What the automatic checks find wrong with a variant's text, by name.
+    """Return the problems that automatic checks find in a variant's text.
 
-    - `original_missing`: the original does not stand in it, or not with minor punctuation
-      differences only; then no other check is made. `original_not_last`: text follows it.
-    - `context_empty`, `context_too_short`, `context_too_long`.
-    - `pie_repeated`: the PIE stands in the context too, in whatever inflection.
-    - `other_pie`: another known PIE does. It may well be used literally: a person decides.
-    - `wrong_language`: the context is not in the original's language.
-    - `duplicate`: its context is (nearly) that of an earlier sibling.
+    - `original_missing`: The original is not in the text, even with minor punctuation differences.
+      No other check is applied.
+    - `original_not_last`: Text follows the original.
+    - `context_empty`, `context_too_short`, `context_too_long`: The context has too few or too many
+      words.
+    - `pie_repeated`: The context also contains the PIE, in any inflection.
+    - `other_pie`: The context contains another known PIE. It may be literal, so a person decides.
+    - `wrong_language`: The context is not in the language of the original.
+    - `duplicate`: The context is nearly equal to that of an earlier variant of the same original.
     """
     place = find_original(original.sentence, text)
     if place is None:
         return ("original_missing",)
     language, own = original.language, set(original.pies)
     context = text[: place.start].strip()
-    words = len([token for token in tokenise(context) if token[0].isalnum()])
+    words = len([token for token in tokenize(context) if token[0].isalnum()])
     others = [pie for pie in known_pies if pie not in own]
     findings: Mapping[Flag, bool] = {
         "original_not_last": any(letter.isalnum() for letter in text[place.end :]),
@@ -59,24 +61,25 @@ def check_text(
         "context_too_long": words > limits.max_context_words,
         "pie_repeated": any(contains_pie(context, pie, language=language) for pie in own),
         "other_pie": any(contains_pie(context, pie, language=language) for pie in others),
-        "wrong_language": not is_in(language, context),
+        "wrong_language": not is_in_language(language, context),
         "duplicate": any(
             _similarity(context, original, sibling) >= limits.duplicate_similarity
             for sibling in siblings
         ),
     }
-    return tuple(flag for flag, found in findings.items() if found)
+    return tuple(flag for flag, is_present in findings.items() if is_present)
 
 
 def make_variant(original: Original | JamSentence, text: str, **fields: Any) -> Variant:
-    """A variant with the original's tags projected on to it, and what else it does not say itself.
+    """Create a variant with the original's tags projected onto it; `fields` are its other fields.
 
-    Where the original is missing all tags are O; the check says so, and no such variant is used.
+    If the original is missing, all tags are O; the checks flag such variants, and they are not
+    used.
     """
-    elides = find(original.language).elides
+    elides = get_language(original.language).elides
     projected = project_tags(original.tokens, original.tags, text, elides=elides)
     if projected is None:
-        tokens = tokenise(text, elides=elides)
+        tokens = tokenize(text, elides=elides)
         outside: list[Tag] = [OUTSIDE] * len(tokens)
         projected = tokens, outside
     return Variant(
@@ -97,7 +100,7 @@ def check_variants(
     *,
     limits: VariantChecks = USUAL_CHECKS,
 ) -> list[Variant]:
-    """The variants with the flags of all automatic checks, sorted by original and number."""
+    """Return the variants with flags of all automatic checks, sorted by original and number."""
     by_id = {item.id: item for item in originals}
     pies = sorted({pie for item in by_id.values() for pie in item.pies})
     siblings: dict[str, list[str]] = defaultdict(list)
@@ -118,7 +121,7 @@ def check_variants(
 
 
 def review_items(originals: Iterable[Original], variants: Iterable[Variant]) -> list[ReviewItem]:
-    """What annotators are shown: the original, its gold label and one variant (appendix E)."""
+    """Return the review tasks: the original, its gold label and one variant each (appendix E)."""
     by_id = {item.id: item for item in originals}
     return [
         ReviewItem(
@@ -134,21 +137,21 @@ def review_items(originals: Iterable[Original], variants: Iterable[Variant]) -> 
 
 
 def check_reviews(variants: Iterable[Variant], reviews: Iterable[Review], *, where: str) -> None:
-    """Refuse reviews, from the files `where`, of anything but these variants.
+    """Validate that reviews (from the files `where`) refer to these variants.
 
     Raises:
-        UserError: a review of a variant that does not exist, or of another text than it has now.
+        UserError: If a reviewed variant does not exist or its text has changed.
     """
     texts = {item.id: item.sentence for item in variants}
     for review in reviews:
         if review.item_id not in texts:
-            hint = "export tasks anew from these variants"
-            raise UserError(f"no variant {review.item_id!r}", where=where, hint=hint)
+            hint = "export the tasks of these variants again"
+            raise UserError(f"unknown variant {review.item_id!r}", where=where, hint=hint)
         if review.reviewed not in (None, texts[review.item_id]):
             raise UserError(
-                f"the review of {review.item_id!r} was made for another text",
+                f"the review of {review.item_id!r} is for a different text",
                 where=where,
-                hint="review the text again",
+                hint="review the current text",
             )
 
 
@@ -160,14 +163,14 @@ def apply_reviews(
     where: str,
     limits: VariantChecks = USUAL_CHECKS,
 ) -> list[Variant]:
-    """The variants as people left them: their verdicts, their corrections, checked anew.
+    """Apply human verdicts and corrections to the variants, and check the results.
 
-    `reviews` are settled and checked, by variant id, and come from the files `where`.
+    `reviews` are settled and validated, by variant id, and come from the files `where`.
 
     Raises:
-        UserError: a review that lets a variant pass in which the original is missing (its gold
-            tags would be unknown), or a correction that has no context, one in another language,
-            or the text of another variant.
+        UserError: If an accepted variant lacks the original (its gold tags would be unknown), or a
+            correction has no context, a context in another language, or the text of another
+            variant.
     """
     by_id = {item.id: item for item in originals}
     reviewed = []
@@ -183,8 +186,10 @@ def apply_reviews(
     checked = check_variants(originals, reviewed, limits=limits)
     for item in checked:
         if item.id in reviews and item.verdict != "invalid" and "original_missing" in item.flags:
-            hint = "correct it so that it contains the original, or call it invalid"
-            raise UserError("the original is not in it", where=f"{where}: {item.id}", hint=hint)
+            hint = "correct it to contain the original, or mark it as invalid"
+            raise UserError(
+                "the variant does not contain its original", where=f"{where}: {item.id}", hint=hint
+            )
     texts = Counter(item.sentence for item in checked if item.verdict != "invalid")
     for item in checked:
         if item.id not in reviews or item.verdict != "corrected":
@@ -196,12 +201,14 @@ def apply_reviews(
         }.items():
             if is_so:
                 where = f"{where}: {item.id}"
-                raise UserError(problem, where=where, hint="correct it anew, or call it invalid")
+                raise UserError(
+                    problem, where=where, hint="correct it again, or mark it as invalid"
+                )
     return checked
 
 
 def _similarity(context: str, original: Original | JamSentence, sibling: str) -> float:
-    """How alike the contexts of two variants are, from 0 to 1."""
+    """Return the similarity of the contexts of two variants, from 0 to 1."""
     place = find_original(original.sentence, sibling)
     other = sibling if place is None else sibling[: place.start].strip()
     return float(fuzz.ratio(context.casefold(), other.casefold())) / 100

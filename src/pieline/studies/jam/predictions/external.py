@@ -1,4 +1,4 @@
-"""Predictions made elsewhere for ID10M-JAM: the idioms of each sentence, or its BIO tags."""
+"""Read external predictions for ID10M-JAM: idioms or BIO tags of each sentence."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,19 +8,19 @@ from pydantic import BeforeValidator, model_validator
 
 from pieline.core.errors import UserError
 from pieline.core.external import ExternalRow, align_rows, read_rows
-from pieline.languages.denial import names_nothing
+from pieline.languages.denial import is_none_answer
 from pieline.languages.matching import contains_pie
-from pieline.languages.spelling import normalise
+from pieline.languages.spelling import normalize
 from pieline.studies.jam.bio import Tag, span_text, spans_of
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
 
 _MOST_ABSENT = 0.05
-"""Share of the idioms that may not be in their sentence: a system may spell some in its own way."""
+"""Maximum share of idioms that are not in their sentence, to allow for different spellings."""
 
 
 def _split(separator: str | None) -> BeforeValidator:
-    """A list from the text that a cell of a table holds; blank items are none."""
+    """Return a validator that splits a table cell into a list and drops blank items."""
 
     def split(value: Any) -> Any:
         items = value.split(separator) if isinstance(value, str) else value
@@ -31,74 +31,74 @@ def _split(separator: str | None) -> BeforeValidator:
     return BeforeValidator(split)
 
 
-class ForeignIdioms(ExternalRow):
-    """What a system found in a sentence.
+class ExternalIdioms(ExternalRow):
+    """External prediction for one sentence.
 
-    Either the idioms as they stand there (in a table parted by semicolons; null is no answer), or
-    one BIO tag a token (in a table parted by spaces).
+    Either idioms as spelled in the sentence (separated by semicolons in a table; null means no
+    answer), or one BIO tag per token (separated by spaces in a table).
     """
 
     idioms: Annotated[list[str] | None, _split(";")] = None
     tags: Annotated[list[Tag] | None, _split(None)] = None
 
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    def _has_one_field(self) -> Self:
         if len(self.model_fields_set & {"idioms", "tags"}) != 1:
-            raise ValueError("either idioms or tags")
+            raise ValueError("exactly one of idioms and tags is required")
         return self
 
 
 def read_predictions(path: str | Path, sentences: Sequence[JamSentence]) -> list[IdiomPrediction]:
-    """One prediction a sentence, in their order.
+    """Read one prediction per sentence, in the order of the sentences.
 
     Raises:
-        UserError: ids are missing or unknown, tags do not fit the tokens, a word such as "none"
-            stands for an idiom, or idioms are not in their sentences; names file and line.
+        UserError: If ids are missing or unknown, tags do not fit the tokens, an idiom is a word
+            such as "none", or idioms are not in their sentences; states file and line.
     """
     texts = {one.id: one.sentence for one in sentences}
-    rows = align_rows(read_rows(path, ForeignIdioms), texts, where=path)
+    rows = align_rows(read_rows(path, ExternalIdioms), texts, where=path)
     pairs = list(zip(rows, sentences, strict=True))
     _check_idioms(pairs, path)
     return [_prediction(row, sentence, f"{path}:{line}") for (line, row), sentence in pairs]
 
 
 def _check_idioms(
-    pairs: Sequence[tuple[tuple[int, ForeignIdioms], JamSentence]], path: str | Path
+    pairs: Sequence[tuple[tuple[int, ExternalIdioms], JamSentence]], path: str | Path
 ) -> None:
-    """Raise a `UserError` for idioms that are none, and for many that their sentences lack."""
-    named = 0
-    absent, whole = [], []
+    """Raise a `UserError` for non-idioms, and if many idioms are not in their sentences."""
+    total = 0
+    absent, full_sentences = [], []
     for (line, row), sentence in pairs:
         for idiom in row.idioms or ():
-            if names_nothing(idiom):
+            if is_none_answer(idiom):
                 raise UserError(
-                    f"{idiom!r} names no idiom",
+                    f"{idiom!r} is not an idiom",
                     where=f"{path}:{line}",
-                    hint="leave the list or the cell empty, or write null if there is no answer",
+                    hint="leave the list or cell empty, or write null if there is no answer",
                 )
-            named += 1
-            if normalise(idiom) == normalise(sentence.sentence):
-                whole.append(line)
-            is_in = normalise(idiom) in normalise(sentence.sentence)
+            total += 1
+            if normalize(idiom) == normalize(sentence.sentence):
+                full_sentences.append(line)
+            is_in = normalize(idiom) in normalize(sentence.sentence)
             if not is_in and not contains_pie(sentence.sentence, idiom, language=sentence.language):
                 absent.append((line, idiom, sentence))
-    if 2 * len(whole) > named:
+    if 2 * len(full_sentences) > total:
         raise UserError(
-            f"{len(whole)} of {named} idioms are the whole sentence",
-            where=f"{path}:{whole[0]}",
+            f"{len(full_sentences)} of {total} idioms are complete sentences",
+            where=f"{path}:{full_sentences[0]}",
             hint="write only the words of the idiom",
         )
-    if len(absent) > _MOST_ABSENT * named:
+    if len(absent) > _MOST_ABSENT * total:
         line, idiom, sentence = absent[0]
         raise UserError(
-            f"{len(absent)} of {named} idioms are not in their sentences, such as {idiom!r} in"
+            f"{len(absent)} of {total} idioms are not in their sentences, such as {idiom!r} in"
             f" {sentence.sentence!r} ({sentence.id})",
             where=f"{path}:{line}",
-            hint="check the ids, and write idioms as they stand in the sentence",
+            hint="check the ids, and write idioms exactly as in the sentence",
         )
 
 
-def _prediction(row: ForeignIdioms, sentence: JamSentence, where: str) -> IdiomPrediction:
+def _prediction(row: ExternalIdioms, sentence: JamSentence, where: str) -> IdiomPrediction:
     if row.tags is not None:
         try:
             spans = spans_of(row.tags)
@@ -108,12 +108,12 @@ def _prediction(row: ForeignIdioms, sentence: JamSentence, where: str) -> IdiomP
             raise UserError(
                 f"{len(row.tags)} tags for the {len(sentence.tokens)} tokens of {sentence.id}",
                 where=where,
-                hint="tag the tokens of the data set",
+                hint="write one tag per token of the dataset",
             )
-        named = [span_text(sentence.tokens, span) for span in spans]
+        idioms = [span_text(sentence.tokens, span) for span in spans]
     elif row.idioms is None:
         return IdiomPrediction(id=sentence.id, outcome="empty", idioms=None)
     else:
-        named = row.idioms
+        idioms = row.idioms
     tags = None if row.tags is None else tuple(row.tags)
-    return IdiomPrediction(id=sentence.id, outcome="ok", idioms=tuple(named), tags=tags)
+    return IdiomPrediction(id=sentence.id, outcome="ok", idioms=tuple(idioms), tags=tags)
