@@ -1,12 +1,12 @@
-"""What users wait for and what memory it takes, each beside its baseline in project.json.
+"""Measure time and memory of common tasks, and compare with the baseline in project.json.
 
     python benchmarks/project.py [NAME ...] [--keep]
 
-prints for each measure the ratio of seconds, CPU-seconds and peak memory (of the largest process
-and of all together, 10**6 bytes) to the baseline; `--keep` makes what was measured the new one.
-Run it on a quiet machine and from the project's environment. `default_run`, `no_op`, `suite` and
-`plan` use that environment on a copy of the project, `environment` makes its own; `scoring`,
-`table`, `items` and `page` measure one process each, on made-up data: a million documents, and ten
+prints, for each task, seconds, CPU seconds and peak memory (of the largest process and of all
+processes, in 10**6 bytes), with their ratios to the baseline; `--keep` saves the results as the new
+baseline. Run it on a quiet machine, in the project's environment. `default_run`, `no_op`, `suite`
+and `plan` use that environment on a copy of the project; `environment` creates its own. `scoring`,
+`table`, `items` and `page` each measure one process on synthetic data: a million documents, or ten
 times the papers' sentences, queries and documents.
 """
 
@@ -25,7 +25,7 @@ from pathlib import Path
 
 import psutil
 
-# Little is imported here: a process counts the memory of the one that it was forked from.
+# Imports are kept light, because a forked process inherits the memory of its parent.
 
 ROOT = Path(__file__).parents[1]
 BASELINE = Path(__file__).with_suffix(".json")
@@ -33,11 +33,11 @@ DOCUMENTS, DIMENSIONS = 1_000_000, 64
 MODELS = [f"model-{number:02}" for number in range(31)]
 SEEDS = [42, 43, 44]
 _SET_CHILD_SUBREAPER = 36
-"""Of Linux's prctl."""
+"""Option of Linux's prctl."""
 
 
 def make_vectors() -> None:
-    """A million documents and as many queries as are scored at once."""
+    """Save a million document vectors, and as many query vectors as are scored at once."""
     import numpy as np
 
     drawn = np.random.default_rng(0)
@@ -46,7 +46,7 @@ def make_vectors() -> None:
 
 
 def scoring() -> None:
-    """Rank the documents for each query and write the run."""
+    """Rank the documents for each query and save the run."""
     import numpy as np
 
     from pieline.studies.idiolink.predictions.runs import cosine_scores_of_file, rank, write_run
@@ -59,7 +59,7 @@ def scoring() -> None:
 
 
 def make_jam() -> None:
-    """All runs of ID10M-JAM in English, 93 of them, on ten times its sentences."""
+    """Save all 93 runs of ID10M-JAM in English, with ten times its sentences."""
     from pieline.core.files import digests, read_json, write_json
     from pieline.core.records import save_jsonl
     from pieline.studies.jam.metrics.runs import jam_metrics
@@ -108,12 +108,12 @@ def make_jam() -> None:
 
 
 def jam_files() -> list[str]:
-    """The metric files of `make_jam`."""
+    """Return the metric files of `make_jam`."""
     return [f"results/metrics/jam/{model}-{seed}.json" for model in MODELS for seed in SEEDS]
 
 
 def jam_given():  # type: ignore[no-untyped-def]
-    """What the tables and items of these runs are made from."""
+    """Return the inputs of the tables and items of these runs."""
     from pieline.reporting.inputs import DisplayInputs
     from pieline.reporting.models import ModelDescription
 
@@ -125,7 +125,7 @@ def jam_given():  # type: ignore[no-untyped-def]
 
 
 def table() -> None:
-    """Table 3 of ID10M-JAM, of all runs."""
+    """Write Table 3 of ID10M-JAM from all runs."""
     from pieline.reporting.tables import write_table
     from pieline.studies.jam.tables.results import drift_table
     from pieline.study import Table
@@ -135,7 +135,7 @@ def table() -> None:
 
 
 def items() -> None:
-    """The items of ID10M-JAM, of all runs."""
+    """Write the items of ID10M-JAM from all runs."""
     from pieline.reporting.items import write_items
     from pieline.studies.jam.items import JamItem
 
@@ -143,7 +143,7 @@ def items() -> None:
 
 
 def make_page() -> None:
-    """Beside that table two runs of IdioLink, on ten times its documents and queries."""
+    """Save the table and two runs of IdioLink, with ten times its documents and queries."""
     from pieline.core.files import canonical_json, digests, write_json, write_text
     from pieline.studies.idiolink.predictions.runs import write_run
 
@@ -179,7 +179,7 @@ def make_page() -> None:
 
 
 def page() -> None:
-    """The results page of both."""
+    """Write the results page of both studies."""
     from pieline.reporting.printed import compare
     from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, write_table
     from pieline.results.displays import Displays, StudyDisplays
@@ -237,9 +237,9 @@ PROCESSES: dict[str, tuple[Callable[[], None], Callable[[], None]]] = {
     "items": (make_jam, items),
     "page": (make_page, page),
 }
-"""What makes the data, and what is measured."""
+"""Functions that create the data and that are measured."""
 
-# The environment here is ready, whatever the dates of the copy's files say.
+# The environment is up to date regardless of the modification times in the copy.
 MAKE = ["make", f"VENV={sys.prefix}", "-o", f"{sys.prefix}/.ready"]
 SNAKEMAKE = [f"{sys.prefix}/bin/snakemake"]
 COMMANDS: dict[str, tuple[list[list[str]], list[str]]] = {
@@ -252,11 +252,11 @@ COMMANDS: dict[str, tuple[list[list[str]], list[str]]] = {
     ),
     "suite": ([], [*MAKE, "test"]),
 }
-"""What goes before, and what is measured, in a copy of the project."""
+"""Preparatory commands and the measured command, run in a copy of the project."""
 
 
 class Together(threading.Thread):
-    """How much memory this process's descendants hold together, looked at twice a second."""
+    """Peak memory of all descendants of this process together, sampled twice per second."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -264,19 +264,19 @@ class Together(threading.Thread):
         self.ended = threading.Event()
 
     def run(self) -> None:
-        """Look until `ended`."""
+        """Sample until `ended` is set."""
         while not self.ended.wait(0.5):
             now = 0
             for process in psutil.Process().children(recursive=True):
                 with suppress(psutil.Error):
-                    # What several share counts once.
+                    # Shared pages count once.
                     now += process.memory_full_info().pss
             self.peak = max(self.peak, now)
 
 
 def measured(command: list[str], folder: Path, *, code: Path) -> dict[str, float]:
-    """Seconds, CPU-seconds of all processes, peak MB (10**6 bytes) of the largest and of all."""
-    # A process that outlives its job becomes this one's child, so that its time counts.
+    """Return seconds, CPU seconds and peak MB (10**6 bytes) of the largest process and of all."""
+    # Orphaned processes become children of this one, so that their time counts.
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
     together = Together()
     together.start()
@@ -303,7 +303,7 @@ def measured(command: list[str], folder: Path, *, code: Path) -> dict[str, float
 
 
 def measure(name: str, folder: Path) -> dict[str, float]:
-    """One measure, in an empty folder."""
+    """Measure one task in an empty folder."""
     if name in PROCESSES:
         here = [sys.executable, __file__, "--inside"]
         measured([*here, "make", name], folder, code=ROOT)
@@ -317,7 +317,7 @@ def measure(name: str, folder: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure, and print beside the baseline."""
+    """Measure, and print the results with ratios to the baseline."""
     names = [*COMMANDS, *PROCESSES]
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}")

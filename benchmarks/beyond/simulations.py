@@ -1,11 +1,11 @@
-"""Do the tests of custom prompts keep their level, and which difference do they find?
+"""Simulate the level and power of the tests that compare custom prompts.
 
 Usage: python benchmarks/beyond/simulations.py (about two minutes on one core)
 
-Simulated runs go through the functions that make paper_tables/jam_prompts and idiots_bias; the
-printed lines are in docs/beyond.md. Originals have three variants that are hard together: the
-chance of a flip is drawn per original from a beta distribution with the given mean and a + b = 2,
-so that two variants of an original correlate by 1/3.
+Simulated runs are passed to the functions behind paper_tables/jam_prompts and idiots_bias; the
+printed lines are in docs/beyond.md. Each original has three variants of correlated difficulty:
+its flip probability is drawn from a beta distribution with the given mean and a + b = 2, so that
+two variants of an original have a correlation of 1/3.
 """
 
 from collections.abc import Iterator
@@ -27,9 +27,9 @@ Numbers = NDArray[np.float64]
 def chances_of_drift(
     first: float, second: float, *, simulations: int, seed: int
 ) -> Iterator[float]:
-    """P-values of two prompts with these drifts, on originals that are hard for both.
+    """Yield p-values of two prompts with these drifts, on originals that are hard for both.
 
-    Which variants flip is drawn for each prompt apart, in proportion to its drift.
+    The flipped variants are drawn separately for each prompt, in proportion to its drift.
     """
     random = np.random.default_rng(seed)
     high = max(first, second)
@@ -50,9 +50,9 @@ def chances_of_drift(
 def chances_of_signal(
     d_primes: tuple[float, float], criteria: tuple[float, float], *, simulations: int, seed: int
 ) -> Numbers:
-    """P-values of d′ and criterion of two prompts, shape (simulations, 2).
+    """Return p-values of d′ and the criterion of two prompts, of shape (simulations, 2).
 
-    The evidence of a PIE's sentences has a part of its own (variance 0.5), which both prompts see.
+    The sentences of a PIE share a component of the evidence (variance 0.5), as do both prompts.
     """
     random = np.random.default_rng(seed)
     found = []
@@ -62,7 +62,7 @@ def chances_of_signal(
         sides = []
         for d_prime, criterion in zip(d_primes, criteria, strict=True):
             means = (d_prime / 2 - criterion, -d_prime / 2 - criterion)
-            # So that the evidence as a whole has variance 1.
+            # The total variance of the evidence is 1.
             yes = [
                 random.binomial(each[kind], norm.cdf((means[kind] + shared[kind]) / 0.5**0.5))
                 for kind in (0, 1)
@@ -73,12 +73,12 @@ def chances_of_signal(
 
 
 def rejected(chances: Iterator[float] | Numbers) -> str:
-    """The share of p-values at the level or below."""
+    """Return the share of p-values at or below the level."""
     return f"{100 * np.mean(np.array(list(chances)) <= LEVEL):.1f} %"
 
 
 def power(drift: float) -> float:
-    """The smallest difference from a drift, in steps of half a point, that is found at 80 %."""
+    """Return the smallest difference from a drift detected with 80 % power, in steps of 0.005."""
     step = 0.005
     low = drift - step
     while low > 0:
@@ -90,7 +90,7 @@ def power(drift: float) -> float:
 
 
 def main() -> None:
-    """Print the level of each test, then the power of the paired test of drifts."""
+    """Print the level of each test and the power of both tests."""
     print(f"level at {LEVEL:.0%}, of {SIMULATIONS:,} simulations without any difference")
     for drift in (0.05, 0.10, 0.30):
         chances = chances_of_drift(drift, drift, simulations=SIMULATIONS, seed=1)

@@ -1,4 +1,4 @@
-"""Calls and dollars of constructing IdioLink once, by the released texts; asks nothing."""
+"""Estimate the calls and cost (USD) of constructing IdioLink from the released texts, offline."""
 
 import argparse
 import json
@@ -24,7 +24,7 @@ FILES = {"documents": "indexes", "queries": "queries"}
 
 
 def main() -> None:
-    """Parse the command line, count and print."""
+    """Count calls and tokens, and print and save the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("released", type=Path, help="folder of the released splits")
     parser.add_argument(
@@ -53,7 +53,7 @@ def main() -> None:
                 [Pair(pie=pie, pie_number=n, domain=subject) for pie, n, subject in sorted(pairs)],
             )
             save_jsonl(inputs["texts"], texts)
-            # Quotes, a comma and a blank stand around each text of an answer.
+            # Each text of an answer adds two quotes, a comma and a space.
             written = sum(len(text.marked.encode()) + 4 for text in texts) / BYTES_PER_TOKEN
             for task, length in (
                 (study.writing(collection), written / len(pairs)),

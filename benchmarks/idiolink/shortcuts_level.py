@@ -1,8 +1,8 @@
-"""How often the interval of the partial correlation leaves out 0, in simulations of the test split.
+"""Measure how often the interval of the partial correlation excludes 0 in simulated test splits.
 
-75 PIEs have ten queries of each usage. How easy a PIE and usage is decides both overlap and
-nDCG@10. What else the overlap of a query does to its nDCG@10 varies by PIE (deviation 0.1) around
-an effect, which is 0 in the null simulations.
+Each of 75 PIEs has ten queries per usage. The ease of a PIE and usage affects both overlap and
+nDCG@10. The additional effect of a query's overlap on its nDCG@10 varies by PIE (standard
+deviation 0.1) around a mean effect, which is 0 in the null simulations.
 
     python benchmarks/idiolink/shortcuts_level.py
 """
@@ -17,11 +17,11 @@ from pieline.studies.idiolink.metrics.shortcuts import partial_correlation
 
 PIES, EACH, RESAMPLES = 75, 10, 300
 STUDIES = {0.0: 2000, 0.05: 500, 0.1: 500, 0.15: 500}
-"""Simulations by effect."""
+"""Number of simulations by effect."""
 
 
 def main() -> None:
-    """Simulate, and write the result beside this file."""
+    """Run the simulations and save the result next to this file."""
     random = np.random.default_rng(1)
     pies = np.repeat(np.arange(PIES), 2 * EACH)
     cells = np.repeat(np.arange(2 * PIES), EACH)

@@ -1,13 +1,13 @@
-"""The four zero-shot modes of SBERT: the released runner's way against the library, same numbers.
+"""Time SBERT's four zero-shot modes: the released runner's method and the library.
 
-All start from loaded data and end with R-Precision and nDCG@10 of the four query modes over one
-split; loading the model counts for all. `each_mode` does as the released runner: for each mode it
-embeds documents and queries with `encode`, and spans one text at a time. `documents_once` differs
-in that it embeds the documents for the first mode only.
+Every method starts from loaded data and returns R-Precision and nDCG@10 of the four query modes
+on one split; times include loading the model. `each_mode` works like the released runner: in each
+mode it embeds documents and queries with `encode`, and spans one text at a time. `documents_once`
+embeds the documents only for the first mode. All methods must give the same numbers.
 
     python benchmarks/idiolink/zero_shot_modes.py DATA [--threads 2] [--documents N] [--queries N]
 
-DATA is a folder with indexes.json and queries.json of a split, say the released test split.
+DATA is a folder with the indexes.json and queries.json of a split, such as the released test split.
 """
 
 import argparse
@@ -43,13 +43,13 @@ from pieline.studies.idiolink.records import Document, Query
 ROOT = Path(__file__).parents[2]
 MODES = ("sentence", "span", "instruction_sentence", "instruction_span")
 Numbers = dict[str, tuple[float, float]]
-"""R-Precision and nDCG@10 (per cent) by query mode."""
+"""R-Precision and nDCG@10 (percent) by query mode."""
 
 
 def each_mode(
     documents: list[Document], queries: list[Query], entry: EmbedderEntry, *, once: bool = False
 ) -> Numbers:
-    """Mode by mode, spans one by one; metrics by their definitions."""
+    """Score mode by mode, embedding spans one at a time; metrics follow their definitions."""
     model = SentenceTransformer(weights_location(entry), device="cpu")
     model.max_seq_length = entry.max_length
     relevant = {name: set(found) for name, found in meaning_qrels(queries, documents).items()}
@@ -90,14 +90,14 @@ def each_mode(
 def documents_once(
     documents: list[Document], queries: list[Query], entry: EmbedderEntry
 ) -> Numbers:
-    """As `each_mode`, but with the documents embedded a single time."""
+    """Score as `each_mode` does, but embed the documents only once."""
     return each_mode(documents, queries, entry, once=True)
 
 
 def span_vector(
     model: SentenceTransformer, text: str, span: str, *, last: bool
 ) -> NDArray[np.float32]:
-    """Mean of the token vectors of one text's span."""
+    """Return the mean of the token vectors of a text's span."""
     start = text.rfind(span) if last else text.find(span)
     encoded = model.tokenizer(
         text, truncation=True, max_length=model.max_seq_length, return_offsets_mapping=True
@@ -116,7 +116,7 @@ def span_vector(
 
 
 def library(documents: list[Document], queries: list[Query], entry: EmbedderEntry) -> Numbers:
-    """As the workflow does it."""
+    """Score as the workflow does."""
     model = load_encoder(entry, device="cpu")
     vectors = embed_index(model, documents, entry, progress=False)
     qrels = meaning_qrels(queries, documents)
@@ -134,7 +134,7 @@ def library(documents: list[Document], queries: list[Query], entry: EmbedderEntr
 
 
 def main() -> None:
-    """Run the three ways in turns and print times and numbers."""
+    """Run all methods in each round, and print times and numbers."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("--threads", type=int, default=2)

@@ -1,9 +1,10 @@
-"""Find the runs behind the printed cells of ID10M-JAM, as whole numbers of sentences.
+"""Reconstruct the runs behind the printed cells of ID10M-JAM as integer counts of sentences.
 
-Tables 3, 5 and 6 print means over seeds. Searched are, seed by seed, the right originals and their
-flipped variants, literal and idiomatic, and how many originals have all, none or some of their
-variants wrong. Of encoders Table 6 prints flipped and kept variants instead, which says no more of
-originals. Prints the runs as CSV, which `rehearsal/answers/jam_runs.csv` holds:
+Tables 3, 5 and 6 print means over seeds. For each seed, the search finds the number of correct
+originals and of their flipped variants, literal and idiomatic, and how many originals have all,
+none or some of their variants wrong. For encoders, Table 6 prints flipped and kept variants
+instead, which do not constrain the originals further. The runs are printed as CSV, which is saved
+in `rehearsal/answers/jam_runs.csv`:
 
     PYTHONPATH=src:. python benchmarks/jam/printed_runs.py
 """
@@ -31,25 +32,25 @@ from rehearsal.answers.printed_runs import (
 
 ROOT = Path(__file__).parents[2]
 _ABLATED: Key = ("zero_shot", "GPT-4o mini", "english")
-"""The run whose wrong variants are rewritten with a neutral context (appendix G), at its first
-seed."""
+"""Run whose wrong variants are rewritten with a neutral context (appendix G), at its first seed."""
 Cells = Mapping[str, float]
 KINDS = ("literal", "idiomatic")
 Way = list[tuple[tuple[int, int], tuple[int, int]]]
-"""Of each seed right originals and flipped variants, literal and idiomatic ones."""
+"""For each seed, the correct originals and the flipped variants, each literal and idiomatic."""
 _SLACK = 0.02
-"""By how much the last cell of a row may be missed that contradicts itself (mBERT, English: the
-drift of its idiomatic variants deviates by 4.98 where Table 5 has 5.00)."""
+"""Tolerance for the last cell of an inconsistent row (mBERT, English: the drift of its idiomatic
+variants has a standard deviation of 4.98, and Table 5 prints 5.00).
+"""
 
 
 class SeedRun(NamedTuple):
     """One seed of a run.
 
     Attributes:
-        right: right originals, literal and idiomatic.
-        flipped: wrong variants of these.
-        confusion: originals with all, none, some of their variants wrong (Table 6); null of
-            encoders.
+        right: Number of correct originals, literal and idiomatic.
+        flipped: Number of their wrong variants.
+        confusion: Number of originals with all, none and some of their variants wrong (Table 6);
+            None for encoders.
     """
 
     right: tuple[int, int]
@@ -58,12 +59,12 @@ class SeedRun(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """Seeds that give the cells of a row.
+    """Seeds that reproduce the cells of a row.
 
     Attributes:
-        seeds: one run each.
-        rounded: whether they give its drifts only if the paper took means of rounded values: of
-            one decimal, in Table 3 of two for language models.
+        seeds: One run per seed.
+        rounded: Whether the drifts match only if the paper averaged rounded values (to one
+            decimal; in Table 3 to two for language models).
     """
 
     seeds: tuple[SeedRun, ...]
@@ -71,10 +72,10 @@ class Solution(NamedTuple):
 
 
 def printed_originals(published: Path) -> dict[str, tuple[int, int]]:
-    """Literal and idiomatic originals of the paper, by language (section 5).
+    """Return the paper's number of literal and idiomatic originals, by language (section 5).
 
     Args:
-        published: the folder of printed numbers.
+        published: Folder of the printed numbers.
     """
     numbers = text_numbers(published)
     found = {}
@@ -87,10 +88,10 @@ def printed_originals(published: Path) -> dict[str, tuple[int, int]]:
 
 
 def printed_rows(published: Path) -> dict[Key, dict[str, float]]:
-    """The cells of Tables 3, 5 and 6 by setting, model and language, in the order of Table 3.
+    """Return the cells of Tables 3, 5 and 6 by setting, model and language, in Table 3's order.
 
-    Where the two usages do not add up to all successes (mBERT, English), the idiomatic ones are
-    what is left of all.
+    If the successes of the two usages do not sum to the total (mBERT, English), the idiomatic
+    successes are computed from the total.
     """
     rows: dict[Key, dict[str, float]] = {}
     for number in (3, 5, 6):
@@ -107,15 +108,15 @@ def printed_rows(published: Path) -> dict[Key, dict[str, float]]:
 
 
 def solve(key: Key, cells: Cells, originals: tuple[int, int]) -> Solution:
-    """The runs behind a row.
+    """Return the runs behind a row.
 
     Args:
-        key: the row.
-        cells: its printed numbers (`printed_rows`).
-        originals: literal and idiomatic ones of the language.
+        key: Setting, model and language of the row.
+        cells: Printed numbers of the row (`printed_rows`).
+        originals: Number of literal and idiomatic originals of the language.
 
     Raises:
-        ValueError: there are none.
+        ValueError: No runs match.
     """
     tagged = key[0] == FINE_TUNED
     several = len((JamFineTuning() if tagged else JamSettings()).seeds)
@@ -133,7 +134,7 @@ def solve(key: Key, cells: Cells, originals: tuple[int, int]) -> Solution:
 def _meets(
     values: NDArray[np.float64], cells: Cells, name: str, decimals: int = 2, slack: float = 0.0
 ) -> NDArray[np.bool_]:
-    """Which rows of values, a column a seed, have the printed mean and deviation."""
+    """Return which rows of values (one column per seed) have the printed mean and deviation."""
     half = 0.5 * 10**-decimals + slack + 1e-9
     deviation = values.std(axis=1, ddof=1) if values.shape[1] > 1 else np.zeros(len(values))
     found: NDArray[np.bool_] = (np.abs(values.mean(axis=1) - cells[name]) <= half) & (
@@ -149,24 +150,24 @@ def _seeds(
     values: Sequence[NDArray[np.float64]],
     decimals: int = 2,
 ) -> NDArray[np.int64]:
-    """Counts, a column a seed, whose values have the printed mean and deviation.
+    """Return counts (one column per seed) whose values have the printed mean and deviation.
 
     Args:
-        cells: the row.
-        name: of the column.
-        counts: those that there can be, of each seed.
-        values: what each of them is in the column, ascending.
-        decimals: of the printed numbers.
+        cells: Cells of the row.
+        name: Name of the column.
+        counts: Possible counts for each seed.
+        values: Value of each count in the column, ascending.
+        decimals: Decimals of the printed numbers.
     """
     half, seeds = 0.5 * 10**-decimals + 1e-9, len(counts)
     mean, deviation = cells[name], cells.get(f"{name}_std", 0.0)
-    # What the squared distances from the mean add up to at most, and the distances themselves.
+    # Upper bounds of the sum of squared distances from the mean, and of the sum of distances.
     most, beside = (seeds - 1) * (deviation + half) ** 2 + seeds * half**2, seeds * half
     rows, found = np.zeros((1, 0), dtype=np.int64), np.zeros((1, 0))
     for left, some, those in zip(range(seeds)[::-1], counts, values, strict=True):
         far, spent = (found - mean).sum(axis=1), ((found - mean) ** 2).sum(axis=1)
         if left:
-            # The seeds that are left have to make up for `far`, which takes far**2 / left.
+            # The remaining seeds must offset `far`, which costs at least far**2 / left.
             middle = -far / (left + 1)
             room = (most - spent - far**2 / (left + 1)) * left / (left + 1)
             reach = np.sqrt(np.maximum(room, 0)) + beside
@@ -182,14 +183,14 @@ def _seeds(
 
 
 def _counts(cells: Cells, name: str, seeds: int, most: int, unit: int = 1) -> NDArray[np.int64]:
-    """Counts up to `most`, each of which counts `unit` in a column that prints counts."""
+    """Return counts up to `most`; each contributes `unit` to a column that prints counts."""
     every = np.arange(most + 1)
     printed = (unit * every).astype(np.float64)
     return _seeds(cells, name, [every] * seeds, [printed] * seeds)
 
 
 def _right(cells: Cells, originals: tuple[int, int], seeds: int) -> list[tuple[Counts, Counts]]:
-    """Right originals, literal and idiomatic, of each seed (the order of seeds is free)."""
+    """Return the correct originals of each seed, literal and idiomatic (the seed order is free)."""
     literal_ones, idiomatic_ones = (
         _counts(cells, f"success_{kind}", seeds, most, VARIANTS)
         for kind, most in zip(KINDS, originals, strict=True)
@@ -207,7 +208,7 @@ def _right(cells: Cells, originals: tuple[int, int], seeds: int) -> list[tuple[C
 def _ways(
     cells: Cells, rights: list[tuple[Counts, Counts]], *, rounded: bool, slack: float
 ) -> Iterator[Way]:
-    """Right originals and flipped variants of each seed of a language model."""
+    """Yield the correct originals and flipped variants of each seed of a language model."""
     for right in rights:
         literal, idiomatic = (
             _flipped_of_kind(cells, kind, counts, rounded=rounded)
@@ -223,7 +224,7 @@ def _ways(
 def _ways_of_encoder(
     cells: Cells, rights: list[tuple[Counts, Counts]], *, rounded: bool, slack: float
 ) -> Iterator[Way]:
-    """The same of an encoder, of which Table 6 has flipped and kept variants."""
+    """Yield the same for an encoder, for which Table 6 has flipped and kept variants."""
     decimals = 1 if rounded else None
     most = round(cells["success"] + 3 * cells["success_std"])
     every = _counts(cells, "all_confused", len(rights[0][0]), most)
@@ -246,13 +247,13 @@ def _ways_of_encoder(
 
 
 def _way(right: tuple[Counts, Counts], *flipped: NDArray[np.int64]) -> Way:
-    """Seed by seed, literal and idiomatic ones."""
+    """Return literal and idiomatic counts by seed."""
     counts = [tuple(map(int, some)) for some in flipped]
     return list(zip(zip(*right, strict=True), zip(*counts, strict=True), strict=True))
 
 
 def _flipped_of_kind(cells: Cells, kind: str, right: Counts, *, rounded: bool) -> NDArray[np.int64]:
-    """Flipped variants of one kind that have its printed drift, a row a way, a column a seed."""
+    """Return the flipped variants of one kind that match its printed drift, one column per seed."""
     success = VARIANTS * np.array(right)
     if not success.any():
         return np.zeros((1, len(right)), dtype=np.int64)
@@ -269,7 +270,7 @@ def _flipped_of_kind(cells: Cells, kind: str, right: Counts, *, rounded: bool) -
 def _shares(
     flipped: NDArray[np.int64], success: NDArray[np.int64], decimals: int | None
 ) -> NDArray[np.float64]:
-    """Flipped variants in per cent of the successes, rounded or as they are."""
+    """Return the flipped variants in percent of the successes, optionally rounded."""
     shares: NDArray[np.float64] = 100 * flipped / success
     return shares if decimals is None else shares.round(decimals)
 
@@ -277,7 +278,7 @@ def _shares(
 def _confusion(
     cells: Cells, counts: Way, originals: tuple[int, int]
 ) -> list[tuple[int, int, int]] | None:
-    """AC, NC and MX of each seed, where its right originals and flips leave room for them."""
+    """Return AC, NC and MX of each seed that are consistent with its right originals and flips."""
     names = ("all_confused", "none_confused", "mixed")
     seeds, total = len(counts), sum(originals)
 
@@ -294,13 +295,13 @@ def _confusion(
 
 
 def shares_of(run: SeedRun, originals: tuple[int, int]) -> tuple[Share, Share] | None:
-    """How many right and wrong originals of each kind have 0, 1, 2 and 3 wrong variants.
+    """Return how many correct and wrong originals of each kind have 0, 1, 2 and 3 wrong variants.
 
-    Null where the flips do not go with AC, NC and MX.
+    Returns None if the flips are inconsistent with AC, NC and MX.
     """
     free = [most - right for most, right in zip(originals, run.right, strict=True)]
     if run.confusion is None:
-        # Whoever misreads an original misreads its variants.
+        # All variants of a wrong original are wrong.
         right = [next(_spread(*counts)) for counts in zip(run.right, run.flipped, strict=True)]
         return Share(right[0], (0, 0, 0, free[0])), Share(right[1], (0, 0, 0, free[1]))
     whole, _, mixed = run.confusion
@@ -322,7 +323,7 @@ def shares_of(run: SeedRun, originals: tuple[int, int]) -> tuple[Share, Share] |
 
 
 def _spread(right: int, flipped: int) -> Iterator[tuple[int, int, int, int]]:
-    """Ways to spread flips over right originals."""
+    """Yield the ways to distribute flips over correct originals."""
     for three in range(flipped // 3 + 1):
         for two in range((flipped - 3 * three) // 2 + 1):
             one = flipped - 3 * three - 2 * two

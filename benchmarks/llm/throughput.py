@@ -1,9 +1,8 @@
-"""Questions a second through the LLM layer, beside the ideal and beside a plain loop.
+"""Measure questions per second of the LLM layer against the ideal rate and a plain loop.
 
-A server on the loopback, in a process of its own, answers every question after a fixed latency. The
-layer asks it at several concurrencies; "ideal" is concurrency / latency, which no client can beat;
-"plain" is a loop of litellm calls, one after the other, with nothing around them. "replay" reads
-answers back from their recordings.
+A local server in a separate process answers every question after a fixed latency. The layer is
+measured at several concurrencies; "ideal" is concurrency / latency, an upper bound for any client;
+"plain" is a sequential loop of litellm calls; "replay" reads answers from recordings.
 """
 
 import argparse
@@ -48,7 +47,7 @@ REPLY = (
 
 
 def serve(latency_s: float, port: Connection) -> None:
-    """Answer requests after `latency_s` seconds until the process is ended."""
+    """Answer requests after `latency_s` seconds until the process is terminated."""
 
     async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -70,7 +69,7 @@ def serve(latency_s: float, port: Connection) -> None:
 
 
 def questions(spec: LLMEntry, count: int, prefix: str) -> list[Question]:
-    """Different questions with a system prompt of usual length."""
+    """Return distinct questions with a system prompt of typical length."""
     system = "You identify potentially idiomatic expressions in a sentence. " * 8
     return [
         make_question(
@@ -83,7 +82,7 @@ def questions(spec: LLMEntry, count: int, prefix: str) -> list[Question]:
 
 
 def settings(folder: Path, concurrency: int, mode: str = "record") -> LLMSettings:
-    """Settings with this concurrency and no other limit."""
+    """Return settings with this concurrency and no other limit."""
     return LLMSettings.model_validate(
         {
             "mode": mode,
@@ -95,14 +94,14 @@ def settings(folder: Path, concurrency: int, mode: str = "record") -> LLMSetting
 
 
 def seconds(run: Callable[[], object]) -> float:
-    """Wall-clock seconds that `run` takes."""
+    """Return the wall-clock time of a call, in seconds."""
     start = time.perf_counter()
     run()
     return time.perf_counter() - start
 
 
 def plain_loop(asked: list[Question], api_base: str) -> None:
-    """Ask one after the other with litellm alone."""
+    """Ask all questions sequentially with litellm alone."""
     import litellm
 
     for question in asked:
@@ -116,7 +115,7 @@ def plain_loop(asked: list[Question], api_base: str) -> None:
 
 
 def measure(options: argparse.Namespace, port: int, folder: Path) -> list[dict[str, Any]]:
-    """All rows of the table."""
+    """Return all rows of the table."""
     api_base = f"http://127.0.0.1:{port}/v1"
     entry = {
         "kind": "llm",
@@ -131,7 +130,7 @@ def measure(options: argparse.Namespace, port: int, folder: Path) -> list[dict[s
     latency_s = options.latency_ms / 1000
     free = LLMEntry.model_validate(entry)
     priced = LLMEntry.model_validate({**entry, "prices": {"input": 0.15, "output": 0.6}})
-    # Importing litellm and building its first client takes seconds, once a process.
+    # Importing litellm and creating its first client takes seconds, once per process.
     warm_up = questions(free, 3, "warm")
     ask(warm_up, free, settings(folder, 1), folder / "warm.jsonl", progress=False)
 
@@ -186,7 +185,7 @@ def _record(asked: list[Question], path: Path) -> None:
 
 
 def main() -> None:
-    """Measure, print a table, write the figures."""
+    """Measure, print a table and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--latency-ms", type=float, default=50, help="of the server (default 50)")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""Settings of IdioLink: the section idiolink of config.yaml."""
+"""Settings in the `idiolink` section of config.yaml."""
 
 from typing import Annotated, Literal
 
@@ -17,10 +17,10 @@ Origin = Literal["released_format", "constructed"]
 
 
 class Bm25Tuning(Settings):
-    """How k1 and b are chosen on the validation split (IdioLink, appendix E.1): grid, and queries.
+    """Grid and method for tuning k1 and b on the validation split (IdioLink, appendix E.1).
 
-    The full index always takes the point of the sentence queries: the paper reports one point for
-    both query modes, and it is that one.
+    The full index always uses the values tuned on sentence queries, because the paper reports a
+    single pair of values for both query modes.
     """
 
     k1: list[PositiveFloat] = Field(default=[0.6, 0.9, 1.2, 1.5, 2.0], min_length=1)
@@ -35,7 +35,7 @@ class Bm25Tuning(Settings):
 
 
 PAPERS_POINT = {"k1": [0.9], "b": [0.4]}
-"""What the paper's validation split chose: for data that have none."""
+"""The paper's tuned values, used for data without a validation split."""
 
 
 class FineTuning(Hyperparameters):
@@ -70,14 +70,14 @@ class FineTuning(Hyperparameters):
 
 
 class GenerationParameters(Settings):
-    """Request parameters of IdioLink's construction (section 3.2); null sends none."""
+    """Request parameters of IdioLink's construction (section 3.2); null omits a parameter."""
 
     temperature: float | None = Field(default=1, ge=0)
     max_tokens: PositiveInt | None = None
 
 
 class Construction(Settings):
-    """IdioLink from its beginning: MAGPIE to a validated, split data set (section 3.2)."""
+    """Construction of IdioLink, from MAGPIE to a validated data set with splits (section 3.2)."""
 
     enabled: bool = Field(
         default=False,
@@ -131,7 +131,7 @@ class Construction(Settings):
 
 
 class IdiolinkSettings(Settings):
-    """The IdioLink study."""
+    """Settings of the IdioLink study."""
 
     models: list[str] = Field(default=["bm25", "sbert"], description="Names of models.yaml.")
     leave_out: dict[str, Annotated[str, Field(min_length=1)]] = Field(

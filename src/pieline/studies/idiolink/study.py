@@ -1,4 +1,4 @@
-"""IdioLink: do embeddings find texts of the same meaning, whether it is said by an idiom or not?"""
+"""IdioLink: do embeddings retrieve the same meaning across idiomatic and literal wording?"""
 
 import json
 import re
@@ -60,14 +60,14 @@ COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
 SPLITS = ("train", "val", "test")
 TEXT_FILES = ("indexes", "queries")
 OWN_RANKERS = ("reranker", "late_interaction")
-"""Kinds of models that rank documents and that the paper does not have."""
+"""Kinds of ranking models that the paper does not evaluate."""
 TEXT_MODES = ("sentence", "instruction_sentence")
 NO_SPAN_VECTOR = "token vectors are not available"
-"""Why a model is not run in the span modes."""
+"""Reason for skipping the span modes of a model."""
 
 
 def index_name(composition: str) -> str:
-    """Name of the test index under an index composition: the full one is the split itself."""
+    """Return the name of the test index with a composition; the full index is named `test`."""
     return "test" if composition == "full" else f"test-{composition}"
 
 
@@ -83,7 +83,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         super().__init__(settings, run, chosen=chosen)
         tuning = settings.finetuning
         self._trains = bool(tuning.models)
-        # A study that is not chosen may name models that are not there.
+        # A study that is not selected may name unknown models.
         self._not_run = settings.leave_out | (self._unanswered() if chosen else {})
         self.settings = settings.model_copy(
             update={
@@ -98,9 +98,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return [name for name in models if name not in self._not_run]
 
     def _unanswered(self) -> dict[str, str]:
-        """Embedders behind an API that cannot be asked and have no recorded vectors, with reasons.
+        """Return the reasons why API embedders, and rerankers based on them, cannot run.
 
-        And the rerankers that would take their runs.
+        An API embedder cannot run if its API is unavailable and it has no recorded vectors.
         """
         firsts = self.first_stages()
         reasons = {
@@ -121,13 +121,13 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         }
 
     def _is_taken(self, model: str) -> bool:
-        """Whether archives have all runs of a model as published, as they are asked for."""
+        """Return whether archives provide all zero-shot runs of a model with these settings."""
         compositions = dict.fromkeys(["full", *self.settings.compositions])
         runs = chain.from_iterable(self.metrics_files(name, [model]) for name in compositions)
         return all((found := self.offer_of(path)) and not found.differences for path in runs)
 
     def _embedded(self) -> list[str]:
-        """The models whose runs are made here, and the first stages of those among them."""
+        """Return the models to run, including their first stages."""
         made = [name for name in self.settings.models if not self._is_taken(name)]
         firsts = self.first_stages()
         under = (firsts[name] for name in made if name in firsts)
@@ -135,7 +135,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return [name for name in dict.fromkeys([*made, *under]) if name not in taken]
 
     def left_out(self) -> dict[str, str]:
-        """Models that the configuration names and leaves out, and modes that they do not have."""
+        """Return the reasons for models that are left out and for modes that a model cannot run."""
         settings = self.settings
         without = {
             f"{model}/{mode}": NO_SPAN_VECTOR
@@ -147,7 +147,11 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return self._not_run | without
 
     def check(self, where: str) -> None:
-        """Raise a `UserError` for unknown models and for texts that nothing makes."""
+        """Validate the models, the data set and the fine-tuning settings.
+
+        Raises:
+            UserError: A setting is invalid.
+        """
         settings, tuning = self.settings, self.settings.finetuning
         kinds = ("bm25", "embedder", *OWN_RANKERS, "predictions")
         self.check_models(settings.models, *kinds, where=f"{where}.models")
@@ -231,7 +235,11 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             )
 
     def check_own_data(self) -> None:
-        """Raise a `UserError` also for a sentence that is in two splits."""
+        """Validate the user's data; a sentence may occur in only one split.
+
+        Raises:
+            UserError: The data are invalid.
+        """
         super().check_own_data()
         if not self.run.own_data or self.settings.dataset == "constructed":
             return
@@ -248,7 +256,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                     )
 
     def wildcards(self) -> dict[str, str]:
-        """What the wildcards of the study's files may be."""
+        """Return the regular expressions of the wildcards in the study's paths."""
         compositions = alternatives(set(get_args(Composition)) - {"full"})
         return {
             "split": alternatives(SPLITS),
@@ -262,55 +270,58 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         }
 
     def embedder_constraint(self) -> str:
-        """What matches an embedder with weights, and one fine-tuned from it."""
+        """Return a regular expression for local embedders, including fine-tuned ones."""
         modes, losses = alternatives(TRAIN_MODES), alternatives(get_args(Loss))
         local = alternatives({*self.run.names("embedder")} - {*self.api_embedders()})
         return rf"({local})(\+({modes})\+({losses}))?"
 
     def api_embedders(self) -> list[str]:
-        """The embedders of models.yaml whose vectors come from a provider."""
+        """Return the embedders in models.yaml that call an API."""
         entries = self.run.registry.items()
         return [name for name, entry in entries if isinstance(entry, ApiEmbedderEntry)]
 
     def ranker_constraint(self) -> str:
-        """What matches everything that ranks documents."""
+        """Return a regular expression for all ranking models."""
         others = self.run.constraint("bm25", *OWN_RANKERS, "predictions")
         return f"{self.embedder_constraint()}|{alternatives(self.api_embedders())}|{others}"
 
-    # Data sets, models and their runs
+    # Data sets, models and runs
 
     def dataset(self, index: str) -> list[str]:
-        """The files of a data set; the first is that of the documents."""
+        """Return the data set files of an index, the documents first."""
         return list(paths.dataset(index).values())
 
     def all_documents(self, index: str) -> str:
-        """The documents whose vectors an index is made from: those of the whole split."""
+        """Return the documents file of the split that an index is built from."""
         return self.dataset(index.split("-", maxsplit=1)[0])[0]
 
     def vectors(self, index: str, model: str, what: str, seed: str) -> str:
-        """Embeddings of the `documents` of the whole split, or of queries in a mode."""
+        """Return the embeddings of a split: its `documents`, or its queries in one mode."""
         split = index.split("-", maxsplit=1)[0]
         pattern = paths.API_VECTORS if model in self.api_embedders() else paths.VECTORS
         return pattern.format(split=split, model=model, texts=what, seed=seed)
 
     def models(self) -> list[str]:
-        """What ranks, what is trained, and who writes and judges texts."""
+        """Return the ranking, fine-tuned and construction models."""
         roles = self.roles().values() if self.constructs() else ()
         settings = self.settings
         ranking = [*settings.models, *self.first_stages().values(), *settings.finetuning.models]
         return list(dict.fromkeys([*ranking, *roles]))
 
     def named(self, *kinds: str) -> list[str]:
-        """The models of these kinds that are run as published."""
+        """Return the zero-shot models of these kinds."""
         return [name for name in self.settings.models if self.run.registry[name].kind in kinds]
 
     def first_stages(self) -> dict[str, str]:
-        """The model whose runs each reranker takes, by the reranker's name."""
+        """Return the first-stage model of each reranker."""
         entries = ((name, self.run.registry[name]) for name in self.settings.models)
         return {name: it.first_stage for name, it in entries if isinstance(it, RerankerEntry)}
 
     def first_stage_run(self, model: str, index: str, query_mode: str) -> str:
-        """The run that a reranker takes: of the same mode, of BM25 that of the sentences."""
+        """Return the run that a reranker reorders.
+
+        It has the query mode of the reranker; BM25 always ranks by sentence.
+        """
         entry = self.run.entry(model)
         assert isinstance(entry, RerankerEntry)
         takes_none = isinstance(self.run.entry(entry.first_stage), Bm25Entry)
@@ -318,11 +329,11 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return paths.RUN.format(index=index, model=entry.first_stage, query_mode=mode, seed=0)
 
     def _has_token_vectors(self, model: str) -> bool:
-        """Whether a model gives a span a vector of its own."""
+        """Return whether a model can embed spans, which requires token vectors."""
         return not isinstance(self.run.entry(model), ApiEmbedderEntry | RerankerEntry)
 
     def tuned_models(self) -> list[str]:
-        """The fine-tuned models: model+training mode+loss."""
+        """Return the fine-tuned models, as base+training mode+loss."""
         tuning = self.settings.finetuning
         return [
             f"{model}+{mode}+{loss}"
@@ -332,10 +343,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def modes_of(self, model: str) -> list[str]:
-        """Query modes in which a model is evaluated.
+        """Return the query modes in which a model is evaluated.
 
-        BM25 takes no instruction. A reranker, which reads pairs of texts, and a provider, which
-        returns one vector of a text, take no span.
+        BM25 skips the instruction modes. Rerankers, which score pairs of texts, and API embedders,
+        which return one vector per text, skip the span modes.
         """
         if "+" in model:
             return evaluated_modes(model.split("+")[1])
@@ -351,9 +362,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def metrics_files(self, composition: str, models: Iterable[str]) -> list[str]:
-        """Metric files of models as published, over one index composition.
+        """Return the metric files of zero-shot models over one index composition.
 
-        A run that was made elsewhere ranks the full index.
+        External runs rank only the full index.
         """
         index = index_name(composition)
         return [
@@ -364,7 +375,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def tuned_metrics(self) -> list[str]:
-        """Metric files of the fine-tuned models: each mode and seed, over the full index."""
+        """Return the metric files of the fine-tuned models, for all modes and seeds."""
         return [
             paths.METRICS.format(index="test", model=model, query_mode=mode, seed=seed)
             for model in self.tuned_models()
@@ -374,11 +385,11 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     @property
     def has_texts(self) -> bool:
-        """Whether there are texts, not only what scoring needs to know of them."""
+        """Whether the run has the texts, rather than only the files that scoring reads."""
         return self.settings.dataset != "archived"
 
     def archived_datasets(self) -> dict[str, Taking]:
-        """What scoring reads of the data sets of a run without texts, by index."""
+        """Return, by index, the archived data set files that a run without texts uses."""
         if self.has_texts or not self.archived:
             return {}
         archive = next(iter(self.archived.values())).archive
@@ -397,7 +408,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         }
 
     def _check_archived(self, where: str) -> None:
-        """Raise a `UserError` unless a run without texts finds all that it needs in an archive."""
+        """Raise a `UserError` if a run without texts needs files that the archives lack."""
         if self.has_texts:
             return
         if self.settings.shortcuts:
@@ -431,24 +442,28 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 )
 
     def run_metrics(self) -> list[str]:
-        """The metric files of all runs."""
+        """Return the metric files of all runs."""
         compositions = dict.fromkeys(["full", *self.settings.compositions])
         zero_shot = (self.metrics_files(name, self.settings.models) for name in compositions)
         return [*chain.from_iterable(zero_shot), *self.tuned_metrics()]
 
     def read_for(self, metrics: str) -> dict[str, bool]:
-        """Whether a run ranks texts that were constructed from MAGPIE, and what tuned it."""
+        """Return the tuning file and MAGPIE, with whether the run depends on each."""
         run = match_path(paths.METRICS, metrics)
         assert run
         tuned = self.tuning(run["model"], run["index"], run["query_mode"])
         return {self.magpie(): self.settings.dataset == "constructed", **dict.fromkeys(tuned, True)}
 
     def taken_models(self) -> set[str]:
-        """As of every study, without those that construct the data set."""
+        """Return the models with archived results, except those that construct the data set."""
         return super().taken_models() - {*(self.roles().values() if self.constructs() else ())}
 
     def made_together(self, metrics: str) -> list[str]:
-        """All query modes, which one job ranks; of some kinds each by itself."""
+        """Return the metric files that the same job computes.
+
+        One job ranks all query modes of a model, except for BM25, rerankers and API embedders,
+        which have one job per mode.
+        """
         run = match_path(paths.METRICS, metrics)
         assert run
         alone = Bm25Entry | RerankerEntry | ApiEmbedderEntry
@@ -458,13 +473,13 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return [paths.METRICS.format(**run | {"query_mode": mode}) for mode in modes]
 
     def items(self) -> Items:
-        """Every query in every run: over all compositions, and of the fine-tuned models."""
+        """Return the items: one per query and run, over all compositions and fine-tuned models."""
         metrics = self.run_metrics()
         models = [*self.settings.models, *self.settings.finetuning.models]
         return self.items_of(metrics, dict.fromkeys(models), map(query_scores_file, metrics))
 
     def significance_tests(self) -> list[str]:
-        """Files of the test between query modes, of each model that is run in several."""
+        """Return the test files for each model that runs in more than one query mode."""
         seeds = {model: [0] for model in self.settings.models}
         seeds |= dict.fromkeys(self.tuned_models(), self.settings.finetuning.seeds)
         return [
@@ -475,7 +490,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def shortcuts(self) -> list[str]:
-        """Files of what word overlap says of the models as published, over the full index."""
+        """Return the word-overlap files of the zero-shot models, over the full index."""
         return [
             paths.SHORTCUTS.format(**run)
             for metrics in self.metrics_files("full", self.settings.models)
@@ -483,17 +498,17 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def tested_runs(self, model: str, seed: str) -> list[str]:
-        """The runs that the test between query modes compares."""
+        """Return the runs that the test between query modes compares."""
         return [
             paths.RUN.format(index="test", model=model, query_mode=mode, seed=seed)
             for mode in self.modes_of(model)
         ]
 
     def tuning(self, model: str, index: str, query_mode: str) -> list[str]:
-        """What was chosen for a run on the validation split: BM25's k1 and b.
+        """Return the file with BM25's tuned k1 and b for a run; other models have none.
 
-        Over the full index it is the point of the sentence queries, which the paper reports for
-        both query modes.
+        For the full index, it is the file of the sentence queries, because the paper reports a
+        single pair of values for both query modes.
         """
         if not isinstance(self.run.entry(model), Bm25Entry):
             return []
@@ -509,11 +524,11 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return "val" in self.splits(self.settings.dataset)
 
     def tuned_on(self, index: str) -> list[str]:
-        """The data set that k1 and b are chosen on; none where own data have no such split."""
+        """Return the data set for tuning k1 and b; empty without a validation split."""
         return self.dataset(index) if self._is_tuned() else []
 
     def bm25_points(self) -> Bm25Tuning:
-        """The k1 and b to choose from; with nothing to choose them on the one that is named."""
+        """Return the BM25 grid; without a validation split, it is reduced to a single point."""
         named = self.settings.bm25
         if self._is_tuned() or len(named.k1) == len(named.b) == 1:
             return named
@@ -522,10 +537,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     # Weights and training
 
     def embedder(self, model: str) -> EmbedderEntry:
-        """The entry of an embedder, also of a fine-tuned one.
+        """Return the entry of an embedder or fine-tuned embedder.
 
         Raises:
-            UserError: the model is of another kind.
+            UserError: The model is not an embedder.
         """
         entry = self.run.entry(model)
         if not isinstance(entry, EmbedderEntry):
@@ -534,7 +549,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return entry.with_inputs(self.settings.inputs).model_copy(update={"device": device})
 
     def weights(self, model: str, seed: str) -> list[str]:
-        """What a model's jobs load instead of its checkpoint: fine-tuned or unpacked weights."""
+        """Return the fine-tuned or unpacked weights that replace a model's checkpoint, if any."""
         if "+" in model:
             base, train_mode, loss = model.split("+")
             made = {"model": base, "train_mode": train_mode, "loss": loss, "seed": seed}
@@ -542,7 +557,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return self.run.unpacked_weights(model)
 
     def tuples_source(self) -> str:
-        """Which tuples are taken: `sampled`, or `released` where they are asked for and are had."""
+        """Return the source of training tuples: `sampled` or `released`."""
         wanted = self.settings.finetuning.tuples
         if wanted != "released_where_available":
             return wanted
@@ -551,18 +566,18 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return "released" if had else "sampled"
 
     def tuples(self, seed: str) -> str:
-        """The tuples that a training takes."""
+        """Return the file of training tuples."""
         sampled = self.tuples_source() == "sampled"
         pattern = paths.SAMPLED_TUPLES if sampled else paths.MINED_TUPLES
         return pattern.format(split="train", seed=seed)
 
     def training_spec(self, model: str, train_mode: str) -> str:
-        """What of an embedder's entry changes its training."""
+        """Return the parts of an embedder's entry that affect its training."""
         instructed = train_mode.startswith("instruction")
         return self.embedder(model).training_spec(instructed=instructed)
 
     def training(self, model: str, train_mode: str, loss: str, seed: str) -> TrainingSettings:
-        """The hyperparameters of a training."""
+        """Return the hyperparameters of a training run."""
         tuning = self.settings.finetuning
         shared = tuning.model_dump(include=set(Hyperparameters.model_fields))
         shared["batch_size"] = tuning.batch_sizes.get(model, tuning.batch_size)
@@ -570,12 +585,12 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             shared | {"loss": loss, "train_mode": train_mode, "seed": seed}
         )
 
-    # Under which conditions numbers are computed
+    # Conditions of the numbers
 
     def metric_conditions(self) -> dict[str, Callable[..., str]]:
-        """By pattern of metric files: the conditions of some wildcards, as canonical JSON."""
+        """Return, by pattern of metric file, a function from wildcards to conditions as JSON."""
         return {
-            # Before the runs' files, whose pattern it fits as well.
+            # Must precede paths.METRICS, which also matches.
             paths.SIGNIFICANCE: lambda model, **_: self.conditions(model, "permutations"),
             paths.SHORTCUTS: lambda model, **_: self.conditions(model),
             paths.METRICS: lambda model, **_: self.conditions(model),
@@ -584,15 +599,15 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         }
 
     def conditions(self, model: str, *also: str) -> str:
-        """The conditions of a model's runs, as canonical JSON; `also` names further settings.
+        """Return the conditions of a model's runs as canonical JSON; `also` adds settings.
 
-        Loss, tuples and inputs are told but are no deviation: the paper describes one way, its
-        released code goes another, and it is not known which of them its numbers come from.
+        Loss, tuples and inputs are recorded but never count as deviations: the paper and its
+        released code disagree on them, and it is unknown which of the two produced the numbers.
         """
         return self.of_data(self._conditions(model, *also)).canonical()
 
     def _conditions(self, model: str, *also: str) -> Conditions:
-        """The same, whatever the data."""
+        """Return the conditions of a model's runs without those of the data."""
         settings = self.settings
         used = settings.model_dump(include={"top_k", "bootstrap_resamples", *also})
         if self.taken(model):
@@ -606,7 +621,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             entry = self.embedder(model)
             used |= {"inputs": settings.inputs}
         if isinstance(entry, Bm25Entry):
-            # Which of the ablation's points was taken stands in each metric file.
+            # Each metric file records which values the ablation used.
             points = self.bm25_points()
             used |= points.model_dump(exclude={"tuning"})
             found += deviations(points, besides={"tuning"})
@@ -624,7 +639,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return Conditions(settings=used, weights=weights, deviations=tuple(found))
 
     def data_conditions(self, origin: str) -> str:
-        """Those of counts of a data set, as canonical JSON: how it was constructed, if it was."""
+        """Return the conditions of data set counts as canonical JSON."""
         if origin != "constructed":
             return self.of_data(Conditions()).canonical()
         construction = self.settings.construction
@@ -650,40 +665,40 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     # Construction
 
     def constructs(self) -> bool:
-        """Whether this run constructs the data set from MAGPIE, and does not only read it."""
+        """Return whether this run constructs the data set from MAGPIE."""
         return self.settings.construction.enabled
 
     def roles(self) -> dict[str, str]:
-        """The language models of the construction, by role."""
+        """Return the construction's language models by role."""
         roles = {"index_writer", "query_writer", "validator"}
         return self.settings.construction.model_dump(include=roles)
 
     def magpie(self) -> str:
-        """The MAGPIE file that PIEs are selected from."""
+        """Return the MAGPIE file from which PIEs are selected."""
         name = "MAGPIE_sample" if self.run.is_sample else "MAGPIE_unfiltered"
         return f"results/raw/magpie/{name}.jsonl"
 
     def released_indexes(self) -> list[str]:
-        """The documents of every split as released."""
+        """Return the released documents of every split."""
         return [f"results/raw/idiolink/{split}/indexes.json" for split in SPLITS]
 
     def candidates(self) -> list[str]:
-        """The released list of candidate PIEs, where it can be had."""
+        """Return the released list of candidate PIEs, if available."""
         name = raw_name(paths.CANDIDATES)
         had = not self.run.is_sample and self.run.can_be_had(name)
         return [paths.CANDIDATES] if had else []
 
     def compared_indexes(self) -> list[str]:
-        """The released documents, where the selected PIEs can be compared with theirs."""
+        """Return the released documents, if they can be compared with the selected PIEs."""
         return self.released_indexes() if self.candidates() else []
 
     def followed_indexes(self) -> list[str]:
-        """The released documents, if their splits are followed."""
+        """Return the released documents, if the configuration uses their splits."""
         follows = self.settings.construction.split_source == "released"
         return self.released_indexes() if follows else []
 
     def exclusions(self) -> str:
-        """PIEs removed by hand: the user's file, the sample's, or what the release implies."""
+        """Return the file of manually excluded PIEs: the user's, the sample's or the release's."""
         if self.settings.construction.exclusions:
             return self.settings.construction.exclusions
         if self.run.is_sample:
@@ -691,7 +706,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return paths.EXCLUSIONS
 
     def corrections(self) -> list[str]:
-        """What people decided about the generated texts, if there is anything."""
+        """Return the human corrections of generated texts, if any."""
         if self.settings.construction.corrections:
             return [self.settings.construction.corrections]
         if self.run.is_sample:
@@ -699,21 +714,21 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return []
 
     def pie_options(self) -> str:
-        """What decides which PIEs and pairs are left, as canonical JSON."""
+        """Return the settings that select PIEs and pairs, as canonical JSON."""
         fields = {"semantics", "thresholds", "pies", "domains"}
         return canonical_json(self.settings.construction.model_dump(include=fields))
 
     def of_collections(self, pattern: str) -> list[str]:
-        """A file of both collections."""
+        """Expand a pattern for both collections."""
         return [pattern.format(collection=collection) for collection in COLLECTIONS]
 
     def data_folder(self, origin: str) -> str:
-        """Where the texts of an origin are, in the released format."""
+        """Return the folder of the texts from an origin, in the released format."""
         constructed = origin == "constructed"
         return paths.CONSTRUCTED if constructed else "results/raw/idiolink"
 
     def splits(self, origin: str) -> list[str]:
-        """The splits that there are, of an origin: the user's own data may have the last alone."""
+        """Return the available splits of an origin; the user's own data may have only `test`."""
         if origin == "constructed" or not self.run.own_data:
             return list(SPLITS)
         return [
@@ -724,7 +739,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def checked_files(self, origin: str) -> list[str]:
-        """The texts of every split, of an origin."""
+        """Return the text files of every split of an origin."""
         return [
             f"{self.data_folder(origin)}/{split}/{name}.json"
             for split in self.splits(origin)
@@ -732,17 +747,17 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def experiment_texts(self, split: str, name: str) -> str:
-        """A file of the texts that the experiments take: `indexes` or `queries`."""
+        """Return the file of texts used in the experiments: `indexes` or `queries`."""
         return f"{self.data_folder(self.settings.dataset)}/{split}/{name}.json"
 
     def evidence_of_texts(self, origin: str) -> list[str]:
-        """What constructed texts were made from; released ones have digests in `upstream.yaml`."""
+        """Return the evidence file of constructed texts; released texts have none."""
         return [evidence_of(f"{paths.CONSTRUCTED}.json")] if origin == "constructed" else []
 
-    # What language models are asked
+    # LLM tasks
 
     def writing(self, collection: str) -> Writing:
-        """The task of writing a collection."""
+        """Return the task that generates a collection."""
         chosen = self.settings.construction
         model = chosen.index_writer if collection == "documents" else chosen.query_writer
         return Writing(
@@ -760,7 +775,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         )
 
     def validation(self, collection: str) -> Validation:
-        """The task of judging a collection."""
+        """Return the task that validates a collection."""
         chosen = self.settings.construction
         return Validation(
             model=chosen.validator,
@@ -783,7 +798,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return self.run.recordings("idiolink_construction", model, f"{task}.jsonl")
 
     def embedding(self, split: str, model: str, texts: str, seed: str) -> Embedding:
-        """The task of embedding the documents of a split, or its queries in a mode."""
+        """Return the task that embeds the documents of a split, or its queries in one mode."""
         files = paths.dataset(split)
         where = {"split": split, "model": model, "texts": texts, "seed": seed}
         return Embedding(
@@ -799,7 +814,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return self.run.recordings("idiolink_embedding", model, f"{texts}.jsonl")
 
     def llm_tasks(self) -> list[LLMTaskSpec]:
-        """Texts are written, and judged; and providers embed them."""
+        """Return the generation, validation and API embedding tasks."""
         runs = [{"collection": name} for name in COLLECTIONS] if self.constructs() else []
         apis = self.api_embedders()
         where = {"collection": alternatives(COLLECTIONS)}
@@ -840,7 +855,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     # Tables and figures
 
     def tables(self) -> list[Table]:
-        """Tables 1 to 6, appendix E, numbers of the text, and what the paper has not."""
+        """Return the paper's tables and the additional ones."""
         return list(self._tables())
 
     def _tables(self) -> Iterator[Table]:
@@ -985,7 +1000,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "shortcuts:overlap",
                 "not in the paper",
                 "Words that queries share with their relevant documents.",
-                # Every run has the same texts.
+                # All runs share the same texts.
                 DisplayInputs(metrics=(measured[0],)),
             )
             yield self._table(
@@ -997,7 +1012,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             )
 
     def why_no_table(self, name: str) -> str:
-        """Why this configuration makes no table of this name."""
+        """Return the reason why this configuration does not produce a table."""
         reasons = {
             "idiolink_finetuned": "idiolink.finetuning.models names no model",
             "idiolink_construction": "idiolink.construction.enabled is false",
@@ -1009,7 +1024,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return reasons.get(name, super().why_no_table(name))
 
     def figures(self) -> list[Figure]:
-        """The data, the query modes, Figure 3, and the PIEs."""
+        """Return the paper's figures and the additional ones."""
         return list(self._figures())
 
     def _figures(self) -> Iterator[Figure]:
@@ -1070,7 +1085,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         *,
         models: Iterable[str] = (),
     ) -> Figure:
-        """A figure of some metric files; `maker` is its module and function."""
+        """Return a figure; `maker` is its module and function."""
         maker = f"pieline.studies.idiolink.figures.{maker}"
         given = DisplayInputs(metrics=tuple(metrics), models=self.described(models))
         return Figure(name, place, caption, maker, given)
@@ -1086,20 +1101,30 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         published: str = "",
         **files: str,
     ) -> Table:
-        """A table; `maker` is its module and function, `published` the file of its numbers."""
+        """Return a table.
+
+        Args:
+            name: Name of the table's files.
+            maker: Module and function, as `module:function`.
+            place: Place in the paper.
+            caption: Caption of the table.
+            given: Inputs of the table.
+            published: Name of the file with the printed numbers.
+            **files: Other input files, by parameter name.
+        """
         if published:
             files["published"] = self.run.here(f"published/{published}.csv")
         maker = f"pieline.studies.idiolink.tables.{maker}"
         return Table(name, place, caption, maker, given.with_files(**files))
 
     def _with_own(self, given: DisplayInputs) -> DisplayInputs:
-        """The same, with the models that are left out and that the paper does not have."""
+        """Return the inputs with the user's own models that are not run added to `absent`."""
         registry = self.run.registry
         own = [name for name in self._not_run if registry[name].published_as is None]
         return given.model_copy(update={"absent": (*given.absent, *self.described(own))})
 
     def _checkpoints(self) -> dict[str, Any]:
-        """Entries of the paper's embedders and of the construction's models, as Table 6 is told."""
+        """Return the entries of the paper's embedders and the construction's models for Table 6."""
         fields = {"checkpoint", "licence", "parameters", "revision", "source", "package"}
         said: dict[str, Any] = {}
         for name in [*self.run.names("embedder"), *self.roles().values()]:
@@ -1112,13 +1137,13 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return said
 
     def _checks(self) -> str:
-        """Of the data that Table 1 describes: what was constructed, else the released files."""
+        """Return the data checks behind Table 1."""
         return paths.CHECKS.format(origin="constructed" if self.constructs() else "released_format")
 
-    # What else a run needs and makes
+    # Other inputs and targets
 
     def raw_files(self) -> list[str]:
-        """The texts, the released tuples and MAGPIE, as far as they are used."""
+        """Return the raw files that this configuration uses."""
         if not self.has_texts:
             return []
         files = self.checked_files("released_format")
@@ -1130,7 +1155,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return files
 
     def other_targets(self) -> list[str]:
-        """The checks of the data, and what people should review."""
+        """Return the data checks and the review file."""
         files = [paths.CHECKS.format(origin="released_format")] if self.has_texts else []
         return (
             [*files, paths.CHECKS.format(origin="constructed"), paths.REVIEW]
@@ -1139,7 +1164,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         )
 
     def behind(self, metrics: str) -> list[str]:
-        """The run of a metric file, and the data set that it ranks."""
+        """Return the run and the data set behind a metric file."""
         if not metrics.startswith("results/metrics/idiolink/test") or "/significance/" in metrics:
             return []
         index = metrics.split("/")[3]
@@ -1150,7 +1175,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
 
 def _training_deviations(model: str, training: TrainingSettings) -> list[str]:
-    """How the hyperparameters of a training differ from those of Table 3."""
+    """Return the deviations of a training's hyperparameters from Table 3."""
     found = deviations(training, besides={"loss", "train_mode", "seed", "batch_size"})
     papers = FineTuning()
     batch_size = papers.batch_sizes.get(model, papers.batch_size)

@@ -1,4 +1,4 @@
-"""The released formats of IdioTS: a table with tabs, or one JSON array of sentences."""
+"""Reader of IdioTS's released formats: a TSV, or a JSON array of sentences."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -19,21 +19,22 @@ from pieline.studies.idiots.records import DistractorKind, IdiotsSentence
 KINDS: dict[str, DistractorKind] = {kind: kind for kind in get_args(DistractorKind)}
 _SEE = "see data/sample/idiots/README.md"
 _FEWEST_WITH_IDIOM = 0.5
-"""Share of the idiomatic sentences that have the words of their idiom, in a file in order."""
+"""Minimum share of idiomatic sentences that contain the words of their idiom."""
 OPENING = re.compile(r"^(?:to|don['’]t|do not)\s+", re.IGNORECASE)
-"""What begins a canonical form and is no word of the PIE: the "to" of an infinitive (section 3.1),
-and the no of "don't quote me", which "quote me" names as well."""
+"""Leading words of a canonical form that are not part of the PIE: the infinitive marker "to"
+(section 3.1), and the negation in "don't quote me", which "quote me" also names.
+"""
 
 
 class _Released(BaseModel):
-    """One line of the table, or object of the array."""
+    """A row of the table, or an object in the array."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     idiom_id: Id
     idiom: str = Field(min_length=1)
     sentence_id: Annotated[Id, Field(pattern=r"-(id|di)$")]
-    # A string, and the string "False" is as true as any other: only these two may pass.
+    # Literal strings, because bool("False") is true.
     sentence_has_idiom: Literal["True", "False"]
     en: str = Field(min_length=1)
     es: str
@@ -52,15 +53,14 @@ def read_sentences(path: str | Path) -> list[IdiotsSentence]:
     """Read the sentences of IdioTS in file order.
 
     Args:
-        path: the released file; TSV where the name ends in .tsv.
+        path: The released file, which is a TSV if its name ends in .tsv.
 
     Raises:
-        UserError: not JSON, not an array, no such table, a record that breaks the format (a label
-            that is not the string "True" or "False" or contradicts the id, a missing or unknown
-            field), a duplicate id, or columns that do not belong together (two idioms of one id,
-            most idioms under several ids, one text idiomatic and not, idioms that their sentences
-            do not have, languages that are swapped). The message names the file, the record's place
-            and its id.
+        UserError: The file is not a JSON array or TSV; a record is invalid (the label is not the
+            string "True" or "False" or contradicts the id, a field is missing or unknown); an id is
+            repeated; or columns do not belong together (two idioms with one id, most idioms with
+            several ids, one text with both labels, idioms missing from their sentences, swapped
+            languages).
     """
     if Path(path).suffix.lower() == ".tsv":
         rows = _table(path)
@@ -130,7 +130,7 @@ def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> Non
 
 
 def _is_rather(text: str, language: Literal["english", "spanish"]) -> bool:
-    """Whether a text has more function words of this than of the other language."""
+    """Return whether a text has more function words of this language than of the other."""
     other = "spanish" if language == "english" else "english"
     words = normalise(text).split()
     counts = [sum(word in find(name).stop_words for word in words) for name in (language, other)]
@@ -138,7 +138,7 @@ def _is_rather(text: str, language: Literal["english", "spanish"]) -> bool:
 
 
 def _table(path: str | Path) -> list[dict[str, str]]:
-    """The lines of a TSV by column, whether it writes quotes as data or as CSV does."""
+    """Read a TSV, whether or not it quotes fields as in CSV."""
     try:
         rows = read_table(path, [], delimiter="\t", hint=_SEE)
     except UserError:
@@ -149,11 +149,11 @@ def _table(path: str | Path) -> list[dict[str, str]]:
 
 
 def mark_distractors(sentences: Iterable[IdiotsSentence], path: str | Path) -> list[IdiotsSentence]:
-    """Add the kinds of distractors (section 3.3) from a CSV (`sentence_id,kind`) to sentences.
+    """Add the kinds of distractors (section 3.3) from a CSV (`sentence_id,kind`).
 
     Raises:
-        UserError: other columns, an unknown kind, a sentence that occurs twice or is no distractor;
-            names the line.
+        UserError: The columns are wrong, a kind is unknown, a sentence is repeated, or a sentence
+            is not a distractor.
     """
     marked = {sentence.id: sentence for sentence in sentences}
     for line, row in read_table(path, ["sentence_id", "kind"], more=[], hint=_SEE):

@@ -1,4 +1,4 @@
-"""Settings of IdioTS: the section idiots of config.yaml."""
+"""Settings in the `idiots` section of config.yaml."""
 
 from itertools import chain
 from typing import Annotated, Literal, Self, get_args
@@ -12,7 +12,7 @@ DetectionSetting = Literal["zero_shot", "zero_shot_schema"]
 
 
 class DetectionParameters(Settings):
-    """Request parameters of IdioTS (section 4.1); null sends none."""
+    """Request parameters of IdioTS (section 4.1); null omits a parameter."""
 
     temperature: float | None = Field(default=0, ge=0)
     top_k: PositiveInt | None = 40
@@ -21,7 +21,7 @@ class DetectionParameters(Settings):
 
 
 class OwnParameters(DetectionParameters):
-    """How a custom prompt is asked and read."""
+    """Request parameters and polarity of a custom prompt."""
 
     negated: bool = Field(
         default=False,
@@ -31,13 +31,13 @@ class OwnParameters(DetectionParameters):
 
 
 class DetectionPrompt(OwnParameters):
-    """A custom prompt: its template and how it is asked."""
+    """A custom prompt: its template and parameters."""
 
     file: str = Field(description="Template of the turns, with a place for {{ sentence }}.")
 
 
 class IdiotsSettings(Settings):
-    """The IdioTS study."""
+    """Settings of the IdioTS study."""
 
     models: list[str] = Field(
         default=["smollm2-135m-instruct"], min_length=1, description="Names of models.yaml."

@@ -1,7 +1,7 @@
-"""The second, manual level of IdioTS's evaluation (section 5.2): cases to judge, and verdicts.
+"""Manual evaluation of IdioTS (section 5.2): cases to judge, and human verdicts.
 
-A model that says "idiom" may name the wrong one. Whether it names the PIE of the sentence is first
-decided by the matching function; people can then judge every case, and their verdict replaces it.
+A model that detects an idiom may name the wrong one. The matching function first decides whether
+the answer names the sentence's PIE; people can then judge every case, which overrides it.
 """
 
 import csv
@@ -27,14 +27,15 @@ YesNo = Literal["yes", "no"]
 ErrorType = Literal[
     "phrasal_verb", "idiom_of_element", "unrelated_idiom", "same_meaning", "invented", "other"
 ]
-"""What a true positive names that does not name the PIE (section 5.2.1): a phrasal verb; another
-idiom, which has an element of the sentence, has nothing to do with it, or means the same; an idiom
-that does not exist, made of a word or chunk of the sentence; anything else, as a collocation."""
+"""Errors of true positives that do not name the PIE (section 5.2.1): a phrasal verb; another idiom
+that contains an element of the sentence, is unrelated, or has the same meaning; an invented idiom
+made of words of the sentence; or anything else, such as a collocation.
+"""
 _HINT = "take the file that the run wrote, and fill in only the columns verdict and error_type"
 
 
 class DetectionRun(NamedTuple):
-    """One run of the study."""
+    """A run of the study."""
 
     model: str
     setting: str
@@ -42,13 +43,16 @@ class DetectionRun(NamedTuple):
 
 
 class ReviewCase(Frozen):
-    """A sentence in which a model found an idiom: does the answer name the gold PIE?
+    """A sentence in which a model detected an idiom, for judging whether it names the gold PIE.
 
-    `gold` is the class of the sentence. In an idiomatic sentence "yes" means that the model was
-    right for the right reason; in a distractor, that it gave the associated PIE a figurative
-    meaning. `verdict` is empty until a person fills it in, and so is `error_type`, which sorts the
-    idiomatic sentences with the verdict "no". `answer_key` ties both to the very answer that was
-    judged.
+    In an idiomatic sentence, "yes" means that the model was right for the right reason; in a
+    distractor, that it gave the associated PIE a figurative meaning.
+
+    Attributes:
+        gold: Class of the sentence.
+        verdict: Human verdict; empty until filled in.
+        error_type: Error type of an idiomatic sentence with the verdict "no"; may be empty.
+        answer_key: Key of the answer that was judged.
     """
 
     model: str
@@ -79,7 +83,7 @@ class ReviewCase(Frozen):
 
     @property
     def run(self) -> DetectionRun:
-        """The run that the case is of."""
+        """The run that contains the case."""
         return DetectionRun(self.model, self.setting, self.seed)
 
 
@@ -87,11 +91,11 @@ COLUMNS = list(ReviewCase.model_fields)
 
 
 def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool:
-    """Whether an answer found an idiom and, by the matching functions, means the sentence's PIE.
+    """Return whether an answer detects an idiom that matches the sentence's PIE.
 
-    In a distractor also an answer counts that quotes the words which play on the PIE. If the field
-    `idiom` names nothing, `meaning` tells which one is explained. An answer that calls the
-    expression literal found no idiom in it.
+    In distractors, quoting the words that play on the PIE also counts. If the field `idiom` names
+    nothing, `meaning` is matched instead. An answer that calls the expression literal does not
+    detect an idiom.
     """
     name, meaning = prediction.idiom or "", prediction.meaning or ""
     if not prediction.has_idiom or is_commented(name) or views(meaning) == {"denies"}:
@@ -114,10 +118,10 @@ def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool
 def paired(
     sentences: Sequence[IdiotsSentence], predictions: Sequence[DetectionPrediction]
 ) -> list[tuple[IdiotsSentence, DetectionPrediction]]:
-    """Each sentence with its prediction, in the order of the sentences.
+    """Return each sentence with its prediction, in the order of the sentences.
 
     Raises:
-        UserError: a sentence without a prediction or the other way round.
+        UserError: Sentences and predictions do not have the same ids.
     """
     by_id = {prediction.id: prediction for prediction in predictions}
     odd = sorted(by_id.keys() ^ {sentence.id for sentence in sentences})
@@ -134,7 +138,7 @@ def review_cases(
     predictions: Sequence[DetectionPrediction],
     run: DetectionRun,
 ) -> list[ReviewCase]:
-    """The cases of a run that a person must judge: all answers that found an idiom."""
+    """Return the cases of a run that need human judgment: all answers that detect an idiom."""
     return [
         ReviewCase(
             **run._asdict(),
@@ -154,7 +158,7 @@ def review_cases(
 
 
 def save_cases(cases: Iterable[ReviewCase], *, jsonl: str | Path, table: str | Path) -> None:
-    """Write cases as JSONL and as CSV, both of which `read_cases` reads."""
+    """Save cases as JSONL and as CSV; `read_cases` reads both."""
     cases = list(cases)
     save_jsonl(jsonl, cases)
     text = io.StringIO()
@@ -165,11 +169,11 @@ def save_cases(cases: Iterable[ReviewCase], *, jsonl: str | Path, table: str | P
 
 
 def read_cases(path: str | Path) -> list[ReviewCase]:
-    """Read cases from JSONL, or from CSV where the name ends in .csv.
+    """Read cases from JSONL, or from CSV if the name ends in .csv.
 
     Raises:
-        UserError: another kind of file, other columns, a verdict that is not yes, no or empty, or
-            a case that occurs twice; names file and line.
+        UserError: The file type or the columns are wrong, a verdict is not yes, no or empty, or a
+            case is repeated.
     """
     cases: list[ReviewCase] = []
     seen: set[tuple[DetectionRun, str]] = set()
@@ -204,12 +208,18 @@ def human_verdicts(
     *,
     where: str | Path = "",
 ) -> dict[str, ReviewCase]:
-    """What people judged of one run, by sentence.
+    """Return the human verdicts on one run, by sentence.
 
-    Cases (of the file `where`) of other runs and those without a verdict are left out.
+    Cases of other runs and cases without a verdict are ignored.
+
+    Args:
+        cases: Judged cases.
+        predictions: Predictions of the run.
+        run: The run.
+        where: Path of the cases, for error messages.
 
     Raises:
-        UserError: a verdict on an answer that the run did not give.
+        UserError: A verdict refers to another answer than the run's.
     """
     answers = {prediction.id: prediction for prediction in predictions}
     verdicts: dict[str, ReviewCase] = {}

@@ -1,1 +1,1 @@
-"""Datasets of IdioLink."""
+"""Data sets of IdioLink."""

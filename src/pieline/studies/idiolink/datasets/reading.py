@@ -1,4 +1,4 @@
-"""Reading a split of IdioLink; what would make its numbers wrong is an error."""
+"""Strict reader of a split of IdioLink, which rejects data that would distort the scores."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,16 +11,16 @@ from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, PieText, Query
 
 _MANY_WITHOUT_PIE = 0.05
-"""Share of the spans from which it is a mistake that no word of the PIE is in them."""
+"""Share of spans without any word of their PIE at which the data are rejected."""
 
 
 def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Document], list[Query]]:
     """Read `indexes.json` and `queries.json` of one split.
 
     Raises:
-        UserError: as `read_texts`; one text twice, a usage that its id contradicts, spans without
-            their PIEs, a document that is also a query, one PIE or subject in two spellings, or a
-            query without a relevant document.
+        UserError: As in `read_texts`; also for a repeated text, a usage that contradicts the id,
+            spans without their PIEs, a document that is also a query, a PIE or subject with two
+            spellings, or a query without a relevant document.
     """
     index, asked = read_texts(documents, Document), read_texts(queries, Query)
     names = {normalise(query.sentence): query.id for query in asked}
@@ -59,7 +59,7 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
 
 
 def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
-    """Raise a `UserError` for one text twice, and for columns that do not belong together."""
+    """Raise a `UserError` for repeated texts and for columns that do not belong together."""
     ids: dict[tuple[str, str], str] = {}
     for text in texts:
         first = ids.setdefault((normalise(text.sentence), text.pie), text.id)
@@ -84,12 +84,12 @@ def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
 
 
 def _starts(text: str) -> set[str]:
-    """How its words start: enough to see that a column belongs to another text."""
+    """Return the first three letters of each word."""
     return {word[:3] for word in normalise(text).split()} - {"a", "an", "the"}
 
 
 def _usage_of_id(text_id: str) -> str | None:
-    """Return the usage in an id of the release's form, or None for another form."""
+    """Return the usage in an id of the released format, or None for other ids."""
     try:
         return parse_id(text_id).usage
     except UserError:

@@ -1,4 +1,4 @@
-"""Which PIEs are hard, and what fine-tuning changes. Not in the paper."""
+"""Figure of nDCG@10 by PIE. Not in the paper."""
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -19,9 +19,9 @@ from pieline.studies.idiolink.tables.zero_shot import notes_on
 
 
 def by_pie(given: DisplayInputs) -> Figure:
-    """nDCG@10 of each PIE by query mode, the hardest PIE on top: a dot a mode, mean over models.
+    """Plot the nDCG@10 of each PIE, hardest first: one dot per query mode, the mean over models.
 
-    A second panel shows what fine-tuning changes, each model against itself.
+    A second panel shows the change by fine-tuning relative to the same model.
     """
     metrics = load_records(given.metrics, IdiolinkMetrics)
     scores = scores_by_pie(metrics)

@@ -1,4 +1,4 @@
-"""What IdioLink consists of, by domain and usage (section 3.2.2)."""
+"""Figure of IdioLink's texts by domain and usage (section 3.2.2)."""
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
@@ -11,7 +11,7 @@ from pieline.studies.idiolink.tables.dataset import about_data
 
 
 def domains(given: DisplayInputs) -> Figure:
-    """Texts by domain and usage, documents beside queries, as a table of shaded counts."""
+    """Plot the number of documents and queries by domain and usage, as a shaded table."""
     checks = load_record(given.metrics[0], DatasetChecks)
     columns = [
         (collection, usage) for collection, usages in TEXTS_PER_PAIR.items() for usage in usages

@@ -1,4 +1,4 @@
-"""IdioLink's Figure 3: zero-shot beside fine-tuned in each query mode."""
+"""Figure 3 of IdioLink: zero-shot and fine-tuned models in each query mode."""
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -20,10 +20,10 @@ _WIDTH = 0.38
 
 
 def finetuning(given: DisplayInputs) -> Figure:
-    """Bars of both metrics (per cent) by model: a row a metric, a column a query mode.
+    """Plot bars of both metrics (percent) by model: metrics as rows, query modes as columns.
 
-    Error bars are deviations over seeds, of `shown_loss`. Where a model was not run as published,
-    only the bar of its training stands.
+    Error bars are standard deviations over seeds, with the loss of `shown_loss`. Zero-shot bars are
+    omitted for models without a zero-shot run.
     """
     metrics = load_records(given.metrics, IdiolinkMetrics)
     zero_shot = [item for item in metrics if not is_fine_tuned(item.model)]

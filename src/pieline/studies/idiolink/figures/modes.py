@@ -1,4 +1,4 @@
-"""Both metrics of each model in the four query modes (IdioLink, section 6)."""
+"""Figure of both metrics of each model in the four query modes (IdioLink, section 6)."""
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -22,11 +22,11 @@ MODE_COLOURS = {
     "instruction_sentence": "#fdc086",
     "instruction_span": "#d95f0e",
 }
-"""Hue for the instruction, lightness for the embedding; apart also for colour-blind readers."""
+"""Hue shows the instruction, lightness the embedding; distinguishable with color blindness."""
 
 
 def modes(given: DisplayInputs) -> Figure:
-    """Bars of both metrics (per cent) by model and query mode, of the full index.
+    """Plot bars of both metrics (percent) by model and query mode, for the full index.
 
     Error bars are bootstrap intervals over PIEs.
     """

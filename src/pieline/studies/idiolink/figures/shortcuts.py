@@ -1,4 +1,4 @@
-"""Retrieval by word overlap. Not in the paper."""
+"""Figure of retrieval scores by word overlap. Not in the paper."""
 
 from itertools import cycle, product
 from math import nan
@@ -18,9 +18,9 @@ from pieline.studies.idiolink.tables.zero_shot import notes_on
 
 
 def shortcuts(given: DisplayInputs) -> Figure:
-    """nDCG@10 (per cent) by tenth of overlap: a row a usage, a column a query mode, a line a model.
+    """Plot nDCG@10 (percent) by tenth of overlap, with one line per model.
 
-    Bands are bootstrap intervals over PIEs.
+    Rows are usages and columns are query modes. Bands are bootstrap intervals over PIEs.
     """
     metrics = load_records(given.metrics, ShortcutMetrics)
     modes = [mode for mode in QUERY_MODES if any(item.query_mode == mode for item in metrics)]

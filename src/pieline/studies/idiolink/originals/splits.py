@@ -1,4 +1,4 @@
-"""Dividing the PIEs into train, validation and test, without overlap (section 3.2.1 and 3.2.3)."""
+"""Division of the PIEs into train, validation and test splits (sections 3.2.1 and 3.2.3)."""
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ SPLITS: tuple[SplitName, ...] = ("train", "val", "test")
 
 
 class SplitSizes(Settings):
-    """PIEs in each split; `gold` of those in test are annotated by people."""
+    """Number of PIEs in each split; `gold` PIEs are the part of test annotated by humans."""
 
     train: NonNegativeInt = 22
     val: NonNegativeInt = 10
@@ -34,9 +34,9 @@ class SplitSizes(Settings):
 
 
 class Splits(Record):
-    """PIEs of each split, sorted; no PIE stands in two, and `gold` is a part of `test`.
+    """Sorted PIEs of each split; the splits are disjoint, and `gold` is a subset of `test`.
 
-    `source` says where the division comes from: drawn with a seed, or the released one.
+    `source` describes the origin: drawn with a seed, or the released files.
     """
 
     source: str
@@ -59,14 +59,14 @@ class Splits(Record):
         return self
 
     def pies(self, name: str) -> list[str]:
-        """PIEs of `train`, `val`, `test` or `gold`."""
+        """Return the PIEs of `train`, `val`, `test` or `gold`."""
         return list(getattr(self, name))
 
     def split_of(self, pie: str) -> SplitName:
-        """The split of a PIE.
+        """Return the split of a PIE.
 
         Raises:
-            UserError: it is in none.
+            UserError: The PIE is in no split.
         """
         for name in SPLITS:
             if pie in self.pies(name):
@@ -75,10 +75,10 @@ class Splits(Record):
 
 
 def draw_splits(pies: Iterable[str], sizes: SplitSizes, *, seed: int) -> Splits:
-    """Divide PIEs at random: shuffled from alphabetical order, then cut; gold is drawn from test.
+    """Split PIEs at random: sort, shuffle and slice; the gold PIEs are sampled from test.
 
     Raises:
-        UserError: the sizes do not sum up to the number of PIEs.
+        UserError: The sizes do not sum to the number of PIEs.
     """
     ordered = sorted(set(pies))
     wanted = sizes.train + sizes.val + sizes.test
@@ -102,10 +102,10 @@ def draw_splits(pies: Iterable[str], sizes: SplitSizes, *, seed: int) -> Splits:
 
 
 def read_released(paths: Iterable[str | Path]) -> dict[SplitName, list[Document]]:
-    """Released documents by split, from the `indexes.json` of train, val and test in this order.
+    """Return the released documents by split; `paths` are the train, val and test files.
 
     Raises:
-        UserError: a file is not in the released format.
+        UserError: A file is not in the released format.
     """
     return {split: read_texts(path, Document) for split, path in zip(SPLITS, paths, strict=True)}
 
@@ -113,10 +113,10 @@ def read_released(paths: Iterable[str | Path]) -> dict[SplitName, list[Document]
 def released_splits(
     pies: Iterable[str], released: Mapping[SplitName, Sequence[Document]]
 ) -> Splits:
-    """Divide PIEs as the released files do.
+    """Split PIEs as in the released files.
 
     Raises:
-        UserError: a PIE that the release does not have, or one that it has in two splits.
+        UserError: A PIE is in no released split or in two.
     """
     kept = set(pies)
     found: dict[str, set[str]] = {
@@ -146,12 +146,11 @@ class _MarkedText(Protocol):
 
 
 def gold_pies(test: Iterable[_MarkedText]) -> set[str]:
-    """PIEs of the gold standard: those all of whose test documents are marked gold.
+    """Return the gold PIEs: those whose test documents are all marked gold.
 
-    The released files mark single texts, wherever a person looked at one, so most PIEs have some
-    marked texts. Exactly 13 PIEs of the released test split have all 100 documents marked, which is
-    the number that the paper names. Their queries are marked only in part; they count as gold
-    with their PIE.
+    The released files mark every text that was checked manually, so most PIEs have some marked
+    texts. In the released test split, exactly 13 PIEs have all 100 documents marked, which is the
+    number in the paper. Their queries are only partly marked, but all count as gold.
     """
     marked: dict[str, bool] = {}
     for text in test:
@@ -160,9 +159,9 @@ def gold_pies(test: Iterable[_MarkedText]) -> set[str]:
 
 
 def load_splits(path: str | Path) -> Splits:
-    """Read a file of splits.
+    """Read a splits file.
 
     Raises:
-        UserError: no such file, or its splits overlap.
+        UserError: The file does not exist, or its splits overlap.
     """
     return load_record(path, Splits)

@@ -1,4 +1,4 @@
-"""Checks that an embedder is loaded as it was trained, where the libraries are silent."""
+"""Checks for embedders that do not load as they were trained, which the libraries do not detect."""
 
 import json
 from pathlib import Path
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def require_pooling_in_files(location: str, where: str) -> None:
-    """Check that a checkpoint has sentence-transformers files; the library would invent a pooling.
+    """Check that a checkpoint defines its pooling; otherwise the library guesses it.
 
     Raises:
-        UserError: it has none.
+        UserError: A sentence-transformers file is missing.
     """
     if not any(Path(location, name).exists() for name in ("modules.json", "config.json")):
         raise UserError("it has no config.json", where=where, hint="name the folder that has it")
@@ -31,9 +31,9 @@ def require_pooling_in_files(location: str, where: str) -> None:
 
 
 def end_token_in_files(tokenizer: PreTrainedTokenizerBase, location: str) -> str | None:
-    """The end-of-sequence token, if the tokenizer's files ask for one behind each input.
+    """Return the end-of-sequence token if the tokenizer's files enable it, otherwise None.
 
-    transformers 5 ignores `add_eos_token` wherever there is a tokenizer.json.
+    transformers 5 ignores `add_eos_token` if there is a tokenizer.json.
     """
     found = Path(location, "tokenizer_config.json")
     if not found.exists():
@@ -43,10 +43,10 @@ def end_token_in_files(tokenizer: PreTrainedTokenizerBase, location: str) -> str
 
 
 def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
-    """Have a fast tokenizer end every input with a token, truncated ones too, if it does not yet.
+    """Make a fast tokenizer end every input with a token, including truncated inputs.
 
     Raises:
-        UserError: the token is not in the vocabulary, or inputs end with another one.
+        UserError: The token is not in the vocabulary, or inputs end with another special token.
     """
     number = tokenizer.convert_tokens_to_ids(token)
     if number is None or (number == tokenizer.unk_token_id and token != tokenizer.unk_token):
@@ -67,7 +67,7 @@ def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
         )
     inner = tokenizer.backend_tokenizer
     steps = [inner.post_processor] if inner.post_processor else []
-    # What the step before put in front of a text reaches this one as the first of a pair.
+    # The prefix that a previous step adds arrives here as the first sequence of a pair.
     ending = processors.TemplateProcessing(
         single=f"$A {token}", pair=f"$A:0 $B:0 {token}:0", special_tokens=[(token, number)]
     )
@@ -81,17 +81,17 @@ def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
 
 
 def last_token(tokenizer: Any) -> int | None:
-    """The special token that ends inputs, None if the last word does."""
+    """Return the id of the special token that ends inputs, or None if there is none."""
     whole = tokenizer("a")["input_ids"]
     bare = tokenizer("a", add_special_tokens=False)["input_ids"]
     return int(whole[-1]) if whole[-1:] != bare[-1:] else None
 
 
 def require_both_ways(model: "SentenceTransformer", where: str) -> None:
-    """Check that the first token's vector depends on a later one.
+    """Check that attention is bidirectional: the first token's vector depends on later tokens.
 
     Raises:
-        UserError: it does not; attention is causal.
+        UserError: Attention is causal.
     """
     tokens = model.tokenizer("one two three four five", return_tensors="pt").to(model.device)
     changed = tokens["input_ids"].clone()

@@ -1,4 +1,4 @@
-"""Models that score a query with a document: cross-encoders, and late interaction."""
+"""Models that score query-document pairs: cross-encoders and late interaction."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,15 +26,15 @@ from pieline.studies.idiolink.records import Document, Query
 
 _QUERIES_AT_ONCE = 64
 _PROJECTION = "linear.weight"
-"""Name of a projection's weights, in a folder of their own or among those of the transformer."""
+"""Name of a projection's weights, in its own folder or in the transformer's files."""
 
 
 def load_reranker(entry: RerankerEntry, *, device: str | None = None) -> CrossEncoder:
-    """Load a cross-encoder on a CUDA GPU if there is one, otherwise on the CPU.
+    """Load a cross-encoder on a CUDA GPU if available, otherwise on the CPU.
 
     Raises:
-        UserError: the weights cannot be had or are not complete, or the model has more than one
-            score per pair; names the checkpoint.
+        UserError: The weights are unavailable or incomplete, or the model has more than one score
+            per pair.
     """
     model: CrossEncoder = _load(CrossEncoder, entry, device, max_length=entry.max_length)
     if model.num_labels != 1:
@@ -47,7 +47,7 @@ def load_reranker(entry: RerankerEntry, *, device: str | None = None) -> CrossEn
 
 
 def _load(model_class: Any, entry: RankerEntry, device: str | None, **options: Any) -> Any:
-    """Load a model of sentence-transformers with all its weights."""
+    """Load a sentence-transformers model and check that all its weights were loaded."""
     where, location = f"{entry.checkpoint} ({entry.source})", weights_location(entry)
     with loading(entry):
         model = model_class(
@@ -57,7 +57,7 @@ def _load(model_class: Any, entry: RankerEntry, device: str | None, **options: A
             model_kwargs={
                 "dtype": getattr(torch, entry.dtype),
                 "use_safetensors": True,
-                # Reported with the names of the weights by `require_all_weights`.
+                # `require_all_weights` reports mismatches by name.
                 "ignore_mismatched_sizes": True,
             },
             **options,
@@ -79,21 +79,22 @@ def rerank(
     mode: str,
     progress: bool = True,
 ) -> RankedRun:
-    """The documents of a first-stage run, ordered by the scores of a cross-encoder.
+    """Rerank the documents of a first-stage run with a cross-encoder.
 
-    Scores are the model's logits: the sigmoid that its files may ask for makes ties of the largest.
+    Scores are logits, because a sigmoid in the model's configuration would create ties among the
+    highest scores.
 
     Args:
-        model: as `load_reranker` returns it.
-        first_stage: the documents to score of each query.
-        queries: the queries.
-        documents: the documents of the index.
-        entry: the model's entry.
-        mode: query mode, `sentence` or `instruction_sentence`.
-        progress: whether to show a progress bar.
+        model: Model returned by `load_reranker`.
+        first_stage: Run with the documents to score for each query.
+        queries: The queries.
+        documents: Documents of the index.
+        entry: Entry of the model.
+        mode: Query mode, `sentence` or `instruction_sentence`.
+        progress: Whether to show a progress bar.
 
     Raises:
-        UserError: a score is not a finite number.
+        UserError: A score is not finite.
     """
     texts = {text.id: entry.passage_prefix + text.sentence for text in documents}
     run: RankedRun = {}
@@ -113,13 +114,13 @@ def rerank(
 def load_late_interaction(
     entry: LateInteractionEntry, *, device: str | None = None
 ) -> MultiVectorEncoder:
-    """Load a late-interaction model on a CUDA GPU if there is one, otherwise on the CPU.
+    """Load a late-interaction model on a CUDA GPU if available, otherwise on the CPU.
 
-    Queries and documents are read up to the entry's `max_length`. Where the files expand queries to
-    a fixed length, shorter ones are expanded to it, and longer ones are not cut off.
+    Queries and documents are truncated at the entry's `max_length`. If the model expands queries
+    to a fixed length, shorter queries are expanded and longer ones are kept.
 
     Raises:
-        UserError: the weights cannot be had or are not complete; names the checkpoint.
+        UserError: The weights are unavailable or incomplete.
     """
     model: MultiVectorEncoder = _load(MultiVectorEncoder, entry, device)
     _require_projections(model, Path(weights_location(entry)), entry.checkpoint)
@@ -132,9 +133,9 @@ def load_late_interaction(
 
 
 def _require_projections(model: MultiVectorEncoder, folder: Path, where: str) -> None:
-    """Raise a `UserError` if a projection of the token vectors is not in the files.
+    """Raise a `UserError` if a projection of the token vectors is missing from the files.
 
-    The library draws one at random for a checkpoint that has none.
+    The library initializes missing projections randomly.
     """
     saved = []
     for path in sorted(folder.rglob("*.safetensors")):
@@ -160,9 +161,9 @@ def search(
     *,
     top_k: int,
 ) -> dict[str, RankedRun]:
-    """The best documents of each query by MaxSim, by query mode.
+    """Rank documents by MaxSim in each query mode.
 
-    A span mode reads the same text as its sentence mode, and only the span's tokens are compared.
+    A span mode encodes the same text as its sentence mode but compares only the span's tokens.
     """
     ids, names = [query.id for query in queries], [document.id for document in documents]
     texts = [entry.passage_prefix + document.sentence for document in documents]
@@ -182,13 +183,13 @@ def search(
 def query_token_vectors(
     model: MultiVectorEncoder, texts: Sequence[QueryText], *, batch_size: int
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """Vectors of each query's tokens, and of its span's tokens: shape (tokens, dimensions) each.
+    """Return the token vectors of each query and of its span, of shape (tokens, dimensions).
 
-    The first include the special tokens and the query expansion, as the model was trained.
+    The query's vectors include special tokens and query expansion, as in training.
 
     Raises:
-        UserError: no token of a span is left within the model's limit, or the model does not read
-            its texts as its tokenizer splits them.
+        UserError: A span is truncated entirely, or the model's input differs from its tokenizer's
+            output.
     """
     prompt = model.prompts.get("query") or ""
     found: Any = model.encode_query(
@@ -229,10 +230,10 @@ def _scores(
     *,
     desc: str,
 ) -> Iterator[NDArray[np.float32]]:
-    """MaxSim of each query with every document: one (documents,) row per query.
+    """Yield the MaxSim scores of each query with all documents, of shape (documents,).
 
     Raises:
-        UserError: a score is not a finite number.
+        UserError: A score is not finite.
     """
     starts = range(0, len(queries), _QUERIES_AT_ONCE)
     for start in Progress(starts, desc=desc, unit="blocks of queries"):

@@ -1,4 +1,4 @@
-"""The format of MAGPIE (Haagsma et al., 2020): one occurrence of a PIE in context a line."""
+"""Reader of MAGPIE (Haagsma et al., 2020), with one PIE occurrence in context per line."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,16 +10,16 @@ from pieline.core.errors import UserError
 from pieline.core.records import Record, explain
 
 Label = Literal["i", "l", "f", "o", "?"]
-"""Idiomatic, literal, false extraction, other, unclear."""
+"""Idiomatic, literal, false extraction, other, and unclear."""
 
 TARGET = 2
-"""Place of the sentence with the PIE among the five of `context`."""
+"""Index in `context` of the sentence that contains the PIE."""
 
 _SEE = "correct this line or fetch the file again; the format is in data/sample/magpie/README.md"
 
 
 class LabelShares(Record):
-    """Share of the votes for each label."""
+    """Share of votes for each label."""
 
     idiomatic: float = Field(alias="i", ge=0, le=1)
     literal: float = Field(alias="l", ge=0, le=1)
@@ -29,7 +29,7 @@ class LabelShares(Record):
 
 
 class WordOffsets(NamedTuple):
-    """First character of a word of the PIE in the target sentence, and the one after its last."""
+    """Start and exclusive end of a PIE word in the target sentence, in characters."""
 
     start: NonNegativeInt
     end: NonNegativeInt
@@ -38,8 +38,9 @@ class WordOffsets(NamedTuple):
 class Occurrence(Record):
     """One annotated occurrence of a PIE.
 
-    `confidence` is the share of the votes for `label`; `context` five tokenised sentences, the
-    third of which holds the PIE at `offsets`.
+    Attributes:
+        confidence: Share of votes for `label`.
+        context: Five tokenized sentences; the third contains the PIE at `offsets`.
     """
 
     id: int
@@ -74,11 +75,10 @@ class Occurrence(Record):
 
 
 def read_magpie(path: str | Path) -> Iterator[Occurrence]:
-    """Read a MAGPIE file one line at a time: of what was read only the ids are kept.
+    """Yield the occurrences in a MAGPIE file; only their ids are kept in memory.
 
     Raises:
-        UserError: the file is missing or empty, or a line is not UTF-8, not JSON, blank, no such
-            record, or has an id that stands before; names file and line.
+        UserError: The file is missing or empty, or a line is invalid or repeats an id.
     """
     if not Path(path).is_file():
         raise UserError("no such file", where=path, hint="check the path")

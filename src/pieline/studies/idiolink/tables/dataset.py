@@ -1,4 +1,4 @@
-"""IdioLink's Table 1, and the numbers of its construction."""
+"""Table 1 of IdioLink, and the numbers of its construction."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -34,7 +34,7 @@ CONSTRUCTED_NOTE = "Counted on a data set that this run constructed, not on the 
 
 
 def about_data(*, sample: bool, released: bool) -> tuple[list[str], tuple[str, ...]]:
-    """What makes counts incomparable with the printed ones, and the note on their data."""
+    """Return why counts cannot be compared with printed ones, and notes on the data."""
     if released:
         return [], ()
     if sample:
@@ -43,7 +43,7 @@ def about_data(*, sample: bool, released: bool) -> tuple[list[str], tuple[str, .
 
 
 def _per_pie(checks: DatasetChecks, *, literal: bool) -> float:
-    """Literal documents per PIE, or idiomatic ones."""
+    """Return the number of literal or idiomatic documents per PIE."""
     usages = Counter[bool]()
     for of_domain in checks.domain_usage["documents"].values():
         for usage, documents in of_domain.items():
@@ -52,7 +52,7 @@ def _per_pie(checks: DatasetChecks, *, literal: bool) -> float:
 
 
 def _gold(checks: DatasetChecks) -> int:
-    """Texts that people checked: those marked gold."""
+    """Return the number of texts marked gold."""
     return sum(sum(marked.values()) for marked in checks.marked_gold.values())
 
 
@@ -86,11 +86,11 @@ IN_TEXT = [
     Column[DatasetChecks]("gold_texts", "", _gold, decimals=0),
     Column[DatasetChecks]("gold_share", "", _gold_share, decimals=1),
 ]
-"""Numbers of sections 3.2.2 and 3.2.4 that the texts themselves give; only in the CSV."""
+"""Counts of texts in sections 3.2.2 and 3.2.4; written only to the CSV."""
 
 
 def dataset(given: DisplayInputs) -> TableContent:
-    """Table 1: PIEs, queries and documents of each split; the CSV has numbers of the text, too."""
+    """Build Table 1: PIEs, queries and documents by split; the CSV adds numbers in the text."""
     checks = load_record(given.metrics[0], DatasetChecks)
     printed = read_published(given.files["published"], ["split"])
     of_text = read_published(given.files["text_numbers"], ["id"])
@@ -121,7 +121,7 @@ def dataset(given: DisplayInputs) -> TableContent:
 
 
 class ConstructionNumbers(NamedTuple):
-    """The records behind the numbers of sections 3.2.1 to 3.2.4."""
+    """Records with the numbers of sections 3.2.1 to 3.2.4."""
 
     metrics: ConstructionMetrics
     report: FilterReport
@@ -136,7 +136,7 @@ def _count(
 def _share(
     name: str, label: str, value: Callable[[ConstructionNumbers], float | None]
 ) -> Column[ConstructionNumbers]:
-    """A fraction, in per cent."""
+    """Return a column for a fraction, in percent."""
     return Column(
         name, f"{label} (%)", lambda made: per_cent(value(made)), decimals=2, unknown=_UNJUDGED
     )
@@ -151,7 +151,7 @@ def _kept(reading: str, label: str) -> Column[ConstructionNumbers]:
 
 
 def _agreement(field: str) -> Callable[[ConstructionNumbers], Any]:
-    """A field of the agreement of validation and people, None without judgments of people."""
+    """Return a getter for a field of the agreement with reviewers; None without reviews."""
     return lambda made: getattr(made.metrics.agreement, field, None)
 
 
@@ -223,16 +223,17 @@ CONSTRUCTION = [
     ),
     _count("gold_texts", "texts that people looked at", lambda made: made.metrics.gold_texts),
 ]
-"""Numbers of sections 3.2.1 to 3.2.4. Their names are the ids in published/text_numbers.csv, apart
-from those of the readings of the filter (see `readings_of`), which are only ours."""
+"""Numbers of sections 3.2.1 to 3.2.4. The names are ids in published/text_numbers.csv, except for
+the readings of the filter (see `readings_of`), which the paper does not report.
+"""
 
 
 def construction(given: DisplayInputs) -> TableContent:
-    """The numbers of sections 3.2.1 to 3.2.4 beside the printed ones."""
+    """Build the table of the numbers in sections 3.2.1 to 3.2.4 with the printed ones."""
     metrics = load_record(given.metrics[0], ConstructionMetrics)
     made = ConstructionNumbers(metrics, load_record(given.files["filter_report"], FilterReport))
     printed = read_published(given.files["published"], ["id"])
-    # New texts by new models never are those that the paper counted.
+    # Newly generated texts always differ from the paper's.
     obstacles, notes = about_data(sample=metrics.sample, released=False)
     obstacles += metrics.conditions.deviations
     source = Source({}, [made], given.metrics, obstacles=obstacles)

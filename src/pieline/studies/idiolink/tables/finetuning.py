@@ -1,4 +1,4 @@
-"""IdioLink's fine-tuning results: Table 5, and what of it Figure 3 shows."""
+"""Fine-tuning results: Table 5, and the part of it shown in Figure 3."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -34,9 +34,9 @@ TRAIN_MODES = {
 }
 """Training configurations in the order of Table 5."""
 LOSSES = {"paper": "equation 2", "released": "released"}
-"""What Table 5 and Figure 3 call a loss."""
+"""Labels of the losses in Table 5 and Figure 3."""
 PRINTED_SEEDS = PrintedSeeds(3, ddof=(1, 0))
-"""The paper does not say which ddof its deviations have, and the released summary has 0."""
+"""The paper does not state the ddof of its standard deviations; the released summary uses 0."""
 _JUDGED = (
     "Within sampling range, which is not equal, is a mean in the 95 % t interval (Welch) for the"
     f" difference of two means, of our seeds and the paper's {PRINTED_SEEDS.number} (from one seed"
@@ -54,7 +54,7 @@ _UNTRAINED_MODE = "idiolink.finetuning.train_modes does not name it"
 
 
 class Tuned(NamedTuple):
-    """A fine-tuned model: what it was made from and how."""
+    """Base model, training mode and loss of a fine-tuned model."""
 
     model: str
     train_mode: str
@@ -62,7 +62,7 @@ class Tuned(NamedTuple):
 
     @classmethod
     def parse(cls, name: str) -> "Tuned":
-        """The parts of model+training mode+loss."""
+        """Parse a name of the form base+training mode+loss."""
         return cls(*name.split("+"))
 
     def __str__(self) -> str:
@@ -70,9 +70,9 @@ class Tuned(NamedTuple):
 
 
 def finetuned(given: DisplayInputs) -> TableContent:
-    """Table 5: both metrics (per cent) by training configuration, model and query mode.
+    """Build Table 5: both metrics (percent) by training mode, model and query mode.
 
-    Rows are the trainings of this run, and what else the paper prints.
+    Rows are the trainings of this run, and those that only the paper has.
     """
     printed = read_published(given.files["published"], ["train_mode", "model", "query_mode"])
     found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
@@ -125,9 +125,9 @@ def finetuned(given: DisplayInputs) -> TableContent:
 
 
 def shown_loss(metrics: Sequence[IdiolinkMetrics]) -> str:
-    """The loss of Figure 3: the released one if it was run, since equation 2 gives other numbers.
+    """Return the loss in Figure 3: the released one if it was run, otherwise equation 2.
 
-    Claims on Table 5 prefer it, too (published/tables.yaml).
+    Claims on Table 5 prefer the released loss, too (published/tables.yaml).
     """
     losses = {Tuned.parse(item.model).loss for item in metrics}
     return "released" if "released" in losses else "paper"
@@ -136,10 +136,10 @@ def shown_loss(metrics: Sequence[IdiolinkMetrics]) -> str:
 def best_trainings(
     metrics: Sequence[IdiolinkMetrics],
 ) -> dict[tuple[str, str, str], tuple[str, Spread]]:
-    """What Figure 3 shows of each model, query mode and metric: the better of the trainings.
+    """Return the better training for each model, query mode and metric in Figure 3.
 
-    At inference by spans a model may have been trained on sentences or on spans; the higher mean
-    is taken, as the paper does. Of several losses it is that of `shown_loss`.
+    For span queries, models may have been trained on sentences or spans; as in the paper, the
+    training with the higher mean is used. Only trainings with `shown_loss` count.
 
     Returns:
         Training mode and result, by model, query mode and metric.

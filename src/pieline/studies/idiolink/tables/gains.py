@@ -1,4 +1,4 @@
-"""What instructions, spans and both gain on average over models (IdioLink, section 6)."""
+"""Average gains from instructions, span embedding and both (IdioLink, section 6)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain, product
@@ -23,17 +23,20 @@ GAINS = {
     "span": "span",
     "combined": "instruction_span",
 }
-"""The query mode that is set against `sentence`."""
+"""Query mode that is compared with `sentence`, by gain."""
 _LABELS = {"instruction": "Instructions", "span": "Span embedding", "combined": "Both"}
 _TEXT_NAMES = {"ndcg_at_10": "ndcg"}
-"""How published/text_numbers.csv calls metrics, if otherwise than we do."""
+"""Names of metrics in published/text_numbers.csv that differ from ours."""
 
 Scores = Mapping[tuple[str, str, str], float]
-"""Per cent by model, query mode and metric."""
+"""Percentages by model, query mode and metric."""
 
 
 def average_gains(scores: Scores, models: Sequence[str]) -> dict[tuple[str, str], float]:
-    """Mean difference in points by gain and metric, over models; none where a score is missing."""
+    """Return the mean gain over models in points, by gain and metric.
+
+    Gains with a missing score are omitted.
+    """
     found = {}
     for (gain, mode), metric in product(GAINS.items(), METRICS):
         differences = [
@@ -49,7 +52,7 @@ COLUMNS = [Column[float | None](name, label, lambda mean: mean) for name, label 
 
 
 def gains(given: DisplayInputs) -> TableContent:
-    """The average gains (points) of the models that the paper has, beside those of its text."""
+    """Build the table of average gains (points) over the paper's models, with the printed ones."""
     printed = read_published(given.files["published"], ["id"])
     found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
     metrics = records_of(found)

@@ -1,4 +1,4 @@
-"""Word overlap of queries with their relevant documents, and what it explains. Not in the paper."""
+"""Tables of word overlap and its relation to scores. Not in the paper."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -35,12 +35,12 @@ LABELS = {
     "recall_without_span": "Recall without span",
 }
 SHOWN = {"jaccard": "sentence", "jaccard_without_span": "without span"}
-"""Headers of the measures that have columns; those by recall are in the CSV."""
+"""Headers of the measures with columns; the others are only in the CSV."""
 _NOTHING = ShortcutEstimate(value=None, interval=None)
 
 
 def overlap(given: DisplayInputs) -> TableContent:
-    """Mean overlap (fraction) by usage of the query and of the documents."""
+    """Build the table of mean overlap (fraction) by usage of the query and of the documents."""
     (item,) = load_records(given.metrics, ShortcutMetrics)
     columns = [
         Column[Mapping[str, float]](measure, label, itemgetter(measure), decimals=4)
@@ -76,7 +76,7 @@ def overlap(given: DisplayInputs) -> TableContent:
 
 
 def tenths_of(item: ShortcutMetrics, measure: str, usage: str = ALL) -> list[Tenth]:
-    """The tenths of a usage's queries by a measure, the least overlap first; none if unknown."""
+    """Return the tenths of a usage by a measure, from least to most overlap; empty if unknown."""
     return [tenth for tenth in item.tenths.get(measure, ()) if tenth.usage == usage]
 
 
@@ -93,11 +93,11 @@ ESTIMATES: dict[str, tuple[str, Callable[..., ShortcutEstimate]]] = {
     "ndcg_at_10_least": ("nDCG@10, least overlap", partial(_tenth, place=0)),
     "ndcg_at_10_most": ("nDCG@10, most overlap", partial(_tenth, place=-1)),
 }
-"""Header and value of what there is for each measure."""
+"""Header and value of the estimates for each measure."""
 
 
 def shortcuts(given: DisplayInputs) -> TableContent:
-    """The partial correlations, and nDCG@10 (per cent) of the tenths of least and most overlap."""
+    """Build the table of partial correlations, with nDCG@10 (percent) at least and most overlap."""
     found = sources(given, ShortcutMetrics, ["model", "query_mode"], obstacles_of)
     columns = [
         _column(f"{name}_{measure}_pct", measure, estimate)

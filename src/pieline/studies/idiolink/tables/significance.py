@@ -1,4 +1,4 @@
-"""Which differences between query modes or models are more than chance. Not in the paper."""
+"""Tables of significance tests between query modes and between models. Not in the paper."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,10 +38,7 @@ _P_VALUE = Head("p", latex="$p$")
 
 
 def significance(given: DisplayInputs) -> TableContent:
-    """Differences between query modes (points) with their p-values.
-
-    A fine-tuned model has the label of what it was made from.
-    """
+    """Build the table of differences between query modes (points) with p-values."""
     found = load_records(given.metrics, ModeSignificance)
     labels = given.labels()
     groups = []
@@ -66,7 +63,7 @@ def significance(given: DisplayInputs) -> TableContent:
 
 
 def model_pairs(given: DisplayInputs) -> TableContent:
-    """Differences between every two models (points) in each query mode, with their p-values."""
+    """Build the table of differences between models (points) in each query mode, with p-values."""
     found = sources(given, IdiolinkMetrics, ["query_mode", "model"], obstacles_of)
     labels, permutations = given.labels(), given.options["permutations"]
     groups = []
@@ -109,7 +106,7 @@ _TESTED = (
 def _table(
     label: str, groups: Sequence[Group], caption: str, notes: tuple[str, ...]
 ) -> TableContent:
-    """The table of some pairs; the label is that of its first column."""
+    """Build the table of some pairs; `label` is the header of the first column."""
     scores = (head for name in METRICS.values() for head in (Head(name), _P_VALUE))
     return TableContent(
         heads=((Head(label), Head("First"), Head("Second"), *scores),),
@@ -123,7 +120,7 @@ def _table(
 
 
 def _drawn(pies: int, queries: int, resamples: int, patterns: int) -> str:
-    """What was drawn for intervals and tests; all tests of a run have the same queries."""
+    """Return the caption text on resampling; all tests of a run share the same queries."""
     every = "all " if patterns == 2**pies else ""
     return (
         f"Drawn were {pies} PIEs with all their queries ({queries}): {resamples:,}"
@@ -132,7 +129,7 @@ def _drawn(pies: int, queries: int, resamples: int, patterns: int) -> str:
 
 
 def _label(item: ModeSignificance, base: str) -> str:
-    """What the table calls a model."""
+    """Return the label of a model, with the training of a fine-tuned one."""
     _, *training = item.model.split("+")
     if not training:
         return base
@@ -140,7 +137,7 @@ def _label(item: ModeSignificance, base: str) -> str:
 
 
 def _difference(metric: str, label: str) -> Column[RankingComparison]:
-    """The difference by a metric; p-values and interval are in the CSV."""
+    """Return the column of the difference by a metric; p-values and interval are in the CSV."""
 
     def details(source: Source[RankingComparison]) -> dict[str, str]:
         (pair,) = source.records
@@ -177,7 +174,7 @@ def _row(
     files: Iterable[str],
     *measured: Measured,
 ) -> Row:
-    """The row of a pair, with its comparison by each metric; `measured` is what is compared."""
+    """Return the row of a pair, with its comparison by each metric for the `measured` runs."""
     cells: list[Cell] = []
     for pair in comparisons:
         of_pair = {**key, "first": pair.first, "second": pair.second}

@@ -1,4 +1,4 @@
-"""IdioLink's tables: zero-shot results (Table 2), BM25 (appendix E), index compositions."""
+"""Tables of zero-shot results (Table 2), BM25 (appendix E) and index compositions."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -30,7 +30,7 @@ COLUMNS = [
     for metric in METRICS
     for mode in modes
 ]
-"""Columns of Table 2: without and with instructions, each metric, sentence beside span."""
+"""Columns of Table 2: by instruction, metric, and sentence or span."""
 
 COMPOSITION_LABELS = {
     "full": "full",
@@ -38,11 +38,12 @@ COMPOSITION_LABELS = {
     "lit_idiom": "literal + idiomatic",
 }
 BM25_TOLERANCE = 0.15
-"""Points by which BM25 may differ: 143 span queries reach documents of score zero within the top
-100, and the paper's order among equal scores is not known."""
+"""Tolerance for BM25 in points: for 143 span queries, the top 100 includes documents with score
+zero, and the paper's order of ties is unknown.
+"""
 
 UNKNOWN = "unknown: the metric looks at more documents than are kept for a query"
-"""Why a run has no score (see `RankingScores`)."""
+"""Reason for a missing score (see `RankingScores`)."""
 UNTUNED = "Without a validation split, k1 and b are set, not chosen."
 UNKNOWN_NOTE = f"Scores that are missing are {UNKNOWN}."
 RELEASED_INPUTS_NOTE = (
@@ -53,18 +54,18 @@ MARKS = (
     "The best result in each column is bold; ↑ and ↓ mark an increase or decrease against the"
     " sentence embedding of the same setting."
 )
-"""What the captions of Tables 2 and 5 say of their cells."""
+"""Caption text about the marks in Tables 2 and 5."""
 
 
 def obstacles_of(*measured: Measured) -> list[str]:
-    """What keeps numbers from being comparable with the printed ones: data, then settings."""
+    """Return the reasons why numbers cannot be compared with printed ones: data, then settings."""
     data = [] if all(map(data_is_told, measured)) else [NOT_RELEASED]
     settings = (reason for item in measured for reason in item.conditions.deviations)
     return [*data, *dict.fromkeys(settings)]
 
 
 def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
-    """Notes on the data and inputs of a table or figure, and on scores that it lacks."""
+    """Return notes on the data, the inputs and the missing scores of a table or figure."""
     found = list(measured)
     inputs = [item.conditions.settings.get("inputs") for item in found]
     ranked = [item for item in found if isinstance(item, IdiolinkMetrics)]
@@ -78,7 +79,7 @@ def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
 
 
 def score_pct(metrics: IdiolinkMetrics | None, metric: str) -> float | None:
-    """The overall score in per cent; None if it is unknown."""
+    """Return the overall score in percent, or None if unknown."""
     value = None if metrics is None else getattr(metrics.overall, metric)
     return None if value is None else 100 * float(value)
 
@@ -97,7 +98,7 @@ def scores_table(
     caption: str,
     notes: tuple[str, ...],
 ) -> TableContent:
-    """Table 2 or 5: rows with a score in each of `COLUMNS`, by the titles of their groups."""
+    """Build Table 2 or 5: rows with a score in each of `COLUMNS`, by group title."""
     blank = Head("", span=len(labels))
     scores = [Head(label, span=2) for label in METRICS.values()]
     settings = [Head(f"{what} instructions", 2 * len(METRICS)) for what in ("without", "with")]
@@ -114,7 +115,7 @@ def scores_table(
 
 
 def with_arrows(row: Row) -> Row:
-    """The row with each score by span marked against that by sentence, at two decimals."""
+    """Mark each span score as higher or lower than its sentence score, at two decimals."""
     cells = list(row.cells)
     for place in range(1, len(cells), 2):
         before, after = (rounded(item.ours, 2) for item in cells[place - 1 : place + 1])
@@ -127,15 +128,15 @@ def with_arrows(row: Row) -> Row:
 def in_printed_order(
     models: Iterable[ModelDescription], printed: Iterable[str]
 ) -> list[ModelDescription]:
-    """Models as the paper lists them, and after them those that it does not have."""
+    """Sort models in the order of the paper, followed by the other models."""
     places = {name: place for place, name in enumerate(dict.fromkeys(printed))}
     return sorted(models, key=lambda model: places.get(model.published_as or "", len(places)))
 
 
 def zero_shot(given: DisplayInputs) -> TableContent:
-    """Table 2: R-Precision and nDCG@10 (per cent) in four query modes, in two groups of models.
+    """Build Table 2: R-Precision and nDCG@10 (percent) in four query modes, by group of models.
 
-    A third group has the models that the paper does not have. The CSV also has the intervals.
+    Models that are not in the paper form a third group. The CSV also has the intervals.
     """
     printed = read_published(given.files["published"], ["model", "query_mode"])
     found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
@@ -178,10 +179,11 @@ def zero_shot(given: DisplayInputs) -> TableContent:
 
 
 def _tolerance(source: Source[IdiolinkMetrics], metric: str) -> float:
-    """Points by which a cell of Table 2 may differ and count as reproduced.
+    """Return the tolerance of a cell in Table 2, in points.
 
-    Without instructions the protocol is fully known, so only the printed decimals matter (some
-    cells are printed to one). With instructions the paper's exact text is not: 0.05.
+    Without instructions the protocol is fully known, so values must match at the printed decimals
+    (some cells have only one). With instructions the exact text of the paper is unknown; the
+    tolerance is 0.05.
     """
     printed = source.printed.get(f"{metric}_pct")
     to_one_decimal = printed is not None and round(printed, 1) == printed
@@ -205,7 +207,7 @@ BM25 = (
 
 
 def bm25(given: DisplayInputs) -> TableContent:
-    """Appendix E.2: BM25 with the k1 and b that validation chose, scores in per cent."""
+    """Build the table of appendix E.2: BM25 with tuned k1 and b, scores in percent."""
     printed = read_published(given.files["published"], ["query_mode"])
     found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
     rows = []
@@ -228,10 +230,10 @@ def bm25(given: DisplayInputs) -> TableContent:
 
 
 def ablation(given: DisplayInputs) -> TableContent:
-    """The index-composition ablation: both metrics (per cent) by model, mode and composition.
+    """Build the table of the index-composition ablation: both metrics (percent) by model and mode.
 
-    The paper prints no such table; the CSV says so in each row. What is known of the released run
-    stands beside our numbers of BM25, and in columns of its own: it is no printed number.
+    The paper has no such table. BM25 scores in the authors' released run are shown in brackets, and
+    in separate CSV columns, because they are not printed numbers.
     """
     released = given.printed("query_mode", "composition")
     keys = ("model", "query_mode", "composition")
@@ -289,7 +291,7 @@ def ablation(given: DisplayInputs) -> TableContent:
 
 
 def _tuned_otherwise(item: IdiolinkMetrics) -> list[str]:
-    """What keeps a run of BM25 from the released one's choice of k1 and b."""
+    """Return why a BM25 run's k1 and b were not tuned as in the released run, if so."""
     tuning = item.tuning
     tuned_on = (tuning.query_mode, tuning.composition) if tuning else ()
     if tuned_on in ((), (item.query_mode, item.composition)):
@@ -298,5 +300,5 @@ def _tuned_otherwise(item: IdiolinkMetrics) -> list[str]:
 
 
 def mode_label(mode: str) -> str:
-    """A query mode as tables call it."""
+    """Return the label of a query mode."""
     return mode.replace("_", " + ")

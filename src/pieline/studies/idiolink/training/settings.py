@@ -1,4 +1,4 @@
-"""Hyperparameters of contrastive fine-tuning (IdioLink, Table 3); imports nothing heavy."""
+"""Hyperparameters of contrastive fine-tuning (IdioLink, Table 3), without heavy imports."""
 
 from typing import Literal, Self
 
@@ -11,14 +11,17 @@ TrainMode = Literal["sentence", "span", "instruction_sentence", "instruction_spa
 
 
 def evaluated_modes(train_mode: str) -> list[str]:
-    """Query modes of Table 5: written as in training; trained on spans, then on spans only."""
+    """Return the query modes of Table 5 for a model trained in `train_mode`.
+
+    They are the training mode and, for a sentence mode, the corresponding span mode.
+    """
     if train_mode.endswith("span"):
         return [train_mode]
     return [train_mode, train_mode.replace("sentence", "span")]
 
 
 class Hyperparameters(Settings):
-    """What all trainings of a study share; defaults are those of Table 3."""
+    """Hyperparameters shared by all trainings of a study; the defaults are those of Table 3."""
 
     soft_negatives: NonNegativeInt = Field(
         default=3, description="α_N of equation 1: documents of other PIEs in a training tuple."
@@ -63,12 +66,12 @@ class Hyperparameters(Settings):
 
 
 class TrainingSettings(Hyperparameters):
-    """One training; what is not here is its model and its data.
+    """Settings of one training, apart from its model and data.
 
     Attributes:
-        loss: `paper`: equation 2; `released`: what the released code computes.
-        train_mode: how queries are written and embedded.
-        seed: of the order of the tuples and of dropout.
+        loss: `paper`: equation 2; `released`: loss of the released code.
+        train_mode: Mode in which queries are written and embedded.
+        seed: Seed of tuple order and dropout.
     """
 
     loss: Loss
