@@ -756,7 +756,7 @@ def test_exclusions_that_do_not_fit_name_their_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.tsv"
     path.write_text("pie\treason\nno such pie\tnone\n", encoding="utf-8")
     options = {"semantics": "paper", "thresholds": {}, "pies": None, "domains": []}
-    with pytest.raises(UserError, match=rf"{path}: excluded PIE 'no such pie' does not occur"):
+    with pytest.raises(UserError, match=rf"{path}: excluded PIE 'no such pie' is not in MAGPIE"):
         filter_magpie(
             SAMPLE / "magpie/MAGPIE_sample.jsonl", path, FilterOptions.model_validate(options),
             candidates=None, documents=[], computed_from={},

@@ -126,7 +126,7 @@ def test_a_cancelled_annotation_decides_nothing(tmp_path: Path) -> None:
     [
         ({"action": "fine"}, "action"),
         ({"action": "", "new_sentence": "He told it all."}, "action: Input should be"),
-        ({"new_span": "the beans"}, "action 'valid' goes with a new sentence or span"),
+        ({"new_span": "the beans"}, "action 'valid' does not allow a new sentence or span"),
         ({"action": "span_corrected"}, "needs a new span"),
         (
             {"action": "span_corrected", "new_span": "beans", "new_sentence": "Other beans."},
@@ -182,9 +182,9 @@ def test_applying_changes_the_text_and_marks_it_gold() -> None:
 
 def test_a_decision_about_another_text_is_refused() -> None:
     changed = [text("007_s08_lit_01", sentence="Now he spilled the beans."), *TEXTS[1:]]
-    with pytest.raises(UserError, match="'007_s08_lit_01' was made for another text"):
+    with pytest.raises(UserError, match="text '007_s08_lit_01' has changed since the decision"):
         apply_corrections(changed, DECISIONS, where="sheet")
-    with pytest.raises(UserError, match="'007_s08_lit_01', which is no text"):
+    with pytest.raises(UserError, match="decision about unknown text '007_s08_lit_01'"):
         apply_corrections(TEXTS[1:], DECISIONS, where="sheet")
 
 
@@ -231,7 +231,7 @@ def test_a_data_set_with_unreviewed_texts_is_refused() -> None:
     require_review(TEXTS, VERDICTS, DECISIONS, SPLITS, sheet="review.csv")
     for missing in DECISIONS:
         rest = {name: item for name, item in DECISIONS.items() if name != missing}
-        with pytest.raises(UserError, match=f"1 texts await review by people \\({missing}"):
+        with pytest.raises(UserError, match=f"1 texts await human review \\(first: {missing}"):
             require_review(TEXTS, VERDICTS, rest, SPLITS, sheet="review.csv")
 
 

@@ -38,7 +38,7 @@ def test_ids_follow_the_released_scheme(name: str, parts: tuple[Any, ...]) -> No
     ["1_s01_lit_01", "001_s11_lit_01", "001_s01_lit_1", "001_s01_fig_01", "Q_001_s01_lit_01"],
 )
 def test_other_ids_are_refused(name: str) -> None:
-    with pytest.raises(UserError, match="not an id of the released scheme"):
+    with pytest.raises(UserError, match="is not in the released format"):
         parse_id(name)
 
 

@@ -139,7 +139,7 @@ def test_manual_exclusions_have_their_reason_and_keep_their_number() -> None:
 
 
 def test_an_exclusion_of_an_unknown_pie_is_refused() -> None:
-    with pytest.raises(UserError, match="'spil the beans' does not occur in MAGPIE"):
+    with pytest.raises(UserError, match="'spil the beans' is not in MAGPIE"):
         filter_pies(
             {"spill the beans": counts(idiomatic=1, literal=1)},
             PAPER,
@@ -161,8 +161,8 @@ def test_a_wanted_pie_must_pass() -> None:
     [
         ("idiom\treason\n", ":1: no column 'pie'"),
         ("pie\treason\nring a bell\n", ":2: 1 cell, not 2"),
-        ("pie\treason\nring a bell\tliter", ": the last line has no end"),
-        ("pie\treason\nring a bell\t\n", ":2: not a PIE and a reason"),
+        ("pie\treason\nring a bell\tliter", ": no newline at the end of the file"),
+        ("pie\treason\nring a bell\t\n", ":2: empty PIE or reason"),
         ("pie\treason\na\tx\na\ty\n", ":3: 'a' occurs twice"),
     ],
 )

@@ -42,7 +42,7 @@ def test_the_seed_decides_and_the_order_of_the_pies_does_not() -> None:
 
 
 def test_sizes_must_fit() -> None:
-    with pytest.raises(UserError, match="the splits take 107 PIEs and there are 106"):
+    with pytest.raises(UserError, match="split sizes sum to 107, but there are 106 PIEs"):
         draw_splits(PIES[1:], SplitSizes(), seed=42)
     with pytest.raises(ValueError, match="gold"):
         SplitSizes(test=3, gold=4)

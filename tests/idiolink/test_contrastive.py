@@ -98,7 +98,7 @@ class TestTuples:
         assert TrainingSettings.model_validate(
             {"loss": "paper", "train_mode": "span", "seed": 1, "hard_negatives": 0}
         )
-        with pytest.raises(ValueError, match="both 0"):
+        with pytest.raises(ValueError, match="must not both be 0"):
             TrainingSettings.model_validate(
                 {"loss": "paper", "train_mode": "span", "seed": 1}
                 | {"hard_negatives": 0, "soft_negatives": 0}
@@ -165,8 +165,8 @@ class TestTuples:
         ("change", "problem"),
         [
             (lambda row: row.update(query="Unknown."), "text 'Unknown.' is not in the split"),
-            (lambda row: row["negatives"].reverse(), "not one positive, two hard and three soft"),
-            (lambda row: row["negatives"].pop(), "not one positive, two hard and three soft"),
+            (lambda row: row["negatives"].reverse(), "expected one positive, two hard and three"),
+            (lambda row: row["negatives"].pop(), "expected one positive, two hard and three"),
             (lambda row: row.pop("positive"), "positive: Field required"),
         ],
     )
@@ -364,8 +364,8 @@ class TestTraining:
         limited(5)
         whole = trainer(max_epochs=2)
         told = capsys.readouterr()
-        assert "activations are computed twice" in told.out + told.err
-        assert "going on with 4 texts at once" in told.out + told.err
+        assert "recomputing activations" in told.out + told.err
+        assert "continuing with 4 texts at once" in told.out + told.err
 
         def stops(run: dict[str, dict[str, float]]) -> float:
             if checkpoint.exists():
@@ -379,7 +379,7 @@ class TestTraining:
         limited(1000)
         assert same(trainer(checkpoint, max_epochs=2)[1], whole[1])
         limited(0)
-        with pytest.raises(UserError, match="does not hold the training of a single text"):
+        with pytest.raises(UserError, match="out of memory with a single text"):
             trainer(max_epochs=1)
 
     def test_the_best_epoch_is_kept_and_the_minimal_difference_ends_training(
@@ -429,7 +429,7 @@ class TestTraining:
         trainer(max_epochs=1, batch_size=3, drop_last=True)
         assert kept[-1] < 3
         assert sizes == kept[:-1]
-        with pytest.raises(UserError, match=r"make no whole batch of 1000; lower batch_size"):
+        with pytest.raises(UserError, match=r"than the batch size 1000; reduce batch_size"):
             trainer(max_epochs=1, batch_size=1000, drop_last=True)
 
     def test_going_on_from_a_checkpoint_changes_nothing(
@@ -455,7 +455,7 @@ class TestTraining:
 
         assert capsys.readouterr().err == ""
         resumed = trainer(checkpoint, score=counts, max_epochs=4)
-        assert capsys.readouterr() == ("", "training goes on after epoch 2\n")
+        assert capsys.readouterr() == ("", "resuming after epoch 2\n")
         assert len(scored) == 2
         assert resumed[0] == whole[0]
         assert same(resumed[1], whole[1])
@@ -468,7 +468,7 @@ class TestTraining:
         assert same(trainer(checkpoint, max_epochs=2, seed=7)[1], trainer(max_epochs=2, seed=7)[1])
 
     def test_a_loss_that_is_no_number(self, trainer: Trainer) -> None:
-        with pytest.raises(UserError, match=r"the loss is nan.*lower the learning rate"):
+        with pytest.raises(UserError, match=r"the loss is nan.*reduce the learning rate"):
             trainer(learning_rate=1e30, max_norm=1e30, warmup_steps=0)
 
     def test_saved_weights_give_the_same_vectors(self, tiny: EmbedderEntry, tmp_path: Path) -> None:

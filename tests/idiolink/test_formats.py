@@ -180,7 +180,7 @@ def test_prefix_of_documents_is_left_out_where_the_entry_says_so(
 
 def test_an_instruction_that_fills_the_input_is_an_error() -> None:
     offsets = torch.tensor([[[0, 0], [0, 4], [5, 9]]])
-    with pytest.raises(UserError, match="instruction alone fills the model's input"):
+    with pytest.raises(UserError, match="instruction fills the model's input"):
         instruction_mask(offsets, [20])
 
 

@@ -276,7 +276,7 @@ def test_a_checkpoint_without_a_projection_is_one_line(tmp_path: Path) -> None:
 def test_a_span_beyond_the_longest_input_is_one_line(tmp_path: Path) -> None:
     model = load_late_interaction(entry(save_colbert(tmp_path / "weights"), **LATE, max_length=33))
     text = text_in_mode(QUERIES[1], entry(**LATE), "instruction_sentence")
-    with pytest.raises(UserError, match="the span lies beyond the model's 33 tokens"):
+    with pytest.raises(UserError, match="the span is beyond the model's limit of 33 tokens"):
         query_token_vectors(model, [text], batch_size=1)
 
 
@@ -366,7 +366,7 @@ class TestStudy:
             (
                 "bge-m3",
                 {"models": ["rr", "bge-m3"], "leave_out": {"bge-m3": "no GPU"}},
-                "'bge-m3' is left out, so 'rr' has nothing to rank",
+                "'bge-m3' is left out, but 'rr' reranks its results",
             ),
         ],
     )

@@ -55,7 +55,7 @@ class TestMistakes:
             ({"leave_out": {"sbrt": "no GPU"}}, r"leave_out: unknown model 'sbrt'"),
             ({"leave_out": {"bge-m3": "no GPU"}}, "'bge-m3' is not among the models to run"),
             ({"construction": {"validator": "sbert"}}, "construction: model 'sbert'"),
-            ({"dataset": "constructed"}, "nothing constructs it"),
+            ({"dataset": "constructed"}, "the construction is not enabled"),
             (
                 {"construction": {"enabled": True, "prompts": "mine"}},
                 r"construction\.prompts: no prompt documents\.jinja in mine; see the files",
@@ -248,7 +248,7 @@ class TestFiles:
             IdiolinkStudy(IdiolinkSettings.model_validate({"finetuning": tuning}), run)
         tuning = {"models": ["sbert"], "tuples": "released", name: most + 1}
         settings = IdiolinkSettings.model_validate({"finetuning": tuning})
-        problem = rf"finetuning\.{name}: {most + 1} where the released tuples have {most}"
+        problem = rf"finetuning\.{name}: {most + 1} exceeds the {most} in the released tuples"
         with pytest.raises(UserError, match=problem):
             IdiolinkStudy(settings, run)
 

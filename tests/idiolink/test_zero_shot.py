@@ -143,7 +143,7 @@ class TestEmbedding:
     def test_a_span_beyond_the_limit_is_an_error(self, sbert: SentenceTransformer) -> None:
         text = "word " * 400 + "ends"
         far = QueryText(text, (len(text) - 4, len(text)))
-        with pytest.raises(UserError, match=r"beyond the model's 256 tokens.*raise max_length"):
+        with pytest.raises(UserError, match=r"limit of 256 tokens.*increase `max_length`"):
             embed_queries(sbert, [far], batch_size=1, progress=False)
 
     def test_mask_takes_partly_covered_tokens_and_no_special_ones(self) -> None:

@@ -159,7 +159,7 @@ def test_vectors_of_two_lengths_are_one_line(folder: Path) -> None:
 
     with FaultServer(behave) as server:
         task = task_for(folder, entry_for(server.api_base), 2)
-        with pytest.raises(UserError, match=r"documents\.jsonl: d1: not a vector of the length"):
+        with pytest.raises(UserError, match=r"documents\.jsonl: d1: the answer is not a vector"):
             embed(task, folder)
 
 

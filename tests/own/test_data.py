@@ -286,26 +286,38 @@ def respell(field: str, change: Callable[[str], str]) -> Callable[[Texts, Texts]
 MISTAKEN_SPLITS: dict[str, tuple[Callable[[Texts, Texts], None], str]] = {
     "queries as the index": (
         copy_queries,
-        r"indexes\.json: .*: is also query '.*' in .*queries\.json",
+        r"indexes\.json: .*: the document is also query '.*' in .*queries\.json",
     ),
     "a query in the index": (copy_one_query, r"indexes\.json: .*: is also query"),
     "the index of another split": (
         take_another_split,
-        r"queries\.json: .*: no document of .*\(40 of 40 queries have none\)",
+        r"queries\.json: .*: no relevant document for .*\(40 of 40 queries have none\)",
     ),
     "an index without a meaning": (
         lose_one_meaning,
-        r"queries\.json: .*: no document of .*\(4 of 40 queries have none\)",
+        r"queries\.json: .*: no relevant document for .*\(4 of 40 queries have none\)",
     ),
-    "case": (respell("idiom", str.upper), r"indexes\.json: .*: idiom '[a-z ]+' is '[A-Z ]+' in"),
-    "spaces": (respell("idiom", lambda text: text.replace(" ", "  ")), "idiom '.*' is '.*' in"),
-    "hyphens": (respell("idiom", lambda text: text.replace(" ", "-")), "idiom '.*' is '.*' in"),
-    "joined": (respell("idiom", lambda text: text.replace(" ", "")), "idiom '.*' is '.*' in"),
+    "case": (
+        respell("idiom", str.upper),
+        r"indexes\.json: .*: idiom '[a-z ]+' is spelled '[A-Z ]+' in",
+    ),
+    "spaces": (
+        respell("idiom", lambda text: text.replace(" ", "  ")),
+        "idiom '.*' is spelled '.*' in",
+    ),
+    "hyphens": (
+        respell("idiom", lambda text: text.replace(" ", "-")),
+        "idiom '.*' is spelled '.*' in",
+    ),
+    "joined": (
+        respell("idiom", lambda text: text.replace(" ", "")),
+        "idiom '.*' is spelled '.*' in",
+    ),
     "wide letters": (
         respell("idiom", lambda text: text.replace("e", "\uff45")),
-        "idiom '.*' is '.*' in",
+        "idiom '.*' is spelled '.*' in",
     ),
-    "subject": (respell("subject", str.lower), "subject '[A-Z][a-z]+' is '[a-z]+' in"),
+    "subject": (respell("subject", str.lower), "subject '[A-Z][a-z]+' is spelled '[a-z]+' in"),
 }
 
 

@@ -520,27 +520,27 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "a document twice": (
         "idiolink",
         records("indexes.json", lambda read: read.append(read[3] | {"id": "again"})),
-        "again: has the sentence and the idiom of",
+        "again: same sentence and idiom as",
     ),
     "one text under several usages": (
         "idiolink",
         records("queries.json", lambda read: read[1].update(copy_of(read[0], "sentence", "span"))),
-        "has the sentence and the idiom of",
+        "same sentence and idiom as",
     ),
     "idioms of other queries": (
         "idiolink",
         records("queries.json", move("idiom")),
-        "5 of 40 literal and idiomatic spans are not their idiom",
+        "5 of 40 literal and idiomatic spans do not match their idiom",
     ),
     "idioms of other documents": (
         "idiolink",
         records("indexes.json", lambda read: [move("idiom")(read) for _ in range(10)]),
-        "literal and idiomatic spans are not their idiom",
+        "literal and idiomatic spans do not match their idiom",
     ),
     "literal and idiomatic swapped in the index": (
         "idiolink",
         records("indexes.json", each("usage", swap_usage)),
-        "usage is '(literal|idiomatic)', and '(literal|idiomatic)' by its id",
+        "usage is '(literal|idiomatic)', but the id says '(literal|idiomatic)'",
     ),
     # Runs.
     "distances for scores": (
@@ -548,12 +548,12 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         set_field(4, lambda each: int(each[3])),
         "not the highest score",
     ),
-    "equal scores": ("idiolink", set_field(4, lambda each: 1), "are equal"),
-    "ranks that are all 1": ("idiolink", set_field(3, lambda each: 1), "have one rank"),
+    "equal scores": ("idiolink", set_field(4, lambda each: 1), "constant scores"),
+    "ranks that are all 1": ("idiolink", set_field(3, lambda each: 1), "have the same rank"),
     "equal scores of 3 queries": (
         "idiolink",
         lines(lambda fields: [each.__setitem__(4, "1") for each in fields[:60]]),
-        "all scores of 3 of the 40 queries are equal",
+        "constant scores for 3 of 40 queries",
     ),
     "scores of one digit": (
         "idiolink",
@@ -565,7 +565,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         lambda folder: (folder / "mine.run").write_bytes(
             gzip.compress((folder / "mine.run").read_bytes())
         ),
-        r"mine\.run: is gzipped; name it mine\.run\.gz",
+        r"mine\.run: the file is gzipped; rename it to mine\.run\.gz",
     ),
     "half of the queries": (
         "idiolink",
@@ -575,7 +575,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "another query mode": (
         "idiolink",
         set_field(5, lambda each: "mine-sentence"),
-        "a run of 'sentence'",
+        "the query mode is 'sentence'",
     ),
     "documents of another split": (
         "idiolink",

@@ -50,7 +50,7 @@ class IdiolinkItem(Item):
 
     @classmethod
     def of(cls, given: DisplayInputs) -> Iterator[Self]:
-        """Yield the rows of all runs, with queries in data set order."""
+        """Yield the rows of all runs, with queries in dataset order."""
         # The column of a custom metric is kept only if this class has a field for it.
         fields = cls.model_fields.keys()
         for metric, shared in runs(given):
@@ -106,7 +106,7 @@ def _load_queries(path: str) -> list[Meaning]:
 
 
 def _load(path: str, kind: type[PieText]) -> list[Meaning]:
-    """Return the texts in a file, or only their meanings if the data set ships without texts."""
+    """Return the texts in a file, or only their meanings if the dataset ships without texts."""
     if Path(path).exists():
         return [*load_jsonl(path, kind)]
     folder = Meanings.load_meanings(Path(path).parent)

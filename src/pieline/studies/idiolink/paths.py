@@ -22,7 +22,7 @@ REVIEW_TASKS = "results/variants/idiolink/review_tasks.json"
 REVIEW_LABELLING = "results/variants/idiolink/review_labelling.xml"
 
 CONSTRUCTED = "results/datasets/idiolink/constructed"
-"""Folder of the constructed data set, in the released format."""
+"""Folder of the constructed dataset, in the released format."""
 SAMPLED_TUPLES = "results/datasets/idiolink/{split}/tuples/sampled-seed-{seed}.jsonl"
 MINED_TUPLES = "results/datasets/idiolink/{split}/tuples/released.jsonl"
 
@@ -47,13 +47,13 @@ CONSTRUCTION_METRICS = "results/metrics/idiolink/construction.json"
 
 
 def dataset(index: str) -> dict[str, str]:
-    """Return the data set files of an index, by name."""
+    """Return the dataset files of an index, by name."""
     files = {"documents": "jsonl", "queries": "jsonl", "qrels": "txt"}
     paths = {name: f"results/datasets/idiolink/{index}/{name}.{end}" for name, end in files.items()}
     return paths | scoring_files(index)
 
 
 def scoring_files(index: str) -> dict[str, str]:
-    """Return the data set files that scoring reads, by name; they do not contain the texts."""
+    """Return the dataset files that scoring reads, by name; they do not contain the texts."""
     folder = f"results/datasets/idiolink/{index}"
     return {"meanings": f"{folder}/meanings.jsonl", "manifest": f"{folder}/manifest.json"}

@@ -147,7 +147,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return self._not_run | without
 
     def check(self, where: str) -> None:
-        """Validate the models, the data set and the fine-tuning settings.
+        """Validate the models, the dataset and the fine-tuning settings.
 
         Raises:
             UserError: A setting is invalid.
@@ -161,16 +161,16 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             for one in self.taken(name):
                 if one.setting not in QUERY_MODES or one.seed:
                     raise UserError(
-                        f"{one.file} of {name!r} has setting {one.setting!r}, seed {one.seed}",
+                        f"{one.file} of {name!r} has setting {one.setting!r} and seed {one.seed}",
                         where=f"{where}.models",
-                        hint=f"a run's setting is one of {', '.join(QUERY_MODES)}, its seed 0",
+                        hint=f"settings are {', '.join(QUERY_MODES)}; the seed is 0",
                     )
         self.check_models(settings.leave_out, "embedder", where=f"{where}.leave_out")
         if unknown := set(settings.leave_out).difference(settings.models, tuning.models):
             raise UserError(
                 f"{min(unknown)!r} is not among the models to run",
                 where=f"{where}.leave_out",
-                hint="leave out only what idiolink.models or idiolink.finetuning.models names",
+                hint="use models in idiolink.models or idiolink.finetuning.models",
             )
         for field, names in (("models", tuning.models), ("batch_sizes", tuning.batch_sizes)):
             place = f"{where}.finetuning.{field}"
@@ -178,32 +178,32 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         self.check_models(self.roles().values(), "llm", where=f"{where}.construction")
         if settings.dataset == "constructed" and not self.constructs():
             raise UserError(
-                "the experiments take the constructed data set and nothing constructs it",
+                "the dataset is 'constructed', but the construction is not enabled",
                 where=f"{where}.dataset",
-                hint="set idiolink.construction.enabled: true, or choose 'released_format'",
+                hint="set idiolink.construction.enabled: true, or dataset: released_format",
             )
         if self.constructs():
             for path in map(Path, map(self._prompt, (*COLLECTIONS, "validate"))):
                 if not path.is_file():
                     raise UserError(
-                        f"no prompt {path.name} in {path.parent}",
+                        f"{path.parent} has no {path.name}",
                         where=f"{where}.construction.prompts",
-                        hint="see the files of the same names in prompts/idiolink",
+                        hint="see the files with the same names in prompts/idiolink",
                     )
         self._check_own_data(where)
         if tuning.models and tuning.tuples == "released" and self.run.is_sample:
             raise UserError(
                 "the sample data has no released tuples",
                 where=f"{where}.finetuning.tuples",
-                hint="choose 'sampled' or 'released_where_available', or data: released",
+                hint="set 'sampled' or 'released_where_available', or set data: released",
             )
         for name, most in (("hard_negatives", HARD_NEGATIVES), ("soft_negatives", SOFT_NEGATIVES)):
             wanted = getattr(tuning, name)
             if tuning.models and wanted > most and self.tuples_source() == "released":
                 raise UserError(
-                    f"{wanted} where the released tuples have {most}",
+                    f"{wanted} exceeds the {most} in the released tuples",
                     where=f"{where}.finetuning.{name}",
-                    hint="lower it, or set tuples: sampled",
+                    hint="reduce it, or set tuples: sampled",
                 )
 
     def _check_first_stages(self, where: str) -> None:
@@ -212,7 +212,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             self.check_models([first], "bm25", "embedder", where=place)
             if first in self.settings.leave_out:
                 raise UserError(
-                    f"{first!r} is left out, so {name!r} has nothing to rank",
+                    f"{first!r} is left out, but {name!r} reranks its results",
                     where=f"{where}.leave_out",
                     hint=f"remove {name!r} from idiolink.models",
                 )
@@ -222,16 +222,16 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         absent = [split for split in SPLITS if split not in self.splits(settings.dataset)]
         if settings.finetuning.models and absent:
             raise UserError(
-                f"{self.run.own_data} has no {' and no '.join(absent)} split for fine-tuning",
+                f"{self.run.own_data} has no {' or '.join(absent)} split for fine-tuning",
                 where=f"{where}.finetuning.models",
-                hint=f"add idiolink/{absent[0]}, or name no model",
+                hint=f"add idiolink/{absent[0]}, or remove the models",
             )
         follows = settings.construction.exclusions or self.candidates()
         if self.constructs() and self.run.own_data and not follows:
             raise UserError(
-                "nothing tells which PIEs people removed",
+                "the manually excluded PIEs are not set",
                 where=f"{where}.construction.exclusions",
-                hint="name a TSV with the columns pie and reason; without rows, none",
+                hint="set the path of a TSV with the columns pie and reason (rows are optional)",
             )
 
     def check_own_data(self) -> None:
@@ -250,9 +250,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 other = seen.setdefault(normalise(text.sentence), split)
                 if other != split:
                     raise UserError(
-                        f"its sentence is also in the {other} split",
+                        f"the sentence is also in the {other} split",
                         where=f"{path}: {text.id}",
-                        hint="keep the splits apart",
+                        hint="remove it from one of the splits",
                     )
 
     def wildcards(self) -> dict[str, str]:
@@ -285,10 +285,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         others = self.run.constraint("bm25", *OWN_RANKERS, "predictions")
         return f"{self.embedder_constraint()}|{alternatives(self.api_embedders())}|{others}"
 
-    # Data sets, models and runs
+    # Datasets, models and runs
 
     def dataset(self, index: str) -> list[str]:
-        """Return the data set files of an index, the documents first."""
+        """Return the dataset files of an index, the documents first."""
         return list(paths.dataset(index).values())
 
     def all_documents(self, index: str) -> str:
@@ -389,7 +389,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return self.settings.dataset != "archived"
 
     def archived_datasets(self) -> dict[str, Taking]:
-        """Return, by index, the archived data set files that a run without texts uses."""
+        """Return, by index, the archived dataset files that a run without texts uses."""
         if self.has_texts or not self.archived:
             return {}
         archive = next(iter(self.archived.values())).archive
@@ -413,9 +413,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             return
         if self.settings.shortcuts:
             raise UserError(
-                "word overlap is counted in texts, and dataset is 'archived'",
+                "word overlap needs texts, but dataset is 'archived'",
                 where=f"{where}.shortcuts",
-                hint="leave it out, or set dataset: released_format",
+                hint="set shortcuts: false, or dataset: released_format",
             )
         lacking = [path for path in self.run_metrics() if path not in self.archived]
         if lacking or not self.archived:
@@ -423,10 +423,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             offered = self.offers.get(lacking[0]) if lacking else None
             why = offered.differences[0] if offered and offered.differences else "not in it"
             raise UserError(
-                f"no texts, and {lacking[0] if lacking else 'every run'} cannot be taken from"
+                f"without texts, {lacking[0] if lacking else 'every run'} must come from"
                 f" {named}: {why}",
                 where=f"{where}.dataset",
-                hint="leave it out, or set dataset: released_format",
+                hint="remove the model or mode, or set dataset: released_format",
             )
         archive = next(iter(self.archived.values())).archive
         for path in self.archived:
@@ -436,9 +436,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 self.run.digest(name) != digest for name, digest in known.raw.items()
             ):
                 raise UserError(
-                    f"{archive.path} has no {folder} of these data",
+                    f"{archive.path} has no {folder} for these data",
                     where=f"{where}.dataset",
-                    hint="name another archive first",
+                    hint="list another archive first",
                 )
 
     def run_metrics(self) -> list[str]:
@@ -455,7 +455,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return {self.magpie(): self.settings.dataset == "constructed", **dict.fromkeys(tuned, True)}
 
     def taken_models(self) -> set[str]:
-        """Return the models with archived results, except those that construct the data set."""
+        """Return the models with archived results, except those that construct the dataset."""
         return super().taken_models() - {*(self.roles().values() if self.constructs() else ())}
 
     def made_together(self, metrics: str) -> list[str]:
@@ -524,7 +524,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return "val" in self.splits(self.settings.dataset)
 
     def tuned_on(self, index: str) -> list[str]:
-        """Return the data set for tuning k1 and b; empty without a validation split."""
+        """Return the dataset for tuning k1 and b; empty without a validation split."""
         return self.dataset(index) if self._is_tuned() else []
 
     def bm25_points(self) -> Bm25Tuning:
@@ -544,7 +544,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         """
         entry = self.run.entry(model)
         if not isinstance(entry, EmbedderEntry):
-            raise UserError(f"{model!r} is of kind {entry.kind!r}", hint="name an embedder")
+            raise UserError(
+                f"{model!r} is of kind {entry.kind!r}, not an embedder", hint="use an embedder"
+            )
         device = self.settings.device or entry.device
         return entry.with_inputs(self.settings.inputs).model_copy(update={"device": device})
 
@@ -639,7 +641,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return Conditions(settings=used, weights=weights, deviations=tuple(found))
 
     def data_conditions(self, origin: str) -> str:
-        """Return the conditions of data set counts as canonical JSON."""
+        """Return the conditions of dataset counts as canonical JSON."""
         if origin != "constructed":
             return self.of_data(Conditions()).canonical()
         construction = self.settings.construction
@@ -665,7 +667,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     # Construction
 
     def constructs(self) -> bool:
-        """Return whether this run constructs the data set from MAGPIE."""
+        """Return whether this run constructs the dataset from MAGPIE."""
         return self.settings.construction.enabled
 
     def roles(self) -> dict[str, str]:
@@ -1164,7 +1166,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         )
 
     def behind(self, metrics: str) -> list[str]:
-        """Return the run and the data set behind a metric file."""
+        """Return the run and the dataset behind a metric file."""
         if not metrics.startswith("results/metrics/idiolink/test") or "/significance/" in metrics:
             return []
         index = metrics.split("/")[3]

@@ -1,4 +1,4 @@
-"""The IdioTS data set, stored as sentences.jsonl and manifest.json in one folder."""
+"""The IdioTS dataset, stored as sentences.jsonl and manifest.json in one folder."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ PRINTED_COUNTS = {"idioms": 93, "idiomatic sentences": 164, "distractors": 86}
 
 
 class IdiotsManifest(Verification):
-    """Description of an IdioTS data set."""
+    """Description of an IdioTS dataset."""
 
     origin: Origin
     sentences: int
@@ -59,7 +59,7 @@ class IdiotsDataset:
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Load a saved data set.
+        """Load a saved dataset.
 
         Raises:
             UserError: A file is missing or invalid.
@@ -71,7 +71,7 @@ class IdiotsDataset:
 
     @staticmethod
     def files(folder: str | Path) -> tuple[Path, Path]:
-        """Return the paths of the sentences and the manifest in a data set folder."""
+        """Return the paths of the sentences and the manifest in a dataset folder."""
         place = Path(folder)
         return place / "sentences.jsonl", place / "manifest.json"
 

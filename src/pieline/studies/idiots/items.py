@@ -52,7 +52,7 @@ class IdiotsItem(Item):
 
     @classmethod
     def of(cls, given: DisplayInputs) -> Iterator[Self]:
-        """Yield the rows of all runs, with sentences in data set order."""
+        """Yield the rows of all runs, with sentences in dataset order."""
         pool, reviewed = Pool(), given.files.get("verdicts")
         cases = read_cases(reviewed) if reviewed else []
         for metric, shared in runs(given):

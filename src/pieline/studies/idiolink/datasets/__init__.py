@@ -1,1 +1,1 @@
-"""Data sets of IdioLink."""
+"""Datasets of IdioLink."""

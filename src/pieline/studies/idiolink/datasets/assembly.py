@@ -1,4 +1,4 @@
-"""Assembly of the data set: corrected texts, split and saved in the released format."""
+"""Assembly of the dataset: corrected texts, split and saved in the released format."""
 
 import json
 from collections import Counter
@@ -150,9 +150,9 @@ def require_review(
     awaiting = [row.text.id for row in rows if row.text.id not in corrections]
     if awaiting:
         raise UserError(
-            f"{len(awaiting)} texts await review by people ({awaiting[0]} is the first)",
+            f"{len(awaiting)} texts await human review (first: {awaiting[0]})",
             where=sheet,
-            hint="fill in the sheet and name it in idiolink.construction.corrections, or set"
+            hint="fill in the sheet and set idiolink.construction.corrections to its path, or set"
             " idiolink.construction.unreviewed: keep",
         )
 

@@ -1,4 +1,4 @@
-"""Data sets of the experiments, stored as folders of validated files."""
+"""Datasets of the experiments, stored as folders of validated files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from pieline.studies.idiolink.records import Document, JudgedMeaning, Meaning, Q
 
 
 class IdiolinkManifest(Record):
-    """Description of an IdioLink data set.
+    """Description of an IdioLink dataset.
 
     `released` states whether the digests of the raw files are those of the paper's release.
     """
@@ -38,7 +38,7 @@ class Meanings:
 
     @classmethod
     def load_meanings(cls, folder: str | Path) -> "Meanings":
-        """Load the meanings from a data set folder, which need not contain the texts.
+        """Load the meanings from a dataset folder, which need not contain the texts.
 
         Raises:
             UserError: A file is missing or invalid.
@@ -56,7 +56,7 @@ class Meanings:
 
     @staticmethod
     def scoring_files(folder: str | Path) -> list[Path]:
-        """Return the paths of the meanings and the manifest in a data set folder."""
+        """Return the paths of the meanings and the manifest in a dataset folder."""
         return [Path(folder, "meanings.jsonl"), Path(folder, "manifest.json")]
 
 
@@ -105,7 +105,7 @@ class IdiolinkDataset(Meanings):
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Load a saved data set.
+        """Load a saved dataset.
 
         Raises:
             UserError: A file is missing or invalid.

@@ -27,9 +27,9 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
     for document in index:
         if query := names.get(normalise(document.sentence)):
             raise UserError(
-                f"is also query {query!r} in {queries}",
+                f"the document is also query {query!r} in {queries}",
                 where=f"{documents}: {document.id}",
-                hint="remove it from one",
+                hint="remove it from one of the files",
             )
     spellings: dict[str, str] = {}
     places: list[tuple[str | Path, PieText]] = [
@@ -41,19 +41,19 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
             known = spellings.setdefault(f"{field} {normalise(value).replace(' ', '')}", value)
             if value != known:
                 raise UserError(
-                    f"{field} {value!r} is {known!r} in another record",
+                    f"{field} {value!r} is spelled {known!r} in another record",
                     where=f"{path}: {text.id}",
-                    hint="spell it alike everywhere",
+                    hint="use the same spelling in all records",
                 )
     _check_texts(index, documents)
     _check_texts(asked, queries)
     relevant = meaning_qrels(asked, index)
     if lacking := [query for query in asked if not relevant[query.id]]:
         raise UserError(
-            f"no document of {lacking[0].pie!r} in its meaning ({len(lacking)} of {len(asked)}"
-            " queries have none)",
+            f"no relevant document for {lacking[0].pie!r} ({len(lacking)} of {len(asked)} queries"
+            " have none)",
             where=f"{queries}: {lacking[0].id}",
-            hint=f"take it and {documents} of one split",
+            hint=f"use queries and {documents} from the same split",
         )
     return index, asked
 
@@ -64,20 +64,20 @@ def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
     for text in texts:
         first = ids.setdefault((normalise(text.sentence), text.pie), text.id)
         if first != text.id:
-            problem = f"has the sentence and the idiom of {first}"
+            problem = f"same sentence and idiom as {first}"
             raise UserError(problem, where=f"{path}: {text.id}", hint="remove one of them")
         if (named := _usage_of_id(text.id)) not in (None, text.usage):
             raise UserError(
-                f"usage is {text.usage!r}, and {named!r} by its id",
+                f"usage is {text.usage!r}, but the id says {named!r}",
                 where=f"{path}: {text.id}",
-                hint="correct the usage, or use ids of another form",
+                hint="correct the usage, or use ids in another format",
             )
     marked = [text for text in texts if text.usage in ("literal", "idiomatic")]
     lacking = [text for text in marked if not _starts(text.span) & _starts(text.pie)]
     if lacking and len(lacking) >= _MANY_WITHOUT_PIE * len(marked):
         raise UserError(
-            f"{len(lacking)} of {len(marked)} literal and idiomatic spans are not their idiom, such"
-            f" as {lacking[0].span!r} of {lacking[0].pie!r}",
+            f"{len(lacking)} of {len(marked)} literal and idiomatic spans do not match their idiom,"
+            f" such as {lacking[0].span!r} for {lacking[0].pie!r}",
             where=f"{path}: {lacking[0].id}",
             hint="check that the column idiom belongs to these texts",
         )

@@ -105,7 +105,7 @@ def read_released_tuples(
     """
     by_query = {query.sentence: query for query in queries}
     by_document = {document.sentence: document for document in documents}
-    other_file = "use the file that belongs to this split"
+    other_file = "use the file of this split"
     result = []
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         where = f"{path}:{number}"
@@ -129,7 +129,7 @@ def read_released_tuples(
         )
         if not as_expected:
             raise UserError(
-                "not one positive, two hard and three soft negatives in this order",
+                "expected one positive, two hard and three soft negatives, in this order",
                 where=where,
                 hint=other_file,
             )

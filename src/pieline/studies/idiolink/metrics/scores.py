@@ -82,7 +82,7 @@ def idiolink_metrics(
     computed_from: dict[str, str],
     conditions: Conditions = NO_CONDITIONS,
 ) -> tuple[IdiolinkMetrics, QueryScores]:
-    """Score a run that ranks `depth` documents for each query of the data set.
+    """Score a run that ranks `depth` documents for each query of the dataset.
 
     `seed` is the training seed, 0 for zero-shot models; `resamples` is the number of resamples of
     the PIEs for the intervals. The other arguments are copied to the metric file.

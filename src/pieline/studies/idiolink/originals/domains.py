@@ -68,7 +68,7 @@ def parse_id(text: str) -> TextId:
     domains = {code: domain for domain, code in DOMAIN_CODES.items()}
     if not found or found[3] not in domains:
         hint = "ids look like 001_s01_idiom_01 or q_001_s01_lit_01"
-        raise UserError(f"not an id of the released scheme: {text!r}", hint=hint)
+        raise UserError(f"id {text!r} is not in the released format", hint=hint)
     usages = {code: usage for usage, code in USAGE_CODES.items()}
     collection: Collection = "queries" if found[1] else "documents"
     return TextId(collection, int(found[2]), domains[found[3]], usages[found[4]], int(found[5]))

@@ -22,8 +22,8 @@ class FilterThresholds(Settings):
     """Thresholds of the three criteria of section 3.2.1; both bounds of the share are inclusive."""
 
     min_occurrences: PositiveInt = 30
-    min_share: float = Field(default=0.25, ge=0, le=1, description="Least share of a usage.")
-    max_share: float = Field(default=0.75, ge=0, le=1, description="Largest share of a usage.")
+    min_share: float = Field(default=0.25, ge=0, le=1, description="Minimum share of a usage.")
+    max_share: float = Field(default=0.75, ge=0, le=1, description="Maximum share of a usage.")
     min_confidence: float = Field(default=1.0, ge=0, le=1)
 
 
@@ -148,9 +148,9 @@ def filter_pies(
     """
     if unknown := sorted(exclusions.keys() - counts.keys()):
         raise UserError(
-            f"excluded PIE {unknown[0]!r} does not occur in MAGPIE",
+            f"excluded PIE {unknown[0]!r} is not in MAGPIE",
             where=where,
-            hint="spell it as MAGPIE does or remove it",
+            hint="use MAGPIE's spelling, or remove it",
         )
     verdicts: list[PieVerdict] = []
     number = 0
@@ -184,7 +184,7 @@ def filter_pies(
         raise UserError(
             f"PIE {missing[0]!r} does not pass the filter",
             where="idiolink.construction.pies",
-            hint="leave it out, or change the thresholds",
+            hint="remove it, or change the thresholds",
         )
     return verdicts
 
@@ -255,17 +255,19 @@ def read_exclusions(path: str | Path) -> dict[str, str]:
         UserError: The columns are wrong, a field is empty, a PIE is repeated, or the final newline
             is missing.
     """
-    hint = "write 'pie<TAB>reason' in the first line and each other"
+    hint = "the header is 'pie<TAB>reason', followed by one PIE and reason per line"
     rows = read_table(path, ["pie", "reason"], more=[], delimiter="\t", quoted=False, hint=hint)
     if not read_text(path).endswith("\n"):
-        raise UserError("the last line has no end", where=path, hint="see whether something is cut")
+        raise UserError(
+            "no newline at the end of the file", where=path, hint="check for truncation"
+        )
     exclusions: dict[str, str] = {}
     for number, row in rows:
         where = f"{path}:{number}"
         pie, reason = row["pie"].strip(), row["reason"].strip()
         if not (pie and reason):
-            raise UserError("not a PIE and a reason", where=where, hint=hint)
+            raise UserError("empty PIE or reason", where=where, hint=hint)
         if pie in exclusions:
-            raise UserError(f"{pie!r} occurs twice", where=where, hint="keep one of its reasons")
+            raise UserError(f"{pie!r} occurs twice", where=where, hint="remove one of the lines")
         exclusions[pie] = reason
     return exclusions

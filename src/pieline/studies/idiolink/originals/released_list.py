@@ -88,7 +88,7 @@ def read_candidates(path: str | Path) -> list[Candidate]:
     for line, row in read_table(path, _COLUMNS, more=[], hint=hint):
         where, pie = f"{path}:{line}", row["idiom"]
         if row["valid"] not in ("0", "1") or not pie.strip() or pie in candidates:
-            raise UserError("not a candidate, or one that occurs twice", where=where, hint=hint)
+            raise UserError("invalid or repeated candidate", where=where, hint=hint)
         fields = {"number": row["id"], "pie": pie, "valid": row["valid"] == "1"}
         candidates[pie] = validated(Candidate, fields, where=where, hint=hint)
     return [*candidates.values()]

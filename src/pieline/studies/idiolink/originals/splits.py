@@ -29,7 +29,7 @@ class SplitSizes(Settings):
     @model_validator(mode="after")
     def _gold_is_part_of_test(self) -> Self:
         if self.gold > self.test:
-            raise ValueError(f"gold ({self.gold}) is a part of test ({self.test})")
+            raise ValueError(f"gold ({self.gold}) must not exceed test ({self.test})")
         return self
 
 
@@ -49,7 +49,7 @@ class Splits(Record):
     def _is_a_partition(self) -> Self:
         for one, other in combinations(SPLITS, 2):
             if shared := sorted(set(self.pies(one)) & set(self.pies(other))):
-                raise ValueError(f"PIE {shared[0]!r} stands in {one} and in {other}")
+                raise ValueError(f"PIE {shared[0]!r} is in both {one} and {other}")
         for name in (*SPLITS, "gold"):
             pies = self.pies(name)
             if len(set(pies)) != len(pies):
@@ -71,7 +71,7 @@ class Splits(Record):
         for name in SPLITS:
             if pie in self.pies(name):
                 return name
-        raise UserError(f"PIE {pie!r} is in no split", hint="make the splits again")
+        raise UserError(f"PIE {pie!r} is in no split", hint="recreate the splits")
 
 
 def draw_splits(pies: Iterable[str], sizes: SplitSizes, *, seed: int) -> Splits:
@@ -84,9 +84,9 @@ def draw_splits(pies: Iterable[str], sizes: SplitSizes, *, seed: int) -> Splits:
     wanted = sizes.train + sizes.val + sizes.test
     if wanted != len(ordered):
         raise UserError(
-            f"the splits take {wanted} PIEs and there are {len(ordered)}",
+            f"split sizes sum to {wanted}, but there are {len(ordered)} PIEs",
             where="idiolink.construction.splits",
-            hint="choose sizes that sum up to it",
+            hint="set sizes that sum to the number of PIEs",
         )
     generator = random.Random(seed)  # noqa: S311 - a reproducible draw, no secret
     generator.shuffle(ordered)
@@ -124,7 +124,7 @@ def released_splits(
     }
     if missing := sorted(kept - set().union(*found.values())):
         raise UserError(
-            f"PIE {missing[0]!r} is in no released split ({len(missing)} PIEs are not)",
+            f"PIE {missing[0]!r} is in no released split ({len(missing)} in total)",
             where="idiolink.construction.splits",
             hint="draw the splits (split_source: drawn), or use the released exclusions",
         )
@@ -134,7 +134,7 @@ def released_splits(
         Splits,
         {"source": "the released files"} | pies_of,
         where="the released files",
-        hint="fetch them again, or draw the splits (split_source: drawn)",
+        hint="download them again, or draw the splits (split_source: drawn)",
     )
 
 

@@ -66,9 +66,9 @@ class Embedding(Task):
             vector = self.reading(answers[question.key]).value
             if vector is None or len(vector) != len(vectors[0] if vectors else vector):
                 raise UserError(
-                    "not a vector of the length of the others",
+                    "the answer is not a vector, or its length differs from the others",
                     where=f"{self.recordings}: {question.name}",
-                    hint="delete the line with its key to ask again",
+                    hint="delete the line with its key to request it again",
                 )
             vectors.append(vector)
         save_vectors(self.outputs["vectors"], np.stack(vectors))

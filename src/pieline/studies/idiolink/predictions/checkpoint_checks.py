@@ -21,12 +21,12 @@ def require_pooling_in_files(location: str, where: str) -> None:
         UserError: A sentence-transformers file is missing.
     """
     if not any(Path(location, name).exists() for name in ("modules.json", "config.json")):
-        raise UserError("it has no config.json", where=where, hint="name the folder that has it")
+        raise UserError("config.json is missing", where=where, hint="set the folder that has it")
     if not Path(location, "modules.json").exists():
         raise UserError(
-            "it has no modules.json, so nothing says how its tokens become a vector",
+            "modules.json is missing, so the pooling is undefined",
             where=where,
-            hint="name the pooling in the model's entry",
+            hint="set `pooling` in the model's entry",
         )
 
 
@@ -51,19 +51,19 @@ def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
     number = tokenizer.convert_tokens_to_ids(token)
     if number is None or (number == tokenizer.unk_token_id and token != tokenizer.unk_token):
         raise UserError(
-            f"its vocabulary has no {token!r}",
+            f"end token {token!r} is not in the vocabulary",
             where=where,
-            hint="correct end_token in the model's entry",
+            hint="correct `end_token` in the model's entry",
         )
     present = last_token(tokenizer)
     if present == number:
         return
     if present is not None:
         raise UserError(
-            f"its tokenizer ends inputs with {tokenizer.convert_ids_to_tokens(present)!r}, "
+            f"the tokenizer ends inputs with {tokenizer.convert_ids_to_tokens(present)!r}, "
             f"not with {token!r}",
             where=where,
-            hint="name the token that ended them in training as end_token in the model's entry",
+            hint="set `end_token` in the model's entry to the token used in training",
         )
     inner = tokenizer.backend_tokenizer
     steps = [inner.post_processor] if inner.post_processor else []
@@ -74,9 +74,9 @@ def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
     inner.post_processor = processors.Sequence([*steps, ending])
     if last_token(tokenizer) != number:
         raise UserError(
-            f"its tokenizer cannot be made to end inputs with {token!r}",
+            f"the tokenizer cannot be configured to end inputs with {token!r}",
             where=where,
-            hint="use a checkpoint whose tokenizer.json does",
+            hint="use a checkpoint whose tokenizer.json adds it",
         )
 
 
@@ -103,7 +103,7 @@ def require_both_ways(model: "SentenceTransformer", where: str) -> None:
         )
     if torch.equal(first, other):
         raise UserError(
-            "its tokens see only those before them, although its entry says `bidirectional`",
+            "attention is causal, although the model's entry sets `bidirectional`",
             where=where,
-            hint="use a version of transformers that its code was written for, or its stock class",
+            hint="use a transformers version that supports the model's code, or the built-in class",
         )

@@ -71,9 +71,9 @@ class TokenizedTexts:
         for text, offsets in zip(self._texts, self._offsets, strict=True):
             if not span_mask(offsets.unsqueeze(0), [text.span]).any():
                 raise UserError(
-                    f"the span lies beyond the model's {self.model.max_seq_length} tokens",
+                    f"the span is beyond the model's limit of {self.model.max_seq_length} tokens",
                     where=text.text[:60],
-                    hint="raise max_length in the model's entry",
+                    hint="increase `max_length` in the model's entry",
                 )
 
     def encode(self, indices: Sequence[int], *, spans: bool) -> Encoded:
@@ -269,8 +269,8 @@ def instruction_mask(offsets: torch.Tensor, ends: Sequence[int]) -> torch.Tensor
     proper = real & (offsets[..., 1] > end)
     if not proper.any(dim=1).all():
         raise UserError(
-            "the instruction alone fills the model's input",
-            hint="raise max_length in the model's entry",
+            "the instruction fills the model's input",
+            hint="increase `max_length` in the model's entry",
         )
     first = proper.int().argmax(dim=1, keepdim=True)
     before: torch.Tensor = (torch.arange(offsets.shape[1]) < first) & (end > 0)
@@ -324,9 +324,9 @@ def _in_batches(
                 bar.update(len(indices))
             if not all(np.isfinite(vectors).all() for vectors in part):
                 raise UserError(
-                    "the model gives vectors that are not numbers",
+                    "the model returns vectors that are not finite",
                     where="embedding",
-                    hint="give its entry dtype: bfloat16 or float32",
+                    hint="set dtype: bfloat16 or float32 in the model's entry",
                 )
             # Filled in place, because a second copy of a million embeddings would not fit.
             ordered = ordered or tuple(
@@ -374,12 +374,12 @@ def _halving_batches(
                 raise
             if size == 1:
                 raise UserError(
-                    "memory does not hold a single text",
+                    "out of memory with a single text",
                     where="embedding",
-                    hint="use a larger machine, a smaller dtype or a smaller max_length",
+                    hint="use a larger machine, a smaller dtype or a smaller `max_length`",
                 ) from None
             size //= 2
-            bar.write(f"out of memory: going on with batches of {size}")
+            bar.write(f"out of memory: continuing with batches of {size}")
             continue
         finally:
             # Otherwise the freed blocks of the larger batch stay reserved.

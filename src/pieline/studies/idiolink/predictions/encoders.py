@@ -51,7 +51,7 @@ def load_encoder(
             causal although the entry declares it bidirectional.
     """
     if entry.device == "mps" and not torch.backends.mps.is_available():
-        raise UserError("torch finds no Apple GPU", where="device: mps", hint="set device: null")
+        raise UserError("no Apple GPU available", where="device: mps", hint="set device: null")
     # Without an explicit device, the library would select an Apple GPU.
     device = device or entry.device or ("cuda" if torch.cuda.is_available() else "cpu")
     location = str(weights) if weights else weights_location(entry)
@@ -68,9 +68,9 @@ def load_encoder(
         require_tokenizer(model.tokenizer, backbone_of(model), location, where)
     if len(model) < 2 or not isinstance(model[1], Pooling | LatentAttentionPooling):
         raise UserError(
-            "its second module is not a pooling",
+            "the second module is not a pooling module",
             where=where,
-            hint="name the pooling in the model's entry",
+            hint="set `pooling` in the model's entry",
         )
     model.max_seq_length = entry.max_length
     _prepare_tokenizer(model, entry, where, end_token_in_files(model.tokenizer, location))
@@ -83,7 +83,7 @@ def load_encoder(
         # The library sets it only for models loaded by name; snapshot folders are named by commit.
         commit = backbone_of(model).config._commit_hash = Path(location).name
         if not entry.revision:
-            print(f"{where}: its entry pins no commit; this is {commit}", file=sys.stderr)
+            print(f"{where}: no revision pinned; loaded commit {commit}", file=sys.stderr)
     return model
 
 
@@ -130,7 +130,7 @@ def _prepare_tokenizer(
     tokenizer = model.tokenizer
     if not tokenizer.is_fast:
         raise UserError(
-            "its tokenizer cannot tell which characters a token covers",
+            "the tokenizer does not provide character offsets",
             where=where,
             hint="use a checkpoint with a tokenizer.json",
         )
@@ -144,9 +144,9 @@ def _prepare_tokenizer(
     is_known = entry.end_token is not None or last_token(tokenizer) is not None
     if not is_known and getattr(model[1], "pooling_mode", "") == "lasttoken":
         raise UserError(
-            "the vector of the last token is pooled, and nothing says which token that is",
+            "the model pools the last token, but its end token is undefined",
             where=where,
-            hint="name the model's end_token in its entry ('' if inputs end with their last word)",
+            hint="set `end_token` in the model's entry ('' if inputs end with their last word)",
         )
 
 

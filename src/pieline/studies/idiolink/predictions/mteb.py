@@ -16,7 +16,7 @@ from pieline.studies.idiolink.records import Document, Query
 
 MTEB_INSTRUCTION_FORMAT = "instruction_newline_query"
 """Instruction format of the exported queries; MTEB itself appends instructions to queries."""
-_NO_PREDICTIONS = "name a file TASK_predictions.json that MTEB wrote for one of our tasks"
+_NO_PREDICTIONS = "use a TASK_predictions.json file that MTEB wrote for one of our tasks"
 
 
 def write_mteb_data(
@@ -59,7 +59,7 @@ def mteb_scores(path: str | Path) -> dict[str, dict[str, float]]:
     found: Any = read_json(path)
     for name in ("default", "test"):
         if not isinstance(found, dict) or name not in found:
-            raise UserError(f"no predictions of {name!r}", where=path, hint=_NO_PREDICTIONS)
+            raise UserError(f"no predictions for {name!r}", where=path, hint=_NO_PREDICTIONS)
         found = found[name]
     return validated(dict[str, dict[str, FiniteFloat]], found, where=path, hint=_NO_PREDICTIONS)
 

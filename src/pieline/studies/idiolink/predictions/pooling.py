@@ -55,7 +55,7 @@ class LatentAttentionPooling(nn.Module):
         }
         if not weights:
             raise UserError(
-                f"no weights named {PREFIX}*", where=folder, hint="choose another pooling"
+                f"no weights named {PREFIX}*", where=folder, hint="set another `pooling`"
             )
         return cls.from_weights(weights)
 

@@ -39,9 +39,9 @@ def load_reranker(entry: RerankerEntry, *, device: str | None = None) -> CrossEn
     model: CrossEncoder = _load(CrossEncoder, entry, device, max_length=entry.max_length)
     if model.num_labels != 1:
         raise UserError(
-            f"it has {model.num_labels} scores per pair of texts",
+            f"the model has {model.num_labels} scores per pair of texts instead of one",
             where=entry.checkpoint,
-            hint="name a model that was trained to rank, which has one",
+            hint="use a model trained for ranking",
         )
     return model
 
@@ -147,9 +147,9 @@ def _require_projections(model: MultiVectorEncoder, folder: Path, where: str) ->
             weight = module.linear.weight.detach().cpu()
             if not any(torch.equal(weight, each.to(weight.dtype)) for each in saved):
                 raise UserError(
-                    "it has no projection of its token vectors",
+                    "the checkpoint has no projection of token vectors",
                     where=where,
-                    hint="name a checkpoint that was trained for late interaction",
+                    hint="use a checkpoint trained for late interaction",
                 )
 
 
@@ -204,18 +204,18 @@ def query_token_vectors(
         offsets = torch.tensor(encoded["offset_mapping"])
         if ids[: len(offsets)].tolist() != encoded["input_ids"]:
             raise UserError(
-                "the model reads other tokens than those of its prompt and the text",
+                "the model's input differs from the tokens of its prompt and the text",
                 where=text.text[:60],
-                hint="use a model without a chat template that pads on the right",
+                hint="use a model without a chat template and with padding on the right",
             )
         span = (len(prompt) + text.span[0], len(prompt) + text.span[1])
         in_span = torch.zeros_like(scored)
         in_span[: len(offsets)] = span_mask(offsets.unsqueeze(0), [span])[0]
         if not (in_span & scored).any():
             raise UserError(
-                f"the span lies beyond the model's {len(ids)} tokens",
+                f"the span is beyond the model's limit of {len(ids)} tokens",
                 where=text.text[:60],
-                hint="raise max_length in the model's entry",
+                hint="increase `max_length` in the model's entry",
             )
         vectors = features["token_embeddings"].float()
         whole.append(vectors[scored])
@@ -246,7 +246,7 @@ def _scores(
 def _require_finite(scores: NDArray[np.float32], where: str) -> None:
     if not np.isfinite(scores).all():
         raise UserError(
-            "the model gives scores that are not numbers",
+            "the model returns scores that are not finite",
             where=where,
-            hint="give its entry dtype: bfloat16 or float32",
+            hint="set dtype: bfloat16 or float32 in the model's entry",
         )

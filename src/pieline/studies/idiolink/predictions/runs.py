@@ -130,7 +130,7 @@ def read_run(path: str | Path, *, top_k: int | None = None) -> RankedRun:
 def check_run(
     path: str | Path, run: RankedRun, query_ids: Sequence[str], document_ids: Collection[str]
 ) -> None:
-    """Check that a run has exactly the queries of a data set, and only its documents.
+    """Check that a run has exactly the queries of a dataset, and only its documents.
 
     Raises:
         UserError: Queries or documents are unknown, or queries are missing.
@@ -141,7 +141,7 @@ def check_run(
         raise UserError(
             f"{pluralize(len(unknown), 'unknown document')}, such as {min(unknown)!r}",
             where=path,
-            hint="rank the documents of the data set",
+            hint="rank the documents of the dataset",
         )
 
 
@@ -161,8 +161,8 @@ def read_foreign_run(
 
     Args:
         path: Path of the run, whose tag or file name must end in the query mode.
-        query_ids: Query ids of the data set.
-        document_ids: Document ids of the data set.
+        query_ids: Query ids of the dataset.
+        document_ids: Document ids of the dataset.
         mode: Expected query mode.
         top_k: Number of documents to keep per query.
         file_format: `mteb` for MTEB predictions, otherwise a TREC run.
@@ -193,15 +193,15 @@ def read_foreign_run(
         raise UserError(
             f"{pluralize(len(unknown), 'unknown document')}, such as {unknown[0]!r}",
             where=f"{path}:{documents[unknown[0]]}",
-            hint="rank the documents of the data set",
+            hint="rank the documents of the dataset",
         )
     wanted = min(top_k, len(document_ids))
     if short := [query_id for query_id, ranked in lines.items() if len(ranked) < wanted]:
         raise UserError(
-            f"fewer than {wanted} documents for {len(short)} of the {len(lines)} queries, such as"
+            f"fewer than {wanted} documents for {len(short)} of {len(lines)} queries, such as"
             f" {short[0]!r}",
             where=path,
-            hint=f"rank {wanted} (idiolink.top_k): what stands below the last is unknown",
+            hint=f"rank at least {wanted} documents per query (idiolink.top_k)",
         )
     _check_mode(path, tags, mode)
     _check_scores(path, lines)
@@ -223,13 +223,15 @@ def _check_mode(path: str | Path, tags: Iterable[str], mode: str) -> None:
     } or {place.parent.name}.intersection(QUERY_MODES)
     if not named:
         raise UserError(
-            "does not name its query mode", where=path, hint=f"rename it, as in mine-{mode}.run"
+            "no query mode in the file name or tag",
+            where=path,
+            hint=f"rename it, such as mine-{mode}.run",
         )
     if named != {mode}:
         raise UserError(
-            f"a run of {' and '.join(map(repr, sorted(named)))}, not {mode!r}",
+            f"the query mode is {' and '.join(map(repr, sorted(named)))}, not {mode!r}",
             where=path,
-            hint="correct `setting` in the model's files, or the tag and the name of the run",
+            hint="correct `setting` in the model's files, or the tag and file name of the run",
         )
 
 
@@ -252,30 +254,30 @@ def _check_scores(path: str | Path, lines: Mapping[str, Mapping[str, "RunLine"]]
         for better, worse in pairwise(ordered):
             if worse.rank == better.rank:
                 raise UserError(
-                    f"{better.document!r} and {worse.document!r} of query {query!r} have one rank",
+                    f"{better.document!r} and {worse.document!r} have the same rank for query"
+                    f" {query!r}",
                     where=f"{path}:{worse.number}",
-                    hint="number the documents of each query from the best to the worst",
+                    hint="number the documents of each query from best to worst",
                 )
             if worse.rank < better.rank:
                 raise UserError(
-                    f"document {worse.document!r} of query {query!r} has rank {worse.rank} and not"
-                    " the highest score",
+                    f"document {worse.document!r} has rank {worse.rank} for query {query!r}, but"
+                    " not the highest score",
                     where=f"{path}:{worse.number}",
-                    hint="better documents need higher scores: negate distances",
+                    hint="better documents need higher scores; negate distances",
                 )
     if constant and len(constant) >= _MANY_CONSTANT * len(several):
         raise UserError(
-            f"all scores of {len(constant)} of the {len(several)} queries are equal, such as those"
-            f" of {constant[0]!r}",
+            f"constant scores for {len(constant)} of {len(several)} queries, such as"
+            f" {constant[0]!r}",
             where=path,
-            hint="write the scores of the system",
+            hint="write the actual scores of the system",
         )
     scores = [line.score for ranked in several.values() for line in ranked.values()]
     if len(tied) > _MANY_TIED * len(several) and scores == [round(score, 2) for score in scores]:
         raise UserError(
-            f"scores are rounded: in {len(tied)} of the {len(several)} queries, such as"
-            f" {tied[0]!r}, the {_BEST} best have equal scores and are not in the order of their"
-            " ranks",
+            f"scores are rounded: for {len(tied)} of {len(several)} queries, such as"
+            f" {tied[0]!r}, ties among the top {_BEST} change the order of the ranks",
             where=path,
             hint="write all digits of the scores",
         )
@@ -323,13 +325,15 @@ def _lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
         with Path(path).open("rb") as raw:
             if opened is open and raw.read(2) == b"\x1f\x8b":
                 raise UserError(
-                    "is gzipped", where=path, hint=f"name it {Path(path).name}.gz"
+                    "the file is gzipped", where=path, hint=f"rename it to {Path(path).name}.gz"
                 ) from None
         raise UserError(
-            "not a line of a TREC run", where=f"{path}:{number}", hint="make it again"
+            "not a line of a TREC run", where=f"{path}:{number}", hint="create the run again"
         ) from None
     except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"cannot be read: {error}", where=path, hint="make it again") from None
+        raise UserError(
+            f"cannot be read: {error}", where=path, hint="create the run again"
+        ) from None
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

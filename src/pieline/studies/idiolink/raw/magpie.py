@@ -15,7 +15,7 @@ Label = Literal["i", "l", "f", "o", "?"]
 TARGET = 2
 """Index in `context` of the sentence that contains the PIE."""
 
-_SEE = "correct this line or fetch the file again; the format is in data/sample/magpie/README.md"
+_SEE = "correct this line or download the file again; see data/sample/magpie/README.md"
 
 
 class LabelShares(Record):
@@ -70,7 +70,7 @@ class Occurrence(Record):
         length = len(self.context[TARGET])
         for start, end in self.offsets:
             if not start < end <= length:
-                raise ValueError(f"offsets {start}-{end} do not lie in the target sentence")
+                raise ValueError(f"offsets {start}-{end} are outside the target sentence")
         return self
 
 
@@ -90,8 +90,8 @@ def read_magpie(path: str | Path) -> Iterator[Occurrence]:
             except ValidationError as error:
                 raise UserError(explain(error), where=f"{path}:{number}", hint=_SEE) from None
             if (first := lines.setdefault(found.id, number)) != number:
-                problem = f"id {found.id} stands already in line {first}"
+                problem = f"id {found.id} is already in line {first}"
                 raise UserError(problem, where=f"{path}:{number}", hint=_SEE)
             yield found
     if not lines:
-        raise UserError("holds no occurrence", where=f"{path}:1", hint="fetch the file again")
+        raise UserError("the file is empty", where=f"{path}:1", hint="download it again")

@@ -31,7 +31,7 @@ def read_texts(path: str | Path, record: type[T]) -> list[T]:
     """
     texts = read_rows(path, record)
     if not texts:
-        raise UserError("holds no texts", where=path, hint="fetch the file again")
+        raise UserError("the file has no texts", where=path, hint="download it again")
     check_unique_ids([text.id for text in texts], where=path)
     return texts
 

@@ -144,7 +144,7 @@ def fine_tune(
     with Progress(remaining, desc="training", unit="epochs", shown=progress) as epochs:
         training.say = partial(epochs.write, file=sys.stderr)
         if scores:
-            training.say(f"training goes on after epoch {len(scores)}")
+            training.say(f"resuming after epoch {len(scores)}")
         for epoch in epochs:
             if _stale_epochs(scores, settings.min_delta) >= settings.patience:
                 break
@@ -188,9 +188,9 @@ class _Training:
         steps = len(self._batches(np.arange(len(data.tuples))))
         if not steps:
             raise UserError(
-                f"{len(data.tuples)} tuples make no whole batch of {settings.batch_size}",
+                f"{len(data.tuples)} tuples are fewer than the batch size {settings.batch_size}",
                 where="idiolink.finetuning",
-                hint="lower batch_size, or set drop_last: false",
+                hint="reduce batch_size, or set drop_last: false",
             )
         self.optimizer = torch.optim.AdamW(
             model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
@@ -277,15 +277,15 @@ class _Training:
             UserError: Memory is insufficient for a single text.
         """
         if not self.recomputes:
-            self.recomputes, note = True, "activations are computed twice instead of kept"
+            self.recomputes, note = True, "recomputing activations instead of storing them"
         elif self.texts_at_once > 1:
             self.texts_at_once //= 2
-            note = f"going on with {self.texts_at_once} texts at once, so dropout draws otherwise"
+            note = f"continuing with {self.texts_at_once} texts at once, which changes dropout"
         else:
             raise UserError(
-                "memory does not hold the training of a single text",
+                "out of memory with a single text",
                 where=f"{self.entry.checkpoint}, {self.settings.train_mode}",
-                hint="use a larger machine or a smaller max_length",
+                hint="use a larger machine or a smaller `max_length`",
             )
         self.optimizer.zero_grad(set_to_none=True)
         if torch.cuda.is_available():
@@ -316,7 +316,7 @@ class _Training:
             raise UserError(
                 f"the loss is {loss.item()}",
                 where=f"{self.entry.checkpoint}, {self.settings.train_mode}",
-                hint="lower the learning rate or train in float32",
+                hint="reduce the learning rate, or train in float32",
             )
         return loss
 
@@ -350,7 +350,7 @@ class _Training:
     def _named(texts: dict[str, Any], name: str) -> Any:
         if name not in texts:
             raise UserError(
-                f"a tuple names {name!r}, which is not in the split", hint="make the tuples again"
+                f"tuple text {name!r} is not in the split", hint="create the tuples again"
             )
         return texts[name]
 

@@ -76,7 +76,7 @@ class Correction(Record):
         sentence_changed = self.sentence_after != self.sentence
         span_changed = self.span_after != self.span
         if self.action == "valid" and (sentence_changed or span_changed):
-            raise ValueError("action 'valid' goes with a new sentence or span")
+            raise ValueError("action 'valid' does not allow a new sentence or span")
         if self.action == "span_corrected" and (sentence_changed or not span_changed):
             raise ValueError("action 'span_corrected' needs a new span and the same sentence")
         if self.action in ("text_revised", "replaced") and not sentence_changed:
@@ -204,9 +204,9 @@ def apply_corrections(
     texts = list(texts)
     if unknown := sorted(corrections.keys() - {text.id for text in texts}):
         raise UserError(
-            f"a decision about {unknown[0]!r}, which is no text of this data set",
+            f"decision about unknown text {unknown[0]!r}",
             where=where,
-            hint="remove it, or name the corrections that belong to these texts",
+            hint="remove it, or use the corrections for these texts",
         )
     corrected = []
     for text in texts:
@@ -214,9 +214,9 @@ def apply_corrections(
         if correction := corrections.get(text.id):
             if (correction.sentence, correction.span) != (text.sentence, text.span):
                 raise UserError(
-                    f"the decision about {text.id!r} was made for another text",
+                    f"text {text.id!r} has changed since the decision",
                     where=where,
-                    hint="review the text again",
+                    hint="review it again",
                 )
             changes = {"sentence": correction.sentence_after, "span": correction.span_after}
             changes["is_gold"] = True

@@ -161,9 +161,9 @@ def generate(
         pair, problem = next(iter(problems.items()))
         raise UserError(
             f"{len(problems)} of {len(pairs)} pairs have no texts after {writer.times} attempts"
-            f" (last of {pair.name}: {problem})",
+            f" (last problem, for {pair.name}: {problem})",
             where=f"{writer.name}, {collection}",
-            hint="raise idiolink.construction.attempts or change the prompt",
+            hint="increase idiolink.construction.attempts, or change the prompt",
         )
     return sorted(texts, key=lambda text: text.id), GenerationReport(
         collection=collection,
