@@ -40,9 +40,9 @@ def make_vectors() -> None:
     """Save a million document vectors, and as many query vectors as are scored at once."""
     import numpy as np
 
-    drawn = np.random.default_rng(0)
+    generator = np.random.default_rng(0)
     for name, rows in (("documents", DOCUMENTS), ("queries", 256)):
-        np.save(f"{name}.npy", drawn.standard_normal((rows, DIMENSIONS), dtype=np.float32))
+        np.save(f"{name}.npy", generator.standard_normal((rows, DIMENSIONS), dtype=np.float32))
 
 
 def scoring() -> None:
@@ -112,7 +112,7 @@ def jam_files() -> list[str]:
     return [f"results/metrics/jam/{model}-{seed}.json" for model in MODELS for seed in SEEDS]
 
 
-def jam_given():  # type: ignore[no-untyped-def]
+def jam_inputs():  # type: ignore[no-untyped-def]
     """Return the inputs of the tables and items of these runs."""
     from pieline.reporting.inputs import DisplayInputs
     from pieline.reporting.models import ModelDescription
@@ -131,7 +131,7 @@ def table() -> None:
     from pieline.study import Table
 
     files = Table("jam_drift", "Table 3", "", "").files
-    write_table("jam_drift", drift_table(jam_given()), templates=ROOT / "templates", **files)
+    write_table("jam_drift", drift_table(jam_inputs()), templates=ROOT / "templates", **files)
 
 
 def items() -> None:
@@ -139,7 +139,7 @@ def items() -> None:
     from pieline.reporting.items import write_items
     from pieline.studies.jam.items import JamItem
 
-    write_items(JamItem, JamItem.of(jam_given()), parquet="jam.parquet", csv="jam.csv.gz")
+    write_items(JamItem, JamItem.of(jam_inputs()), parquet="jam.parquet", csv="jam.csv.gz")
 
 
 def make_page() -> None:
@@ -172,7 +172,7 @@ def make_page() -> None:
             {f"documents-{(q + 7 * rank) % 75_000}": 1 - rank / 100 for rank in range(100)}
             for q in range(15_000)
         )
-        write_run(run, {f"queries-{q}": found for q, found in enumerate(best)}, tag=model)
+        write_run(run, {f"queries-{q}": ranking for q, ranking in enumerate(best)}, tag=model)
         inputs = digests([run, *files.values()])
         write_json(f"results/metrics/idiolink/{model}.json", {"computed_from": inputs})
     write_json("claims.json", {"claims": []})
@@ -255,7 +255,7 @@ COMMANDS: dict[str, tuple[list[list[str]], list[str]]] = {
 """Preparatory commands and the measured command, run in a copy of the project."""
 
 
-class Together(threading.Thread):
+class MemoryMonitor(threading.Thread):
     """Peak memory of all descendants of this process together, sampled twice per second."""
 
     def __init__(self) -> None:
@@ -278,7 +278,7 @@ def measured(command: list[str], folder: Path, *, code: Path) -> dict[str, float
     """Return seconds, CPU seconds and peak MB (10**6 bytes) of the largest process and of all."""
     # Orphaned processes become children of this one, so that their time counts.
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
-    together = Together()
+    together = MemoryMonitor()
     together.start()
     began = time.perf_counter()
     environment = os.environ | {"PYTHONPATH": str(code / "src")}
@@ -286,18 +286,18 @@ def measured(command: list[str], folder: Path, *, code: Path) -> dict[str, float
         process = subprocess.Popen(
             command, cwd=folder, env=environment, stdout=output, stderr=output
         )
-        _, status, used = os.wait4(process.pid, 0)
-    seconds, all_used = time.perf_counter() - began, [used]
+        _, status, usage = os.wait4(process.pid, 0)
+    seconds, usages = time.perf_counter() - began, [usage]
     with suppress(ChildProcessError):
         while True:
-            all_used.append(os.wait4(-1, 0)[2])
+            usages.append(os.wait4(-1, 0)[2])
     together.ended.set()
     if status:
         sys.exit(f"{' '.join(command)} failed:\n{(folder / 'output.txt').read_text()[-2000:]}")
     return {
         "seconds": round(seconds, 1),
-        "cpu_seconds": round(sum(each.ru_utime + each.ru_stime for each in all_used), 1),
-        "peak_mb": round(max(each.ru_maxrss for each in all_used) * 1024 / 1e6),
+        "cpu_seconds": round(sum(each.ru_utime + each.ru_stime for each in usages), 1),
+        "peak_mb": round(max(each.ru_maxrss for each in usages) * 1024 / 1e6),
         "together_mb": round(together.peak / 1e6),
     }
 
@@ -320,26 +320,26 @@ def main() -> None:
     """Measure, and print the results with ratios to the baseline."""
     names = [*COMMANDS, *PROCESSES]
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}")
-    parser.add_argument("--keep", action="store_true", help="as the new baseline")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(names)}")
+    parser.add_argument("--keep", action="store_true", help="save as the new baseline")
     parser.add_argument("--inside", choices=["make", "measure"], help=argparse.SUPPRESS)
     options = parser.parse_args()
     if unknown := set(options.names) - set(names):
-        parser.error(f"unknown: {', '.join(sorted(unknown))}")
+        parser.error(f"unknown name: {', '.join(sorted(unknown))}")
     if options.inside:
         PROCESSES[options.names[0]][options.inside == "measure"]()
         return
     baseline = json.loads(BASELINE.read_text())
     for name in options.names or names:
         with tempfile.TemporaryDirectory() as folder:
-            found = measure(name, Path(folder))
+            results = measure(name, Path(folder))
         parts = []
-        for what, value in found.items():
+        for what, value in results.items():
             before = baseline.get(name, {}).get(what)
             parts.append(f"{what} {value:g}" + (f" = {value / before:.2f} x" if before else ""))
         print(f"{name:12} {', '.join(parts)}", flush=True)
         if options.keep:
-            baseline[name] = found
+            baseline[name] = results
             BASELINE.write_text(json.dumps(baseline, indent=2, sort_keys=True) + "\n")
 
 

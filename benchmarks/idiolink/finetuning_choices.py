@@ -74,16 +74,16 @@ def test_scores(
     queries = embed_query_modes(model, test.queries, entry)
     qrels = meaning_qrels(test.queries, test.documents)
     names = [document.id for document in test.documents]
-    found = {}
+    results = {}
     for mode, embedded in queries.items():
         scores = cosine_scores(embedded, vectors)
         run = rank([query.id for query in test.queries], scores, names, top_k=100)
         rows = score_queries(run, qrels).values()
-        found[mode] = [
+        results[mode] = [
             round(100 * float(np.mean([row[metric] for row in rows])), 2)
             for metric in ("r_precision", "ndcg_at_10")
         ]
-    return found
+    return results
 
 
 def train(folder: Path, choice: dict[str, Any], seed: int, checkpoint: Path) -> dict[str, Any]:
@@ -133,26 +133,26 @@ def train(folder: Path, choice: dict[str, Any], seed: int, checkpoint: Path) -> 
 def main() -> None:
     """Run the trainings missing from the output, and save it after each one."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("data", type=Path, help="folder with train/, val/ and test/")
+    parser.add_argument("data", type=Path, help="folder that contains train/, val/ and test/")
     parser.add_argument("--choices", nargs="+", choices=CHOICES, default=["released"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[42, 43, 44])
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--output", type=Path, required=True, help="JSON to write")
+    parser.add_argument("--output", type=Path, required=True, help="output file (JSON)")
     arguments = parser.parse_args()
     use_threads(arguments.threads)
     use_deterministic_kernels()
-    found = json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
+    results = json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
     for choice in arguments.choices:
         for seed in map(str, arguments.seeds):
-            if seed in found.get(choice, {}):
+            if seed in results.get(choice, {}):
                 continue
             checkpoint = arguments.output.with_suffix(f".{choice.replace(' ', '_')}.{seed}.pt")
-            found.setdefault(choice, {})[seed] = train(
+            results.setdefault(choice, {})[seed] = train(
                 arguments.data, CHOICES[choice], int(seed), checkpoint
             )
-            write_json(arguments.output, found)
+            write_json(arguments.output, results)
             checkpoint.unlink(missing_ok=True)
-            print(choice, seed, found[choice][seed], flush=True)
+            print(choice, seed, results[choice][seed], flush=True)
 
 
 if __name__ == "__main__":

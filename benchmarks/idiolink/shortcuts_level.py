@@ -25,8 +25,8 @@ def main() -> None:
     random = np.random.default_rng(1)
     pies = np.repeat(np.arange(PIES), 2 * EACH)
     cells = np.repeat(np.arange(2 * PIES), EACH)
-    drawn = draw_units([0] * PIES, resamples=RESAMPLES, seed=0)
-    found = []
+    resamples = draw_units([0] * PIES, resamples=RESAMPLES, seed=0)
+    results = []
     for effect, studies in STUDIES.items():
         values, rejected = [], []
         for _ in range(studies):
@@ -34,11 +34,11 @@ def main() -> None:
             own = random.normal(size=len(pies))
             slopes = effect + 0.1 * random.normal(size=PIES)
             ndcg = np.clip(easy + slopes[pies] * own + random.normal(size=len(pies)), 0, 2)
-            measured = partial_correlation(easy + own, ndcg, cells, drawn[:, pies])
+            measured = partial_correlation(easy + own, ndcg, cells, resamples[:, pies])
             assert measured.value is not None and measured.interval
             values.append(measured.value)
             rejected.append(not measured.interval.low <= 0 <= measured.interval.high)
-        found.append(
+        results.append(
             {
                 "effect": effect,
                 "studies": studies,
@@ -46,7 +46,7 @@ def main() -> None:
                 "interval_leaves_out_0_pct": round(100 * float(np.mean(rejected)), 1),
             }
         )
-    write_json(Path(__file__).with_suffix(".json"), found)
+    write_json(Path(__file__).with_suffix(".json"), results)
 
 
 if __name__ == "__main__":

@@ -78,13 +78,13 @@ def printed_originals(published: Path) -> dict[str, tuple[int, int]]:
         published: Folder of the printed numbers.
     """
     numbers = text_numbers(published)
-    found = {}
+    originals = {}
     for language in JamSettings().languages:
         every, literal = (
             round(numbers[f"jam.{kind}_{language}"]) for kind in ("originals", "literal_originals")
         )
-        found[language] = literal, every - literal
-    return found
+        originals[language] = literal, every - literal
+    return originals
 
 
 def printed_rows(published: Path) -> dict[Key, dict[str, float]]:
@@ -127,7 +127,7 @@ def solve(key: Key, cells: Cells, originals: tuple[int, int]) -> Solution:
             confusion = [None] * len(counts) if tagged else _confusion(cells, counts, originals)
             if confusion:
                 runs = zip(counts, confusion, strict=True)
-                return Solution(tuple(SeedRun(*run, of) for run, of in runs), rounded)
+                return Solution(tuple(SeedRun(*run, row) for run, row in runs), rounded)
     raise ValueError(f"no runs give the cells of {key}")
 
 
@@ -137,10 +137,10 @@ def _meets(
     """Return which rows of values (one column per seed) have the printed mean and deviation."""
     half = 0.5 * 10**-decimals + slack + 1e-9
     deviation = values.std(axis=1, ddof=1) if values.shape[1] > 1 else np.zeros(len(values))
-    found: NDArray[np.bool_] = (np.abs(values.mean(axis=1) - cells[name]) <= half) & (
+    matches: NDArray[np.bool_] = (np.abs(values.mean(axis=1) - cells[name]) <= half) & (
         np.abs(deviation - cells.get(f"{name}_std", 0.0)) <= half
     )
-    return found
+    return matches
 
 
 def _seeds(
@@ -163,23 +163,26 @@ def _seeds(
     mean, deviation = cells[name], cells.get(f"{name}_std", 0.0)
     # Upper bounds of the sum of squared distances from the mean, and of the sum of distances.
     most, beside = (seeds - 1) * (deviation + half) ** 2 + seeds * half**2, seeds * half
-    rows, found = np.zeros((1, 0), dtype=np.int64), np.zeros((1, 0))
-    for left, some, those in zip(range(seeds)[::-1], counts, values, strict=True):
-        far, spent = (found - mean).sum(axis=1), ((found - mean) ** 2).sum(axis=1)
+    rows, columns = np.zeros((1, 0), dtype=np.int64), np.zeros((1, 0))
+    for left, seed_counts, seed_values in zip(range(seeds)[::-1], counts, values, strict=True):
+        far, squares = (columns - mean).sum(axis=1), ((columns - mean) ** 2).sum(axis=1)
         if left:
             # The remaining seeds must offset `far`, which costs at least far**2 / left.
             middle = -far / (left + 1)
-            room = (most - spent - far**2 / (left + 1)) * left / (left + 1)
+            room = (most - squares - far**2 / (left + 1)) * left / (left + 1)
             reach = np.sqrt(np.maximum(room, 0)) + beside
         else:
             middle, reach = -far, beside
         low, high = mean + middle - reach, mean + middle + reach
-        first, last = np.searchsorted(those, low), np.searchsorted(those, high, side="right")
+        first, last = (
+            np.searchsorted(seed_values, low),
+            np.searchsorted(seed_values, high, side="right"),
+        )
         before = np.repeat(np.arange(len(rows)), last - first)
         here = np.arange(len(before)) - np.repeat(np.cumsum(last - first) - last, last - first)
-        rows = np.column_stack([rows[before], some[here]])
-        found = np.column_stack([found[before], those[here]])
-    return rows[_meets(found, cells, name, decimals)]
+        rows = np.column_stack([rows[before], seed_counts[here]])
+        columns = np.column_stack([columns[before], seed_values[here]])
+    return rows[_meets(columns, cells, name, decimals)]
 
 
 def _counts(cells: Cells, name: str, seeds: int, most: int, unit: int = 1) -> NDArray[np.int64]:
@@ -195,14 +198,14 @@ def _right(cells: Cells, originals: tuple[int, int], seeds: int) -> list[tuple[C
         _counts(cells, f"success_{kind}", seeds, most, VARIANTS)
         for kind, most in zip(KINDS, originals, strict=True)
     )
-    found = []
+    pairs = []
     for literal in literal_ones:
         both = 1.0 * VARIANTS * (literal + idiomatic_ones)
         for idiomatic in idiomatic_ones[_meets(both, cells, "success")]:
             runs = list(zip(map(int, literal), map(int, idiomatic), strict=True))
             if runs == sorted(runs):
-                found.append((tuple(map(int, literal)), tuple(map(int, idiomatic))))
-    return found
+                pairs.append((tuple(map(int, literal)), tuple(map(int, idiomatic))))
+    return pairs
 
 
 def _ways(
@@ -215,10 +218,12 @@ def _ways(
             for kind, counts in zip(KINDS, right, strict=True)
         )
         success = VARIANTS * (np.array(right[0]) + np.array(right[1]))
-        for some in literal:
-            shares = _shares(some + idiomatic, success, 2 if rounded else None)
-            for others in idiomatic[_meets(shares, cells, "negative_drift_pct", slack=slack)]:
-                yield _way(right, some, others)
+        for literal_counts in literal:
+            shares = _shares(literal_counts + idiomatic, success, 2 if rounded else None)
+            for idiomatic_counts in idiomatic[
+                _meets(shares, cells, "negative_drift_pct", slack=slack)
+            ]:
+                yield _way(right, literal_counts, idiomatic_counts)
 
 
 def _ways_of_encoder(
@@ -236,19 +241,19 @@ def _ways_of_encoder(
         totals = totals[_meets(shares, cells, "negative_drift_pct")]
         if not len(totals):
             continue
-        some = _flipped_of_kind(cells, "literal", right[0], rounded=rounded)
+        literal_counts = _flipped_of_kind(cells, "literal", right[0], rounded=rounded)
         for total in totals:
-            others = total - some
-            shares = _shares(others, idiomatic, decimals)
-            fits = ((others >= 0) & (others <= idiomatic)).all(axis=1)
+            idiomatic_counts = total - literal_counts
+            shares = _shares(idiomatic_counts, idiomatic, decimals)
+            fits = ((idiomatic_counts >= 0) & (idiomatic_counts <= idiomatic)).all(axis=1)
             fits &= _meets(shares, cells, "negative_drift_idiomatic_pct", slack=slack)
-            for one, other in zip(some[fits], others[fits], strict=True):
+            for one, other in zip(literal_counts[fits], idiomatic_counts[fits], strict=True):
                 yield _way(right, one, other)
 
 
 def _way(right: tuple[Counts, Counts], *flipped: NDArray[np.int64]) -> Way:
     """Return literal and idiomatic counts by seed."""
-    counts = [tuple(map(int, some)) for some in flipped]
+    counts = [tuple(map(int, kind_counts)) for kind_counts in flipped]
     return list(zip(zip(*right, strict=True), zip(*counts, strict=True), strict=True))
 
 
@@ -259,8 +264,8 @@ def _flipped_of_kind(cells: Cells, kind: str, right: Counts, *, rounded: bool) -
         return np.zeros((1, len(right)), dtype=np.int64)
     counts = [np.arange(most + 1) for most in success]
     values = [
-        _shares(some, most, 1 if rounded else None)
-        for some, most in zip(counts, success, strict=True)
+        _shares(seed_counts, most, 1 if rounded else None)
+        for seed_counts, most in zip(counts, success, strict=True)
     ]
     # Table 5 prints the drifts of single runs with one decimal.
     decimals = 2 if len(right) > 1 else 1
@@ -281,16 +286,17 @@ def _confusion(
     """Return AC, NC and MX of each seed that are consistent with its right originals and flips."""
     names = ("all_confused", "none_confused", "mixed")
     seeds, total = len(counts), sum(originals)
-
-    every, some = (_counts(cells, name, seeds, total) for name in (names[0], names[2]))
-    for confused in every:
-        none = total - confused - some
+    all_counts, mixed_counts = (_counts(cells, name, seeds, total) for name in (names[0], names[2]))
+    for confused in all_counts:
+        none = total - confused - mixed_counts
         fits = _meets(1.0 * none, cells, names[1])
-        for mixed, nothing in zip(some[fits], none[fits], strict=True):
-            found = list(zip(map(int, confused), map(int, nothing), map(int, mixed), strict=True))
-            runs = zip(counts, found, strict=True)
-            if all(shares_of(SeedRun(*run, of), originals) for run, of in runs):
-                return found
+        for mixed, nothing in zip(mixed_counts[fits], none[fits], strict=True):
+            confusion = list(
+                zip(map(int, confused), map(int, nothing), map(int, mixed), strict=True)
+            )
+            runs = zip(counts, confusion, strict=True)
+            if all(shares_of(SeedRun(*run, row), originals) for run, row in runs):
+                return confusion
     return None
 
 
@@ -304,12 +310,12 @@ def shares_of(run: SeedRun, originals: tuple[int, int]) -> tuple[Share, Share] |
         # All variants of a wrong original are wrong.
         right = [next(_spread(*counts)) for counts in zip(run.right, run.flipped, strict=True)]
         return Share(right[0], (0, 0, 0, free[0])), Share(right[1], (0, 0, 0, free[1]))
-    whole, _, mixed = run.confusion
+    all_wrong, _, mixed = run.confusion
     choices = [
         list(_spread(right, flipped)) for right, flipped in zip(run.right, run.flipped, strict=True)
     ]
     for literal, idiomatic in product(*choices):
-        left_whole = whole - literal[3] - idiomatic[3]
+        left_whole = all_wrong - literal[3] - idiomatic[3]
         left_mixed = mixed - sum(literal[1:3]) - sum(idiomatic[1:3])
         if min(left_whole, left_mixed) >= 0 and left_whole + left_mixed <= sum(free):
             wrong = []

@@ -95,13 +95,13 @@ def _measure(run, path, reply) -> None:  # type: ignore[no-untyped-def]
 def main() -> None:
     """Measure, print a table and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--answers", type=int, default=200_000, help="in the file")
-    parser.add_argument("--folder", type=Path, help="where to write the files (default: temporary)")
+    parser.add_argument("--answers", type=int, default=200_000, help="number of answers")
+    parser.add_argument("--folder", type=Path, help="folder for the files (default: temporary)")
     parser.add_argument(
         "--output",
         type=Path,
         default=Path(__file__).with_suffix(".json"),
-        help="where to write the figures (default: beside this program)",
+        help="output file (default: next to this program)",
     )
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(dir=options.folder))
@@ -120,8 +120,8 @@ def main() -> None:
     for row in rows:
         times = f"{row['seconds']:8.2f} s {row['cpu_seconds']:8.2f} s of CPU"
         print(f"{row['what']:30} {times} {row['peak_mb']:6} MB")
-    figures = {"answers": options.answers, "bytes": size, "cores": os.cpu_count(), "rows": rows}
-    write_json(options.output, figures)
+    results = {"answers": options.answers, "bytes": size, "cores": os.cpu_count(), "rows": rows}
+    write_json(options.output, results)
 
 
 if __name__ == "__main__":

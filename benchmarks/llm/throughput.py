@@ -100,11 +100,11 @@ def seconds(run: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def plain_loop(asked: list[Question], api_base: str) -> None:
+def plain_loop(batch: list[Question], api_base: str) -> None:
     """Ask all questions sequentially with litellm alone."""
     import litellm
 
-    for question in asked:
+    for question in batch:
         litellm.completion(
             model="openai/m",
             api_base=api_base,
@@ -136,9 +136,9 @@ def measure(options: argparse.Namespace, port: int, folder: Path) -> list[dict[s
 
     def layer(spec: LLMEntry, concurrency: int, count: int) -> float:
         path = folder / f"{concurrency}-{bool(spec.prices)}.jsonl"
-        asked = questions(spec, count, str(path))
+        batch = questions(spec, count, str(path))
         took = seconds(
-            lambda: ask(asked, spec, settings(folder, concurrency), path, progress=False)
+            lambda: ask(batch, spec, settings(folder, concurrency), path, progress=False)
         )
         return count / took
 
@@ -171,7 +171,7 @@ def measure(options: argparse.Namespace, port: int, folder: Path) -> list[dict[s
     return rows
 
 
-def _record(asked: list[Question], path: Path) -> None:
+def _record(batch: list[Question], path: Path) -> None:
     from pieline.llm.answers import Answer
     from pieline.llm.recordings import record
 
@@ -179,7 +179,7 @@ def _record(asked: list[Question], path: Path) -> None:
         path,
         (
             (q, Answer(key=q.key, text="idioms: []", input_tokens=50, output_tokens=5))
-            for q in asked
+            for q in batch
         ),
     )
 
@@ -187,17 +187,21 @@ def _record(asked: list[Question], path: Path) -> None:
 def main() -> None:
     """Measure, print a table and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--latency-ms", type=float, default=50, help="of the server (default 50)")
+    parser.add_argument(
+        "--latency-ms", type=float, default=50, help="latency of the server (default: 50)"
+    )
     parser.add_argument(
         "--concurrency", type=int, nargs="+", default=[1, 8, 32], help="default: 1 8 32"
     )
-    parser.add_argument("--questions", type=int, default=1000, help="most a row (default 1000)")
-    parser.add_argument("--replayed", type=int, default=20_000, help="answers to replay")
+    parser.add_argument(
+        "--questions", type=int, default=1000, help="maximum number per row (default: 1000)"
+    )
+    parser.add_argument("--replayed", type=int, default=20_000, help="number of answers to replay")
     parser.add_argument(
         "--output",
         type=Path,
         default=Path(__file__).with_suffix(".json"),
-        help="where to write the figures (default: beside this program)",
+        help="output file (default: next to this program)",
     )
     options = parser.parse_args()
     mine, theirs = multiprocessing.Pipe()
@@ -215,8 +219,8 @@ def main() -> None:
     print(f"{'how':28} {'concurrency':>11} {'per second':>11} {'ideal':>8}")
     for row in rows:
         ideal = row["ideal_per_second"]
-        shown = "" if ideal is None else f"{ideal:8.1f}"
-        print(f"{row['how']:28} {row['concurrency']:11} {row['per_second']:11.1f} {shown:>8}")
+        ideal_text = "" if ideal is None else f"{ideal:8.1f}"
+        print(f"{row['how']:28} {row['concurrency']:11} {row['per_second']:11.1f} {ideal_text:>8}")
     write_json(
         options.output,
         {"latency_ms": options.latency_ms, "cores": os.cpu_count(), "rows": rows},

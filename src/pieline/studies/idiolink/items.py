@@ -49,22 +49,22 @@ class IdiolinkItem(Item):
     first_relevant: int | None
 
     @classmethod
-    def of(cls, given: DisplayInputs) -> Iterator[Self]:
+    def of(cls, inputs: DisplayInputs) -> Iterator[Self]:
         """Yield the rows of all runs, with queries in dataset order."""
         # The column of a custom metric is kept only if this class has a field for it.
         fields = cls.model_fields.keys()
-        for metric, shared in runs(given):
+        for metric, shared in runs(inputs):
             for row in csv.DictReader(StringIO(read_text(query_scores_file(metric.path)))):
-                known = {name: row[name] or None for name in row if name in fields}
-                yield cls.model_validate(known | shared | {"language": "english"})
+                values = {name: row[name] or None for name in row if name in fields}
+                yield cls.model_validate(values | shared | {"language": "english"})
 
     @classmethod
     def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
         """Return the top `depth` documents of each query, or None without exactly one run."""
-        found = metric.predictions(".run.gz")
-        if len(found) != 1:
+        run_paths = metric.predictions(".run.gz")
+        if len(run_paths) != 1:
             return None
-        (run_path,) = found
+        (run_path,) = run_paths
         meanings = Path(input_of(metric, "/meanings.jsonl"))
         documents_path, queries_path = (
             str(meanings.with_name(f"{name}.jsonl")) for name in ("documents", "queries")

@@ -34,7 +34,7 @@ class Bm25Tuning(Settings):
     )
 
 
-PAPERS_POINT = {"k1": [0.9], "b": [0.4]}
+PAPER_PARAMETERS = {"k1": [0.9], "b": [0.4]}
 """The paper's tuned values, used for data without a validation split."""
 
 

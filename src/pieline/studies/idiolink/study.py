@@ -26,7 +26,7 @@ from pieline.studies.idiolink.predictions.api_embedding import Embedding
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import QUERY_MODES, Document, query_scores_file
 from pieline.studies.idiolink.settings import (
-    PAPERS_POINT,
+    PAPER_PARAMETERS,
     Bm25Tuning,
     Composition,
     FineTuning,
@@ -84,18 +84,20 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         tuning = settings.finetuning
         self._trains = bool(tuning.models)
         # A study that is not selected may name unknown models.
-        self._not_run = settings.leave_out | (self._unanswered() if chosen else {})
+        self._skipped = settings.leave_out | (self._unanswered() if chosen else {})
         self.settings = settings.model_copy(
             update={
-                "models": self._run_here(settings.models),
-                "finetuning": tuning.model_copy(update={"models": self._run_here(tuning.models)}),
+                "models": self._without_skipped(settings.models),
+                "finetuning": tuning.model_copy(
+                    update={"models": self._without_skipped(tuning.models)}
+                ),
             }
         )
         if chosen:
             self._check_archived(f"config.yaml: {self.name}")
 
-    def _run_here(self, models: Iterable[str]) -> list[str]:
-        return [name for name in models if name not in self._not_run]
+    def _without_skipped(self, models: Iterable[str]) -> list[str]:
+        return [name for name in models if name not in self._skipped]
 
     def _unanswered(self) -> dict[str, str]:
         """Return the reasons why API embedders, and rerankers based on them, cannot run.
@@ -105,34 +107,34 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         firsts = self.first_stages()
         reasons = {
             name: reason
-            for name in self._embedded()
+            for name in self._embedding_models()
             if isinstance(self.run.registry[name], ApiEmbedderEntry)
             if (reason := self.run.unanswered(name, self._vector_recordings(name, "documents")))
         }
-        over = {
-            name: f"{it}: {reasons[it]}"
-            for name, it in firsts.items()
-            if it in reasons and not self._is_taken(name)
+        dependents = {
+            name: f"{first}: {reasons[first]}"
+            for name, first in firsts.items()
+            if first in reasons and not self._is_archived(name)
         }
         return {
             name: reason
-            for name, reason in (reasons | over).items()
+            for name, reason in (reasons | dependents).items()
             if name in self.settings.models
         }
 
-    def _is_taken(self, model: str) -> bool:
+    def _is_archived(self, model: str) -> bool:
         """Return whether archives provide all zero-shot runs of a model with these settings."""
         compositions = dict.fromkeys(["full", *self.settings.compositions])
         runs = chain.from_iterable(self.metrics_files(name, [model]) for name in compositions)
-        return all((found := self.offer_of(path)) and not found.differences for path in runs)
+        return all((offer := self.offer_of(path)) and not offer.differences for path in runs)
 
-    def _embedded(self) -> list[str]:
+    def _embedding_models(self) -> list[str]:
         """Return the models to run, including their first stages."""
-        made = [name for name in self.settings.models if not self._is_taken(name)]
+        models = [name for name in self.settings.models if not self._is_archived(name)]
         firsts = self.first_stages()
-        under = (firsts[name] for name in made if name in firsts)
-        taken = {*self.settings.models} - {*made}
-        return [name for name in dict.fromkeys([*made, *under]) if name not in taken]
+        first_stages = (firsts[name] for name in models if name in firsts)
+        archived = {*self.settings.models} - {*models}
+        return [name for name in dict.fromkeys([*models, *first_stages]) if name not in archived]
 
     def left_out(self) -> dict[str, str]:
         """Return the reasons for models that are left out and for modes that a model cannot run."""
@@ -144,7 +146,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             for mode in settings.query_modes
             if mode.endswith("span")
         }
-        return self._not_run | without
+        return self._skipped | without
 
     def check(self, where: str) -> None:
         """Validate the models, the dataset and the fine-tuning settings.
@@ -198,10 +200,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 hint="set 'sampled' or 'released_where_available', or set data: released",
             )
         for name, most in (("hard_negatives", HARD_NEGATIVES), ("soft_negatives", SOFT_NEGATIVES)):
-            wanted = getattr(tuning, name)
-            if tuning.models and wanted > most and self.tuples_source() == "released":
+            count = getattr(tuning, name)
+            if tuning.models and count > most and self.tuples_source() == "released":
                 raise UserError(
-                    f"{wanted} exceeds the {most} in the released tuples",
+                    f"{count} exceeds the {most} in the released tuples",
                     where=f"{where}.finetuning.{name}",
                     hint="reduce it, or set tuples: sampled",
                 )
@@ -308,14 +310,16 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ranking = [*settings.models, *self.first_stages().values(), *settings.finetuning.models]
         return list(dict.fromkeys([*ranking, *roles]))
 
-    def named(self, *kinds: str) -> list[str]:
+    def models_of_kinds(self, *kinds: str) -> list[str]:
         """Return the zero-shot models of these kinds."""
         return [name for name in self.settings.models if self.run.registry[name].kind in kinds]
 
     def first_stages(self) -> dict[str, str]:
         """Return the first-stage model of each reranker."""
         entries = ((name, self.run.registry[name]) for name in self.settings.models)
-        return {name: it.first_stage for name, it in entries if isinstance(it, RerankerEntry)}
+        return {
+            name: entry.first_stage for name, entry in entries if isinstance(entry, RerankerEntry)
+        }
 
     def first_stage_run(self, model: str, index: str, query_mode: str) -> str:
         """Return the run that a reranker reorders.
@@ -350,9 +354,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         """
         if "+" in model:
             return evaluated_modes(model.split("+")[1])
-        if taken := self.taken(model):
-            wanted = {one.setting for one in taken}
-            return [mode for mode in self.settings.query_modes if mode in wanted]
+        if external_runs := self.taken(model):
+            settings = {one.setting for one in external_runs}
+            return [mode for mode in self.settings.query_modes if mode in settings]
         instructed = not isinstance(self.run.entry(model), Bm25Entry)
         return [
             mode
@@ -417,23 +421,25 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 where=f"{where}.shortcuts",
                 hint="set shortcuts: false, or dataset: released_format",
             )
-        lacking = [path for path in self.run_metrics() if path not in self.archived]
-        if lacking or not self.archived:
-            named = ", ".join(archive.path for archive in self.run.archives) or "archives (none)"
-            offered = self.offers.get(lacking[0]) if lacking else None
+        missing = [path for path in self.run_metrics() if path not in self.archived]
+        if missing or not self.archived:
+            archive_names = (
+                ", ".join(archive.path for archive in self.run.archives) or "archives (none)"
+            )
+            offered = self.offers.get(missing[0]) if missing else None
             why = offered.differences[0] if offered and offered.differences else "not in it"
             raise UserError(
-                f"without texts, {lacking[0] if lacking else 'every run'} must come from"
-                f" {named}: {why}",
+                f"without texts, {missing[0] if missing else 'every run'} must come from"
+                f" {archive_names}: {why}",
                 where=f"{where}.dataset",
                 hint="remove the model or mode, or set dataset: released_format",
             )
         archive = next(iter(self.archived.values())).archive
         for path in self.archived:
             folder = str(Path(paths.dataset(Path(path).parts[3])["manifest"]).parent)
-            known = archive.manifest.datasets.get(folder)
-            if known is None or any(
-                self.run.digest(name) != digest for name, digest in known.raw.items()
+            dataset = archive.manifest.datasets.get(folder)
+            if dataset is None or any(
+                self.run.digest(name) != digest for name, digest in dataset.raw.items()
             ):
                 raise UserError(
                     f"{archive.path} has no {folder} for these data",
@@ -529,10 +535,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def bm25_points(self) -> Bm25Tuning:
         """Return the BM25 grid; without a validation split, it is reduced to a single point."""
-        named = self.settings.bm25
-        if self._is_tuned() or len(named.k1) == len(named.b) == 1:
-            return named
-        return named.model_copy(update=PAPERS_POINT)
+        grid = self.settings.bm25
+        if self._is_tuned() or len(grid.k1) == len(grid.b) == 1:
+            return grid
+        return grid.model_copy(update=PAPER_PARAMETERS)
 
     # Weights and training
 
@@ -554,18 +560,18 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         """Return the fine-tuned or unpacked weights that replace a model's checkpoint, if any."""
         if "+" in model:
             base, train_mode, loss = model.split("+")
-            made = {"model": base, "train_mode": train_mode, "loss": loss, "seed": seed}
-            return [paths.WEIGHTS.format(**made)]
+            wildcards = {"model": base, "train_mode": train_mode, "loss": loss, "seed": seed}
+            return [paths.WEIGHTS.format(**wildcards)]
         return self.run.unpacked_weights(model)
 
     def tuples_source(self) -> str:
         """Return the source of training tuples: `sampled` or `released`."""
-        wanted = self.settings.finetuning.tuples
-        if wanted != "released_where_available":
-            return wanted
+        source = self.settings.finetuning.tuples
+        if source != "released_where_available":
+            return source
         name = raw_name(RELEASED_TUPLES)
-        had = not self.run.is_sample and self.run.can_be_had(name)
-        return "released" if had else "sampled"
+        is_available = not self.run.is_sample and self.run.can_be_had(name)
+        return "released" if is_available else "sampled"
 
     def tuples(self, seed: str) -> str:
         """Return the file of training tuples."""
@@ -611,34 +617,34 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def _conditions(self, model: str, *also: str) -> Conditions:
         """Return the conditions of a model's runs without those of the data."""
         settings = self.settings
-        used = settings.model_dump(include={"top_k", "bootstrap_resamples", *also})
+        conditions = settings.model_dump(include={"top_k", "bootstrap_resamples", *also})
         if self.taken(model):
-            return self.elsewhere(**used)
-        found = [
+            return self.elsewhere(**conditions)
+        reasons = [
             *self.run.changed_entry(model),
             *deviations(settings, besides=set(type(settings).model_fields) - {"top_k"}),
         ]
         entry = self.run.entry(model)
         if isinstance(entry, EmbedderEntry):
             entry = self.embedder(model)
-            used |= {"inputs": settings.inputs}
+            conditions |= {"inputs": settings.inputs}
         if isinstance(entry, Bm25Entry):
             # Each metric file records which values the ablation used.
             points = self.bm25_points()
-            used |= points.model_dump(exclude={"tuning"})
-            found += deviations(points, besides={"tuning"})
+            conditions |= points.model_dump(exclude={"tuning"})
+            reasons += deviations(points, besides={"tuning"})
         if "+" in model:
             base, train_mode, loss = model.split("+")
             training = self.training(base, train_mode, loss, seed="0")
-            used |= training.model_dump(exclude={"seed"}) | {"tuples": self.tuples_source()}
-            found += _training_deviations(base, training)
+            conditions |= training.model_dump(exclude={"seed"}) | {"tuples": self.tuples_source()}
+            reasons += _training_deviations(base, training)
         weights = json.loads(entry.execution_spec())
         if isinstance(entry, RerankerEntry):
             first = self._conditions(entry.first_stage)
-            used |= {"first_stage": first.settings}
+            conditions |= {"first_stage": first.settings}
             weights |= {"first_stage_weights": first.weights}
-            found += [reason for reason in first.deviations if reason not in found]
-        return Conditions(settings=used, weights=weights, deviations=tuple(found))
+            reasons += [reason for reason in first.deviations if reason not in reasons]
+        return Conditions(settings=conditions, weights=weights, deviations=tuple(reasons))
 
     def data_conditions(self, origin: str) -> str:
         """Return the conditions of dataset counts as canonical JSON."""
@@ -687,8 +693,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def candidates(self) -> list[str]:
         """Return the released list of candidate PIEs, if available."""
         name = raw_name(paths.CANDIDATES)
-        had = not self.run.is_sample and self.run.can_be_had(name)
-        return [paths.CANDIDATES] if had else []
+        is_available = not self.run.is_sample and self.run.can_be_had(name)
+        return [paths.CANDIDATES] if is_available else []
 
     def compared_indexes(self) -> list[str]:
         """Return the released documents, if they can be compared with the selected PIEs."""
@@ -820,16 +826,18 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         runs = [{"collection": name} for name in COLLECTIONS] if self.constructs() else []
         apis = self.api_embedders()
         where = {"collection": alternatives(COLLECTIONS)}
-        written, judged = (
+        generation_outputs, validation_outputs = (
             {"texts": paths.TEXTS, "report": paths.TEXTS_REPORT},
             {"verdicts": paths.VERDICTS},
         )
         return [
-            LLMTaskSpec("idiolink_generate", Writing, written, self.writing, runs, where),
+            LLMTaskSpec(
+                "idiolink_generate", Writing, generation_outputs, self.writing, runs, where
+            ),
             LLMTaskSpec(
                 "idiolink_validate",
                 Validation,
-                judged,
+                validation_outputs,
                 self.validation,
                 runs,
                 where,
@@ -842,7 +850,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 self.embedding,
                 [
                     {"split": "test", "model": model, "texts": texts, "seed": "0"}
-                    for model in self._embedded()
+                    for model in self._embedding_models()
                     if model in apis
                     for texts in ("documents", *TEXT_MODES)
                     if texts == "documents" or texts in self.settings.query_modes
@@ -884,14 +892,14 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 published="text_numbers",
                 filter_report=paths.FILTER_REPORT,
             )
-        embedders = self.named("embedder")
-        rows = self.named("embedder", *OWN_RANKERS, "predictions")
+        embedders = self.models_of_kinds("embedder")
+        rows = self.models_of_kinds("embedder", *OWN_RANKERS, "predictions")
         yield self._table(
             "idiolink_zero_shot",
             "zero_shot:zero_shot",
             "Table 2",
             "Zero-shot retrieval in four query modes, in per cent.",
-            self._with_own(self.given(self.metrics_files("full", rows), rows, "embedder")),
+            self._with_own_models(self.given(self.metrics_files("full", rows), rows, "embedder")),
             published="idiolink_table2",
         )
         if embedders:
@@ -903,7 +911,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 self.given(self.metrics_files("full", embedders), embedders, "embedder"),
                 published="text_numbers",
             )
-        if bm25 := self.metrics_files("full", self.named("bm25")):
+        if bm25 := self.metrics_files("full", self.models_of_kinds("bm25")):
             yield self._table(
                 "idiolink_bm25",
                 "zero_shot:bm25",
@@ -954,7 +962,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             for name in self.metrics_files(composition, models)
         )
         if every and set(settings.compositions) - {"full"}:
-            ranking = self.named("bm25", "embedder", *OWN_RANKERS)
+            ranking = self.models_of_kinds("bm25", "embedder", *OWN_RANKERS)
             yield self._table(
                 "idiolink_ablation",
                 "zero_shot:ablation",
@@ -1050,7 +1058,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 models=models,
             )
         if tuned:
-            zero_shot = self.metrics_files("full", self.named("embedder"))
+            zero_shot = self.metrics_files("full", self.models_of_kinds("embedder"))
             yield self._figure(
                 "idiolink_finetuning",
                 "finetuning:finetuning",
@@ -1089,8 +1097,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     ) -> Figure:
         """Return a figure; `maker` is its module and function."""
         maker = f"pieline.studies.idiolink.figures.{maker}"
-        given = DisplayInputs(metrics=tuple(metrics), models=self.described(models))
-        return Figure(name, place, caption, maker, given)
+        inputs = DisplayInputs(metrics=tuple(metrics), models=self.described(models))
+        return Figure(name, place, caption, maker, inputs)
 
     def _table(
         self,
@@ -1098,7 +1106,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         maker: str,
         place: str,
         caption: str,
-        given: DisplayInputs,
+        inputs: DisplayInputs,
         *,
         published: str = "",
         **files: str,
@@ -1110,33 +1118,33 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             maker: Module and function, as `module:function`.
             place: Place in the paper.
             caption: Caption of the table.
-            given: Inputs of the table.
+            inputs: Inputs of the table.
             published: Name of the file with the printed numbers.
             **files: Other input files, by parameter name.
         """
         if published:
             files["published"] = self.run.here(f"published/{published}.csv")
         maker = f"pieline.studies.idiolink.tables.{maker}"
-        return Table(name, place, caption, maker, given.with_files(**files))
+        return Table(name, place, caption, maker, inputs.with_files(**files))
 
-    def _with_own(self, given: DisplayInputs) -> DisplayInputs:
+    def _with_own_models(self, inputs: DisplayInputs) -> DisplayInputs:
         """Return the inputs with the user's own models that are not run added to `absent`."""
         registry = self.run.registry
-        own = [name for name in self._not_run if registry[name].published_as is None]
-        return given.model_copy(update={"absent": (*given.absent, *self.described(own))})
+        own = [name for name in self._skipped if registry[name].published_as is None]
+        return inputs.model_copy(update={"absent": (*inputs.absent, *self.described(own))})
 
     def _checkpoints(self) -> dict[str, Any]:
         """Return the entries of the paper's embedders and the construction's models for Table 6."""
         fields = {"checkpoint", "licence", "parameters", "revision", "source", "package"}
-        said: dict[str, Any] = {}
+        entries: dict[str, Any] = {}
         for name in [*self.run.names("embedder"), *self.roles().values()]:
             entry = self.run.registry[name]
             printed, of_entry = entry.published_as, entry.model_dump(include=fields)
             if isinstance(entry, LLMEntry):
                 printed = of_entry["checkpoint"] = entry.litellm_id.rpartition("/")[2]
             if printed:
-                said.setdefault(printed, {"name": name, **of_entry})
-        return said
+                entries.setdefault(printed, {"name": name, **of_entry})
+        return entries
 
     def _checks(self) -> str:
         """Return the data checks behind Table 1."""
@@ -1178,9 +1186,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
 def _training_deviations(model: str, training: TrainingSettings) -> list[str]:
     """Return the deviations of a training's hyperparameters from Table 3."""
-    found = deviations(training, besides={"loss", "train_mode", "seed", "batch_size"})
+    reasons = deviations(training, besides={"loss", "train_mode", "seed", "batch_size"})
     papers = FineTuning()
     batch_size = papers.batch_sizes.get(model, papers.batch_size)
     if training.batch_size != batch_size:
-        return [*found, f"batch size {training.batch_size}, the paper {batch_size}"]
-    return list(found)
+        return [*reasons, f"batch size {training.batch_size}, the paper {batch_size}"]
+    return list(reasons)

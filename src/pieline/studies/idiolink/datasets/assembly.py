@@ -90,25 +90,25 @@ def construction_metrics(
     conditions: Conditions = NO_CONDITIONS,
 ) -> ConstructionMetrics:
     """Count the outcomes of validation and review; `texts` are the texts before correction."""
-    judged = {verdict.id: verdict for verdict in verdicts}
+    verdict_by_id = {verdict.id: verdict for verdict in verdicts}
     gold = {text.id for text in texts if text.pie in splits.gold}
     silver = [text.id for text in texts if text.id not in gold]
-    flagged = {name: judged[name].flagged for name in judged}
+    flagged = {name: verdict_by_id[name].flagged for name in verdict_by_id}
     awaiting = sum(flagged[name] and name not in corrections for name in silver)
     flagged_silver = [name for name in silver if flagged[name]]
     confirmed = sum(
-        name in corrections and corrections[name].found_invalid for name in flagged_silver
+        name in corrections and corrections[name].judged_invalid for name in flagged_silver
     )
     complete = bool(flagged_silver) and not awaiting
     index = {name for name in gold if parse_id(name).collection == "documents"}
     return ConstructionMetrics(
         sample=sample,
         texts=len(texts),
-        labels=dict(Counter(verdict.label for verdict in judged.values())),
-        votes=dict(Counter(vote for verdict in judged.values() for vote in verdict.votes)),
+        labels=dict(Counter(verdict.label for verdict in verdict_by_id.values())),
+        votes=dict(Counter(vote for verdict in verdict_by_id.values() for vote in verdict.votes)),
         agreement=agreement(
             {name: flagged[name] for name in index},
-            {name: corrections[name].found_invalid for name in index & corrections.keys()},
+            {name: corrections[name].judged_invalid for name in index & corrections.keys()},
         ),
         gold_corrections=count_corrections(
             item for name, item in corrections.items() if name in gold

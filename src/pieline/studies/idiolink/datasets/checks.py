@@ -52,7 +52,7 @@ def run_checks(texts: Sequence[LooseText]) -> dict[str, CheckResult]:
 
 
 def _counts_per_pair(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
-    found = Counter((text.collection, text.pie, text.subject, text.usage) for text in texts)
+    counts = Counter((text.collection, text.pie, text.subject, text.usage) for text in texts)
     pies = sorted({text.pie for text in texts})
     domains = sorted({text.subject for text in texts})
     expected = {
@@ -62,10 +62,10 @@ def _counts_per_pair(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
         for pie in pies
         for domain in domains
     }
-    for place in sorted(expected.keys() | found.keys()):
-        if found[place] != expected.get(place, 0):
+    for place in sorted(expected.keys() | counts.keys()):
+        if counts[place] != expected.get(place, 0):
             collection, pie, domain, usage = place
-            where = f"{pie!r}, {domain}: {found[place]} {usage} {collection}"
+            where = f"{pie!r}, {domain}: {counts[place]} {usage} {collection}"
             yield CheckFinding(texts=[], detail=f"{where} instead of {expected.get(place, 0)}")
 
 
@@ -73,14 +73,14 @@ def _ids(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     pies_of: dict[int, set[str]] = defaultdict(set)
     for text in texts:
         try:
-            said = parse_id(text.id)
+            parsed = parse_id(text.id)
         except UserError:
             yield CheckFinding(texts=[text.id], detail="not of the released scheme")
             continue
-        pies_of[said.pie_number].add(text.pie)
-        is_so = (text.collection, text.subject, text.usage)
-        if (said.collection, said.domain, said.usage) != is_so:
-            yield CheckFinding(texts=[text.id], detail=f"the text is {', '.join(is_so)}")
+        pies_of[parsed.pie_number].add(text.pie)
+        actual = (text.collection, text.subject, text.usage)
+        if (parsed.collection, parsed.domain, parsed.usage) != actual:
+            yield CheckFinding(texts=[text.id], detail=f"the text is {', '.join(actual)}")
     for number, pies in sorted(pies_of.items()):
         if len(pies) > 1:
             listed = ", ".join(sorted(pies))
@@ -236,27 +236,27 @@ def occurrences(text: str, pie: str) -> int:
     The words must be adjacent and in order; a placeholder ("take someone for a ride") matches
     one to four arbitrary words.
     """
-    words, wanted = normalise(text).split(), normalise(pie).split()
+    words, pie_words = normalise(text).split(), normalise(pie).split()
     count = place = 0
-    while wanted and place < len(words):
-        end = _end_of_match(words, wanted, place)
+    while pie_words and place < len(words):
+        end = _end_of_match(words, pie_words, place)
         count += end is not None
         place = place + 1 if end is None else end
     return count
 
 
-def _end_of_match(words: Sequence[str], wanted: Sequence[str], start: int) -> int | None:
+def _end_of_match(words: Sequence[str], pie_words: Sequence[str], start: int) -> int | None:
     """Return the end of the shortest match of the wanted words at `start`, or None."""
-    if not wanted:
+    if not pie_words:
         return start
-    if wanted[0] in SLOTS:
+    if pie_words[0] in SLOTS:
         lengths = range(1, _LONGEST_FILLER + 1)
-    elif start < len(words) and same_word(words[start], wanted[0], _LANGUAGE):
+    elif start < len(words) and same_word(words[start], pie_words[0], _LANGUAGE):
         lengths = range(1, 2)
     else:
         return None
     ends = (
-        _end_of_match(words, wanted[1:], start + length)
+        _end_of_match(words, pie_words[1:], start + length)
         for length in lengths
         if start + length <= len(words)
     )
@@ -271,8 +271,8 @@ def names_pie(span: str, pie: str) -> bool:
     light = find(_LANGUAGE).light_words
     fixed = [word for word in normalise(pie).split() if word not in light]
     place = 0
-    for wanted in fixed:
-        while place < len(words) and not same_word(words[place], wanted, _LANGUAGE):
+    for pie_word in fixed:
+        while place < len(words) and not same_word(words[place], pie_word, _LANGUAGE):
             place += 1
         place += 1
     return bool(fixed) and place <= len(words)

@@ -45,13 +45,13 @@ class Meanings:
         """
         meanings, manifest = cls.scoring_files(folder)
         described = load_record(manifest, IdiolinkManifest)
-        judged = load_jsonl(meanings, JudgedMeaning)
+        rows = load_jsonl(meanings, JudgedMeaning)
         return Meanings(
             split=described.split,
             composition=described.composition,
             released=described.released,
-            documents=[each for each in judged if each.text == "document"],
-            queries=[each for each in judged if each.text == "query"],
+            documents=[each for each in rows if each.text == "document"],
+            queries=[each for each in rows if each.text == "query"],
         )
 
     @staticmethod

@@ -10,7 +10,7 @@ from pieline.studies.idiolink.originals.domains import parse_id
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, PieText, Query
 
-_MANY_WITHOUT_PIE = 0.05
+_MAX_SHARE_WITHOUT_PIE = 0.05
 """Share of spans without any word of their PIE at which the data are rejected."""
 
 
@@ -22,8 +22,8 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
             spans without their PIEs, a document that is also a query, a PIE or subject with two
             spellings, or a query without a relevant document.
     """
-    index, asked = read_texts(documents, Document), read_texts(queries, Query)
-    names = {normalise(query.sentence): query.id for query in asked}
+    index, query_texts = read_texts(documents, Document), read_texts(queries, Query)
+    names = {normalise(query.sentence): query.id for query in query_texts}
     for document in index:
         if query := names.get(normalise(document.sentence)):
             raise UserError(
@@ -34,28 +34,28 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
     spellings: dict[str, str] = {}
     places: list[tuple[str | Path, PieText]] = [
         *((documents, text) for text in index),
-        *((queries, text) for text in asked),
+        *((queries, text) for text in query_texts),
     ]
     for path, text in places:
         for field, value in (("idiom", text.pie), ("subject", text.subject)):
-            known = spellings.setdefault(f"{field} {normalise(value).replace(' ', '')}", value)
-            if value != known:
+            spelling = spellings.setdefault(f"{field} {normalise(value).replace(' ', '')}", value)
+            if value != spelling:
                 raise UserError(
-                    f"{field} {value!r} is spelled {known!r} in another record",
+                    f"{field} {value!r} is spelled {spelling!r} in another record",
                     where=f"{path}: {text.id}",
                     hint="use the same spelling in all records",
                 )
     _check_texts(index, documents)
-    _check_texts(asked, queries)
-    relevant = meaning_qrels(asked, index)
-    if lacking := [query for query in asked if not relevant[query.id]]:
+    _check_texts(query_texts, queries)
+    relevant = meaning_qrels(query_texts, index)
+    if without := [query for query in query_texts if not relevant[query.id]]:
         raise UserError(
-            f"no relevant document for {lacking[0].pie!r} ({len(lacking)} of {len(asked)} queries"
-            " have none)",
-            where=f"{queries}: {lacking[0].id}",
+            f"no relevant document for {without[0].pie!r} ({len(without)} of {len(query_texts)}"
+            " queries have none)",
+            where=f"{queries}: {without[0].id}",
             hint=f"use queries and {documents} from the same split",
         )
-    return index, asked
+    return index, query_texts
 
 
 def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
@@ -66,19 +66,19 @@ def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
         if first != text.id:
             problem = f"same sentence and idiom as {first}"
             raise UserError(problem, where=f"{path}: {text.id}", hint="remove one of them")
-        if (named := _usage_of_id(text.id)) not in (None, text.usage):
+        if (usage_of_id := _usage_of_id(text.id)) not in (None, text.usage):
             raise UserError(
-                f"usage is {text.usage!r}, but the id says {named!r}",
+                f"usage is {text.usage!r}, but the id says {usage_of_id!r}",
                 where=f"{path}: {text.id}",
                 hint="correct the usage, or use ids in another format",
             )
     marked = [text for text in texts if text.usage in ("literal", "idiomatic")]
-    lacking = [text for text in marked if not _starts(text.span) & _starts(text.pie)]
-    if lacking and len(lacking) >= _MANY_WITHOUT_PIE * len(marked):
+    mismatches = [text for text in marked if not _starts(text.span) & _starts(text.pie)]
+    if mismatches and len(mismatches) >= _MAX_SHARE_WITHOUT_PIE * len(marked):
         raise UserError(
-            f"{len(lacking)} of {len(marked)} literal and idiomatic spans do not match their idiom,"
-            f" such as {lacking[0].span!r} for {lacking[0].pie!r}",
-            where=f"{path}: {lacking[0].id}",
+            f"{len(mismatches)} of {len(marked)} literal and idiomatic spans do not match their"
+            f" idiom, such as {mismatches[0].span!r} for {mismatches[0].pie!r}",
+            where=f"{path}: {mismatches[0].id}",
             hint="check that the column idiom belongs to these texts",
         )
 

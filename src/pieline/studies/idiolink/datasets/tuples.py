@@ -70,7 +70,7 @@ def sample_tuples(
             else:
                 opposite.append(name)
         generator = random.Random(f"{seed}/{query.id}")  # noqa: S311 - no secret
-        drawn = []
+        samples = []
         for kind, names, count in (
             ("documents of the same meaning", same_meaning, 1),
             ("documents of the opposite meaning", opposite, hard),
@@ -82,9 +82,9 @@ def sample_tuples(
                     where=query.id,
                     hint="train on a split with more documents",
                 )
-            drawn.append(generator.sample(names, count))
-        (positive,), of_pie, of_others = drawn
-        negatives = {"hard": tuple(of_pie), "soft": tuple(of_others)}
+            samples.append(generator.sample(names, count))
+        (positive,), hard_ids, soft_ids = samples
+        negatives = {"hard": tuple(hard_ids), "soft": tuple(soft_ids)}
         result.append(TrainingTuple(query=query.id, positive=positive, **negatives))
     return result
 

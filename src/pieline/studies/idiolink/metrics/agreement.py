@@ -31,19 +31,19 @@ class Agreement(Record):
     missed: float
 
 
-def agreement(flagged: Mapping[str, bool], found_invalid: Mapping[str, bool]) -> Agreement | None:
+def agreement(flagged: Mapping[str, bool], judged_invalid: Mapping[str, bool]) -> Agreement | None:
     """Compare automatic validation and reviewers on the texts that both judged; None without any.
 
     Args:
         flagged: Whether the votes do not give `valid`, by text id.
-        found_invalid: Whether a reviewer judged the text invalid, by text id.
+        judged_invalid: Whether a reviewer judged the text invalid, by text id.
     """
     from sklearn.metrics import accuracy_score, f1_score
 
-    names = sorted(flagged.keys() & found_invalid.keys())
+    names = sorted(flagged.keys() & judged_invalid.keys())
     if not names:
         return None
-    people = [not found_invalid[name] for name in names]
+    people = [not judged_invalid[name] for name in names]
     model = [not flagged[name] for name in names]
     cells = Counter(zip(people, model, strict=True))
 

@@ -42,11 +42,11 @@ def score_queries(run: Scores, qrels: Scores, *, depth: int | None = None) -> Qu
         depth: Number of documents that the run keeps per query; None for the whole index.
     """
     scores: QueryScores = {}
-    for query, found in calculate(MEASURES, run, qrels).items():
+    for query, values in calculate(MEASURES, run, qrels).items():
         looked_at = {"r_precision": len(qrels[query]), "ndcg_at_10": _NDCG_CUT}
         scores[query] = {
             name: value if depth is None or looked_at.get(name, 0) <= depth else None
-            for name, value in found.items()
+            for name, value in values.items()
         }
     return scores
 

@@ -132,19 +132,22 @@ def idiolink_metrics(
         conditions=conditions,
     )
     first = {name: first_relevant(run.get(name, ()), meaning[name]) for name in scores}
-    return metrics, {name: of | {"first_relevant": first[name]} for name, of in scores.items()}
+    return metrics, {
+        name: query_scores | {"first_relevant": first[name]}
+        for name, query_scores in scores.items()
+    }
 
 
 def _intervals(by_pie: Mapping[str, RankingScores], resamples: int) -> dict[str, Interval]:
     """Return intervals of the means over queries, by resampling PIEs."""
     sizes = [scores.queries for scores in by_pie.values()]
-    found = {}
+    intervals = {}
     for metric in MEASURES:
         means = [getattr(scores, metric) for scores in by_pie.values()]
         if None not in means:
             sums = [mean * size for mean, size in zip(means, sizes, strict=True)]
-            found[metric] = ratio_interval(sums, sizes, resamples=resamples, seed=0)
-    return {metric: interval for metric, interval in found.items() if interval}
+            intervals[metric] = ratio_interval(sums, sizes, resamples=resamples, seed=0)
+    return {metric: interval for metric, interval in intervals.items() if interval}
 
 
 def save_query_scores(
@@ -156,6 +159,6 @@ def save_query_scores(
     table.writeheader()
     run = metrics.model_dump(include={"composition", "model", "query_mode", "seed"})
     for query in queries:
-        told = {"query": query.id, "pie": query.pie, "usage": query.usage, "subject": query.subject}
-        table.writerow(told | run | scores[query.id])
+        row = {"query": query.id, "pie": query.pie, "usage": query.usage, "subject": query.subject}
+        table.writerow(row | run | scores[query.id])
     write_text(path, lines.getvalue())

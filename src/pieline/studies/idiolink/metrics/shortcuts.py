@@ -92,7 +92,7 @@ def content_words(text: str) -> frozenset[str]:
 def overlaps(queries: Iterable[Query], documents: Iterable[Document], qrels: Scores) -> Overlaps:
     """Return the mean overlap of each query with its relevant documents."""
     words = {document.id: (document.usage, _words(document)) for document in documents}
-    found: Overlaps = {}
+    result: Overlaps = {}
     for query in queries:
         own, rows = _words(query), defaultdict(list)
         for name in qrels[query.id]:
@@ -100,8 +100,8 @@ def overlaps(queries: Iterable[Query], documents: Iterable[Document], qrels: Sco
             shared = [*_overlap(own[0], others[0]), *_overlap(own[1], others[1])]
             for group in (usage, ALL):
                 rows[group].append(shared)
-        found[query.id] = {usage: _means(members) for usage, members in rows.items()}
-    return found
+        result[query.id] = {usage: _means(members) for usage, members in rows.items()}
+    return result
 
 
 def _words(text: PieText) -> tuple[frozenset[str], frozenset[str]]:
@@ -121,13 +121,13 @@ def _means(rows: Iterable[Iterable[float]]) -> dict[str, float]:
 
 
 def shortcuts(
-    queries: Iterable[Query], found: Overlaps, scores: QueryScores, *, resamples: int
+    queries: Iterable[Query], query_overlaps: Overlaps, scores: QueryScores, *, resamples: int
 ) -> Shortcuts:
     """Relate the nDCG@10 of each query to its overlap.
 
     Args:
         queries: All queries of the run.
-        found: Overlaps of the queries.
+        query_overlaps: Overlaps of the queries.
         scores: Scores of the queries.
         resamples: Number of resamples of the PIEs with all their queries.
     """
@@ -135,7 +135,7 @@ def shortcuts(
     usages = np.array([query.usage for query in ordered])
     groups = {usage: usages == usage for usage in np.unique(usages).tolist()}
     names, pies = np.unique([query.pie for query in ordered], return_inverse=True)
-    rows = np.array([found[query.id] for query in ordered])
+    rows = np.array([query_overlaps[query.id] for query in ordered])
     measured = Shortcuts(
         pies=len(names),
         overlap={
@@ -152,11 +152,11 @@ def shortcuts(
     if np.isnan(ndcg).any():
         return measured
     _, cells = np.unique([f"{query.usage} {query.pie}" for query in ordered], return_inverse=True)
-    drawn = draw_units([0] * len(names), resamples=resamples if len(names) > 1 else 0, seed=0)
+    draws = draw_units([0] * len(names), resamples=resamples if len(names) > 1 else 0, seed=0)
     for measure in MEASURES:
         overlap = np.array([each[ALL][measure] for each in rows])
         tenths = _tenths(overlap, cells)
-        measured.correlations[measure] = partial_correlation(overlap, ndcg, cells, drawn[:, pies])
+        measured.correlations[measure] = partial_correlation(overlap, ndcg, cells, draws[:, pies])
         measured.tenths[measure] = [
             Tenth(
                 tenth=number,
@@ -165,7 +165,7 @@ def shortcuts(
                 overlap=fmean(overlap[chosen].tolist()),
                 value=fmean(ndcg[chosen].tolist()),
                 interval=percentile_interval(
-                    drawn_ratios(drawn, np.bincount(pies, ndcg * chosen), np.bincount(pies, chosen))
+                    drawn_ratios(draws, np.bincount(pies, ndcg * chosen), np.bincount(pies, chosen))
                 ),
             )
             for usage, members in {ALL: tenths > 0, **groups}.items()
@@ -176,7 +176,7 @@ def shortcuts(
 
 
 def partial_correlation(
-    first: Array, second: Array, cells: Array, drawn: Array
+    first: Array, second: Array, cells: Array, draws: Array
 ) -> ShortcutEstimate:
     """Return Spearman's partial correlation of two values of each query, given its PIE and usage.
 
@@ -187,7 +187,7 @@ def partial_correlation(
         first: First value of each query.
         second: Second value of each query.
         cells: Index of each query's (PIE, usage) cell.
-        drawn: Weight of each query in each resample, equal for all queries of a PIE; shape
+        draws: Weight of each query in each resample, equal for all queries of a PIE; shape
             (resamples, queries).
     """
     places = [np.unique(values, return_inverse=True)[1] for values in (first, second)]
@@ -206,7 +206,7 @@ def partial_correlation(
     value = correlation(np.ones(len(cells)))
     return ShortcutEstimate(
         value=None if np.isnan(value) else value,
-        interval=percentile_interval(np.array([correlation(row) for row in drawn])),
+        interval=percentile_interval(np.array([correlation(row) for row in draws])),
     )
 
 

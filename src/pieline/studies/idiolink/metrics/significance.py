@@ -86,8 +86,8 @@ def compare_modes(
     result = []
     for metric in METRICS:
         values = {
-            mode: np.array([found[query][metric] for query in queries], dtype=float)
-            for mode, found in scores.items()
+            mode: np.array([query_scores[query][metric] for query in queries], dtype=float)
+            for mode, query_scores in scores.items()
         }
         sums = np.array(
             [
@@ -123,8 +123,8 @@ def compare_models(
     result = []
     for metric in METRICS:
         means = {
-            model: np.array([getattr(found[pie], metric) for pie in pies], dtype=float)
-            for model, found in scores.items()
+            model: np.array([getattr(pie_scores[pie], metric) for pie in pies], dtype=float)
+            for model, pie_scores in scores.items()
         }
         sums = np.array([(means[second] - means[first]) * sizes for first, second in pairs])
         result += _compare(
@@ -158,7 +158,7 @@ def _compare(
         return [
             RankingComparison(first=first, second=second, metric=metric) for first, second in pairs
         ]
-    chances = randomisation_test(sums, permutations=permutations, seed=seed).tolist()
+    p_values = randomisation_test(sums, permutations=permutations, seed=seed).tolist()
     return [
         RankingComparison(
             first=first,
@@ -167,10 +167,10 @@ def _compare(
             # The rounding of sum() changed in Python 3.12.
             difference=fsum(of_pies) / sum(sizes),
             interval=ratio_interval(of_pies, sizes, resamples=resamples, seed=seed),
-            p_value=chance,
+            p_value=p_value,
             p_holm=corrected,
         )
-        for (first, second), of_pies, chance, corrected in zip(
-            pairs, sums.tolist(), chances, holm(chances), strict=True
+        for (first, second), of_pies, p_value, corrected in zip(
+            pairs, sums.tolist(), p_values, holm(p_values), strict=True
         )
     ]

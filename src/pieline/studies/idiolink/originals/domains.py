@@ -64,11 +64,11 @@ def parse_id(text: str) -> TextId:
     Raises:
         UserError: The id has another format.
     """
-    found = _ID.fullmatch(text)
+    match = _ID.fullmatch(text)
     domains = {code: domain for domain, code in DOMAIN_CODES.items()}
-    if not found or found[3] not in domains:
+    if not match or match[3] not in domains:
         hint = "ids look like 001_s01_idiom_01 or q_001_s01_lit_01"
         raise UserError(f"id {text!r} is not in the released format", hint=hint)
     usages = {code: usage for usage, code in USAGE_CODES.items()}
-    collection: Collection = "queries" if found[1] else "documents"
-    return TextId(collection, int(found[2]), domains[found[3]], usages[found[4]], int(found[5]))
+    collection: Collection = "queries" if match[1] else "documents"
+    return TextId(collection, int(match[2]), domains[match[3]], usages[match[4]], int(match[5]))

@@ -105,10 +105,10 @@ def count_labels(
     """Count labels by PIE; memory use depends only on the number of PIEs."""
     counts: dict[str, LabelCounts] = {}
     for occurrence in occurrences:
-        found = counts.setdefault(occurrence.idiom, LabelCounts())
-        found.labels[occurrence.label] += 1
-        found.least_confidence = min(found.least_confidence, occurrence.confidence)
-        found.confident_labels[occurrence.label] += (
+        pie_counts = counts.setdefault(occurrence.idiom, LabelCounts())
+        pie_counts.labels[occurrence.label] += 1
+        pie_counts.least_confidence = min(pie_counts.least_confidence, occurrence.confidence)
+        pie_counts.confident_labels[occurrence.label] += (
             occurrence.confidence >= thresholds.min_confidence
         )
     return counts
@@ -155,8 +155,8 @@ def filter_pies(
     verdicts: list[PieVerdict] = []
     number = 0
     for pie in sorted(counts):
-        found = counts[pie]
-        shares, reasons = _judge(found, thresholds, semantics)
+        pie_counts = counts[pie]
+        shares, reasons = _judge(pie_counts, thresholds, semantics)
         meets_criteria = not reasons
         number += meets_criteria
         if pie in exclusions:
@@ -167,12 +167,12 @@ def filter_pies(
             PieVerdict(
                 pie=pie,
                 number=number if meets_criteria else None,
-                occurrences=found.occurrences,
-                idiomatic=found.idiomatic,
-                literal=found.literal,
-                other=found.occurrences - found.idiomatic - found.literal,
-                confident=found.confident,
-                least_confidence=found.least_confidence,
+                occurrences=pie_counts.occurrences,
+                idiomatic=pie_counts.idiomatic,
+                literal=pie_counts.literal,
+                other=pie_counts.occurrences - pie_counts.idiomatic - pie_counts.literal,
+                confident=pie_counts.confident,
+                least_confidence=pie_counts.least_confidence,
                 idiomatic_share=shares[0],
                 literal_share=shares[1],
                 failed=list(reasons),
@@ -201,7 +201,7 @@ def readings_of(
     annotations with enough confidence; `any_confidence` is `paper` without the confidence
     criterion, and therefore an upper bound for all readings with the other two criteria.
     """
-    confident = {pie: found.of_confident() for pie, found in counts.items()}
+    confident = {pie: pie_counts.of_confident() for pie, pie_counts in counts.items()}
     anyhow = thresholds.model_copy(update={"min_confidence": 0.0})
     return {
         "paper": filter_pies(counts, thresholds, "paper", exclusions),
@@ -212,19 +212,19 @@ def readings_of(
 
 
 def _judge(
-    found: LabelCounts, thresholds: FilterThresholds, semantics: Semantics
+    counts: LabelCounts, thresholds: FilterThresholds, semantics: Semantics
 ) -> tuple[tuple[float | None, float | None], dict[Criterion, str]]:
     """Return the idiomatic and literal share of a PIE, and a reason for each failed criterion."""
     as_paper = semantics == "paper"
-    total = found.idiomatic + found.literal if as_paper else found.occurrences
-    shares = (found.idiomatic / total, found.literal / total) if total else (None, None)
+    total = counts.idiomatic + counts.literal if as_paper else counts.occurrences
+    shares = (counts.idiomatic / total, counts.literal / total) if total else (None, None)
     reasons: dict[Criterion, str] = {}
-    if found.occurrences < thresholds.min_occurrences:
-        few = f"{found.occurrences} occurrences, fewer than {thresholds.min_occurrences}"
+    if counts.occurrences < thresholds.min_occurrences:
+        few = f"{counts.occurrences} occurrences, fewer than {thresholds.min_occurrences}"
         reasons["occurrences"] = few
     lowest, highest = thresholds.min_share, thresholds.max_share
-    judged = shares[:1] if as_paper else shares
-    if not any(share is not None and lowest <= share <= highest for share in judged):
+    criteria_shares = shares[:1] if as_paper else shares
+    if not any(share is not None and lowest <= share <= highest for share in criteria_shares):
         idiomatic, literal = map(_percent, shares)
         bounds = f"{100 * lowest:g}-{100 * highest:g} %"
         reasons["balance"] = (
@@ -234,10 +234,10 @@ def _judge(
             f"neither in {bounds}"
         )
     least = f"{thresholds.min_confidence:g}"
-    if as_paper and found.least_confidence < thresholds.min_confidence:
-        confidence = f"{found.least_confidence:g}"
+    if as_paper and counts.least_confidence < thresholds.min_confidence:
+        confidence = f"{counts.least_confidence:g}"
         reasons["confidence"] = f"an annotation with confidence {confidence}, below {least}"
-    if not as_paper and not found.confident:
+    if not as_paper and not counts.confident:
         reasons["confidence"] = (
             f"no idiomatic or literal occurrence with a confidence of at least {least}"
         )

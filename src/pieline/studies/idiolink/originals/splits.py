@@ -81,10 +81,10 @@ def draw_splits(pies: Iterable[str], sizes: SplitSizes, *, seed: int) -> Splits:
         UserError: The sizes do not sum to the number of PIEs.
     """
     ordered = sorted(set(pies))
-    wanted = sizes.train + sizes.val + sizes.test
-    if wanted != len(ordered):
+    total = sizes.train + sizes.val + sizes.test
+    if total != len(ordered):
         raise UserError(
-            f"split sizes sum to {wanted}, but there are {len(ordered)} PIEs",
+            f"split sizes sum to {total}, but there are {len(ordered)} PIEs",
             where="idiolink.construction.splits",
             hint="set sizes that sum to the number of PIEs",
         )
@@ -119,17 +119,17 @@ def released_splits(
         UserError: A PIE is in no released split or in two.
     """
     kept = set(pies)
-    found: dict[str, set[str]] = {
+    split_pies: dict[str, set[str]] = {
         name: {text.pie for text in texts} for name, texts in released.items()
     }
-    if missing := sorted(kept - set().union(*found.values())):
+    if missing := sorted(kept - set().union(*split_pies.values())):
         raise UserError(
             f"PIE {missing[0]!r} is in no released split ({len(missing)} in total)",
             where="idiolink.construction.splits",
             hint="draw the splits (split_source: drawn), or use the released exclusions",
         )
-    found["gold"] = gold_pies(released["test"])
-    pies_of = {name: sorted(pies & kept) for name, pies in found.items()}
+    split_pies["gold"] = gold_pies(released["test"])
+    pies_of = {name: sorted(pies & kept) for name, pies in split_pies.items()}
     return validated(
         Splits,
         {"source": "the released files"} | pies_of,

@@ -34,12 +34,12 @@ class Bm25Index(BM25Okapi):  # type: ignore[misc] # rank_bm25 has no types
     def __init__(self, corpus: Sequence[list[str]], *, k1: float, b: float) -> None:
         super().__init__(corpus, k1=k1, b=b)
         self._lengths = np.array(self.doc_len)
-        found: dict[str, list[tuple[int, int]]] = {}
+        postings: dict[str, list[tuple[int, int]]] = {}
         for number, frequencies in enumerate(self.doc_freqs):
             for term, frequency in frequencies.items():
-                found.setdefault(term, []).append((number, frequency))
+                postings.setdefault(term, []).append((number, frequency))
         # For each term, an array of shape (2, documents): document indices and frequencies.
-        self._postings = {term: np.array(pairs).T for term, pairs in found.items()}
+        self._postings = {term: np.array(pairs).T for term, pairs in postings.items()}
 
     def get_scores(self, query: Sequence[str]) -> NDArray[np.float64]:
         """Return the BM25 score of every document, of shape (documents,)."""

@@ -35,11 +35,11 @@ def end_token_in_files(tokenizer: PreTrainedTokenizerBase, location: str) -> str
 
     transformers 5 ignores `add_eos_token` if there is a tokenizer.json.
     """
-    found = Path(location, "tokenizer_config.json")
-    if not found.exists():
+    config = Path(location, "tokenizer_config.json")
+    if not config.exists():
         return None
-    asked = json.loads(found.read_text(encoding="utf-8")).get("add_eos_token")
-    return str(tokenizer.eos_token) if asked else None
+    adds_end_token = json.loads(config.read_text(encoding="utf-8")).get("add_eos_token")
+    return str(tokenizer.eos_token) if adds_end_token else None
 
 
 def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
@@ -82,12 +82,12 @@ def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
 
 def last_token(tokenizer: Any) -> int | None:
     """Return the id of the special token that ends inputs, or None if there is none."""
-    whole = tokenizer("a")["input_ids"]
+    with_specials = tokenizer("a")["input_ids"]
     bare = tokenizer("a", add_special_tokens=False)["input_ids"]
-    return int(whole[-1]) if whole[-1:] != bare[-1:] else None
+    return int(with_specials[-1]) if with_specials[-1:] != bare[-1:] else None
 
 
-def require_both_ways(model: "SentenceTransformer", where: str) -> None:
+def require_bidirectional(model: "SentenceTransformer", where: str) -> None:
     """Check that attention is bidirectional: the first token's vector depends on later tokens.
 
     Raises:

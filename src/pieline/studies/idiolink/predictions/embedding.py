@@ -137,9 +137,9 @@ def embed_documents(
     """
     if not texts:
         return np.empty((0, 0), dtype=np.float32)
-    whole = [QueryText(text) if isinstance(text, str) else text for text in texts]
+    inputs = [QueryText(text) if isinstance(text, str) else text for text in texts]
     (vectors,) = _in_batches(
-        TokenizedTexts(model, whole),
+        TokenizedTexts(model, inputs),
         spans=False,
         batch_size=batch_size,
         progress=progress,
@@ -193,14 +193,18 @@ def embed_query_modes(
 
     vectors = {}
     for prefix, instructed in (("", False), ("instruction_", True)):
-        whole, of_span = (
+        sentence_inputs, span_inputs = (
             [query_text(query, entry, instructed=instructed, by_span=by_span) for query in queries]
             for by_span in (False, True)
         )
-        found = embed(prefix, whole)
-        vectors[f"{prefix}sentence"] = found.sentence
-        other = found if of_span == whole else embed(f"{prefix}span_", of_span)
-        vectors[f"{prefix}span"] = other.span
+        sentence_vectors = embed(prefix, sentence_inputs)
+        vectors[f"{prefix}sentence"] = sentence_vectors.sentence
+        span_vectors = (
+            sentence_vectors
+            if span_inputs == sentence_inputs
+            else embed(f"{prefix}span_", span_inputs)
+        )
+        vectors[f"{prefix}span"] = span_vectors.span
     return vectors
 
 
@@ -298,10 +302,10 @@ def _in_batches(
         # inference_mode applies to the current thread only.
         with torch.inference_mode():
             encoded = tokenized.encode(indices, spans=spans)
-            found = (encoded.sentence, encoded.span)
-            return tuple(part.float().cpu().numpy() for part in found if part is not None)
+            embeddings = (encoded.sentence, encoded.span)
+            return tuple(part.float().cpu().numpy() for part in embeddings if part is not None)
 
-    order, at_once = tokenized.by_length, _batches_at_once(tokenized.model)
+    order, at_once = tokenized.by_length, _parallel_batches(tokenized.model)
     # Shards contain whole batches, so that sharding does not change any number.
     rows = max(1, _SHARD_ROWS // batch_size) * batch_size
     ordered: tuple[Vectors, ...] = ()
@@ -332,12 +336,12 @@ def _in_batches(
             ordered = ordered or tuple(
                 np.empty((len(order), *vectors.shape[1:]), vectors.dtype) for vectors in part
             )
-            for whole, vectors in zip(ordered, part, strict=True):
-                whole[indices] = vectors
+            for output, vectors in zip(ordered, part, strict=True):
+                output[indices] = vectors
     return ordered
 
 
-def _batches_at_once(model: SentenceTransformer) -> int:
+def _parallel_batches(model: SentenceTransformer) -> int:
     """Return the number of parallel batches: on a CPU one per thread, otherwise 1.
 
     Single-threaded batches are faster, and the numbers do not depend on the number of threads.
@@ -364,7 +368,7 @@ def _halving_batches(
     together = 8 * at_once if at_once > 1 else 1
     start = 0
     while start < len(indices):
-        used = size
+        used_size = size
         group = indices[start : start + together * size]
         batches = [group[first : first + size] for first in range(0, len(group), size)]
         try:
@@ -383,7 +387,7 @@ def _halving_batches(
             continue
         finally:
             # Otherwise the freed blocks of the larger batch stay reserved.
-            if size < used and torch.cuda.is_available():
+            if size < used_size and torch.cuda.is_available():
                 torch.cuda.empty_cache()
         start += len(group)
         bar.update(len(group))

@@ -18,7 +18,7 @@ from pieline.studies.idiolink.predictions.checkpoint_checks import (
     end_inputs_with,
     end_token_in_files,
     last_token,
-    require_both_ways,
+    require_bidirectional,
     require_pooling_in_files,
 )
 from pieline.studies.idiolink.predictions.pooling import LatentAttentionPooling
@@ -78,7 +78,7 @@ def load_encoder(
     if entry.bidirectional:
         # from_pretrained drops it silently, because no decoder's config declares it.
         backbone_of(model).config.is_causal = False
-        require_both_ways(model, where)
+        require_bidirectional(model, where)
     if entry.source == "hub" and not weights:
         # The library sets it only for models loaded by name; snapshot folders are named by commit.
         commit = backbone_of(model).config._commit_hash = Path(location).name
@@ -171,12 +171,12 @@ def weights_digests(entry: EmbedderEntry, weights: str | Path | None = None) -> 
         entry: Entry of the model.
         weights: Folder that replaces the entry's weights.
     """
-    found = {}
+    digests = {}
     if entry.source != "hub" or weights:
-        found = _digests(Path(weights or weights_location(entry)))
+        digests = _digests(Path(weights or weights_location(entry)))
     if entry.adapter and not weights:
-        found |= {f"adapter/{name}": sha for name, sha in _digests(Path(entry.adapter)).items()}
-    return found
+        digests |= {f"adapter/{name}": sha for name, sha in _digests(Path(entry.adapter)).items()}
+    return digests
 
 
 def _digests(folder: Path) -> dict[str, str]:

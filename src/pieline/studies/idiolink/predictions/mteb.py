@@ -56,12 +56,14 @@ def mteb_scores(path: str | Path) -> dict[str, dict[str, float]]:
     Raises:
         UserError: The file does not contain such predictions.
     """
-    found: Any = read_json(path)
+    predictions: Any = read_json(path)
     for name in ("default", "test"):
-        if not isinstance(found, dict) or name not in found:
+        if not isinstance(predictions, dict) or name not in predictions:
             raise UserError(f"no predictions for {name!r}", where=path, hint=_NO_PREDICTIONS)
-        found = found[name]
-    return validated(dict[str, dict[str, FiniteFloat]], found, where=path, hint=_NO_PREDICTIONS)
+        predictions = predictions[name]
+    return validated(
+        dict[str, dict[str, FiniteFloat]], predictions, where=path, hint=_NO_PREDICTIONS
+    )
 
 
 def task_of(path: str | Path) -> str:

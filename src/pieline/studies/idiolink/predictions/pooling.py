@@ -71,8 +71,8 @@ class LatentAttentionPooling(nn.Module):
 
     def save(self, output_path: str, *_: object, **__: object) -> None:
         """Save the weights in a sentence-transformers module folder."""
-        named = {PREFIX + name: tensor.contiguous() for name, tensor in self.state_dict().items()}
-        save_file(named, Path(output_path) / "latent_attention.safetensors")
+        weights = {PREFIX + name: tensor.contiguous() for name, tensor in self.state_dict().items()}
+        save_file(weights, Path(output_path) / "latent_attention.safetensors")
 
 
 class _AttentionBlock(nn.Module):

@@ -61,7 +61,7 @@ def plain_text(query: Query, *, query_prefix: str, pool_prefix: bool = True) -> 
         UserError: The span is not in the sentence.
     """
     start = query.sentence.find(query.span)
-    return _behind(query_prefix, query, start, pooled=pool_prefix)
+    return _prepend(query_prefix, query, start, pooled=pool_prefix)
 
 
 def instructed_text(query: Query, *, instruction_format: str) -> QueryText:
@@ -73,10 +73,10 @@ def instructed_text(query: Query, *, instruction_format: str) -> QueryText:
     instruction = INSTRUCTION.format(span=query.span)
     head = INSTRUCTION_FORMATS[instruction_format].format(instruction=instruction, query="")
     start = query.sentence.rfind(query.span)
-    return _behind(head, query, start, pooled=instruction_format not in _UNPOOLED)
+    return _prepend(head, query, start, pooled=instruction_format not in _UNPOOLED)
 
 
-def _behind(head: str, query: Query, start: int, *, pooled: bool) -> QueryText:
+def _prepend(head: str, query: Query, start: int, *, pooled: bool) -> QueryText:
     """Prepend a prefix or instruction to a query whose span is at `start` of the sentence."""
     if start < 0:
         raise UserError(

@@ -99,15 +99,15 @@ def rerank(
     texts = {text.id: entry.passage_prefix + text.sentence for text in documents}
     run: RankedRun = {}
     for query in Progress(queries, desc="re-ranking", unit="queries", shown=progress):
-        text, found = text_in_mode(query, entry, mode).text, list(first_stage[query.id])
+        text, candidates = text_in_mode(query, entry, mode).text, list(first_stage[query.id])
         scores = model.predict(
-            [(text, texts[name]) for name in found],
+            [(text, texts[name]) for name in candidates],
             batch_size=entry.batch_size,
             activation_fn=torch.nn.Identity(),
             show_progress_bar=False,
         )
         _require_finite(scores, query.id)
-        run |= rank([query.id], [scores], found, top_k=len(found))
+        run |= rank([query.id], [scores], candidates, top_k=len(candidates))
     return run
 
 
@@ -167,15 +167,17 @@ def search(
     """
     ids, names = [query.id for query in queries], [document.id for document in documents]
     texts = [entry.passage_prefix + document.sentence for document in documents]
-    of_documents = [
+    document_vectors = [
         vectors.float() for vectors in model.encode_document(texts, batch_size=entry.batch_size)
     ]
     runs = {}
     for prefix in ("", "instruction_"):
-        read = [text_in_mode(query, entry, f"{prefix}sentence") for query in queries]
-        whole, of_spans = query_token_vectors(model, read, batch_size=entry.batch_size)
-        for mode, vectors in (("sentence", whole), ("span", of_spans)):
-            scores = _scores(model, vectors, of_documents, desc=f"{prefix}{mode}")
+        inputs = [text_in_mode(query, entry, f"{prefix}sentence") for query in queries]
+        sentence_vectors, span_vectors = query_token_vectors(
+            model, inputs, batch_size=entry.batch_size
+        )
+        for mode, vectors in (("sentence", sentence_vectors), ("span", span_vectors)):
+            scores = _scores(model, vectors, document_vectors, desc=f"{prefix}{mode}")
             runs[f"{prefix}{mode}"] = rank(ids, scores, names, top_k=top_k)
     return runs
 
@@ -192,11 +194,11 @@ def query_token_vectors(
             output.
     """
     prompt = model.prompts.get("query") or ""
-    found: Any = model.encode_query(
+    outputs: Any = model.encode_query(
         [text.text for text in texts], batch_size=batch_size, output_value=None
     )
-    whole, of_spans = [], []
-    for text, features in zip(texts, found, strict=True):
+    sentence_vectors, span_vectors = [], []
+    for text, features in zip(texts, outputs, strict=True):
         ids, scored = features["input_ids"].cpu(), features["attention_mask"].bool().cpu()
         encoded = model.tokenizer(
             prompt + text.text, truncation=True, max_length=len(ids), return_offsets_mapping=True
@@ -218,9 +220,9 @@ def query_token_vectors(
                 hint="increase `max_length` in the model's entry",
             )
         vectors = features["token_embeddings"].float()
-        whole.append(vectors[scored])
-        of_spans.append(vectors[in_span & scored])
-    return whole, of_spans
+        sentence_vectors.append(vectors[scored])
+        span_vectors.append(vectors[in_span & scored])
+    return sentence_vectors, span_vectors
 
 
 def _scores(

@@ -23,11 +23,11 @@ RankedRun = dict[str, dict[str, float]]
 
 _QUERIES_AT_ONCE = 256
 _ROWS_AT_ONCE = 4096
-_BEST = 10
+_NDCG_CUT = 10
 """Cutoff of nDCG@10."""
-_MANY_CONSTANT = 0.05
+_MAX_CONSTANT_SHARE = 0.05
 """Share of queries with constant scores at which a run is rejected."""
-_MANY_TIED = 0.5
+_MAX_TIED_SHARE = 0.5
 """Share of queries above which a run is rejected if rounding of scores changed the ranking."""
 
 
@@ -35,7 +35,7 @@ def cosine_scores(
     queries: NDArray[np.float32], documents: NDArray[np.float32]
 ) -> Iterator[NDArray[np.float32]]:
     """Yield the cosine similarities of each query with all documents, of shape (documents,)."""
-    return _scores(queries, _unit(documents))
+    return _scores(queries, _normalize(documents))
 
 
 def cosine_scores_of_file(
@@ -50,7 +50,7 @@ def cosine_scores_of_file(
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
         # Map the file again for each part; otherwise the pages read count as process memory.
-        unit[part] = _unit(np.load(documents, mmap_mode="r")[rows[part]])
+        unit[part] = _normalize(np.load(documents, mmap_mode="r")[rows[part]])
     return _scores(queries, unit)
 
 
@@ -59,7 +59,7 @@ def _scores(
 ) -> Iterator[NDArray[np.float32]]:
     """Yield cosine similarities with documents that are already normalized."""
     for start in range(0, len(queries), _QUERIES_AT_ONCE):
-        yield from _unit(queries[start : start + _QUERIES_AT_ONCE]) @ unit_documents.T
+        yield from _normalize(queries[start : start + _QUERIES_AT_ONCE]) @ unit_documents.T
 
 
 def rank(
@@ -85,14 +85,14 @@ def rank(
     place[np.argsort(np.asarray(document_ids), kind="stable")[::-1]] = np.arange(len(place))
     run: RankedRun = {}
     for query_id, row in zip(query_ids, scores, strict=True):
-        near = _at_least_the_kth(row, top_k)
+        near = _top_k_candidates(row, top_k)
         best = near[np.lexsort((place[near], -row[near]))[:top_k]]
         # `str` of a float32 has fewer digits than the number as a double.
         run[query_id] = {document_ids[index]: float(str(row[index])) for index in best}
     return run
 
 
-def _at_least_the_kth(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
+def _top_k_candidates(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
     """Return the ascending indices of all scores that are at least the k-th largest."""
     if k >= len(scores):
         return np.arange(len(scores))
@@ -195,13 +195,13 @@ def read_foreign_run(
             where=f"{path}:{documents[unknown[0]]}",
             hint="rank the documents of the dataset",
         )
-    wanted = min(top_k, len(document_ids))
-    if short := [query_id for query_id, ranked in lines.items() if len(ranked) < wanted]:
+    needed = min(top_k, len(document_ids))
+    if short := [query_id for query_id, ranked in lines.items() if len(ranked) < needed]:
         raise UserError(
-            f"fewer than {wanted} documents for {len(short)} of {len(lines)} queries, such as"
+            f"fewer than {needed} documents for {len(short)} of {len(lines)} queries, such as"
             f" {short[0]!r}",
             where=path,
-            hint=f"rank at least {wanted} documents per query (idiolink.top_k)",
+            hint=f"rank at least {needed} documents per query (idiolink.top_k)",
         )
     _check_mode(path, tags, mode)
     _check_scores(path, lines)
@@ -215,21 +215,21 @@ def read_foreign_run(
 def _check_mode(path: str | Path, tags: Iterable[str], mode: str) -> None:
     """Raise a `UserError` unless the tag or name of a run ends in its query mode."""
     place = Path(path)
-    named = {
-        found
+    named_modes = {
+        suffix
         for text in (*tags, place.name)
         for part in text.replace("-", "_").split(".")
-        if (found := _mode_at_end(part))
+        if (suffix := _mode_at_end(part))
     } or {place.parent.name}.intersection(QUERY_MODES)
-    if not named:
+    if not named_modes:
         raise UserError(
             "no query mode in the file name or tag",
             where=path,
             hint=f"rename it, such as mine-{mode}.run",
         )
-    if named != {mode}:
+    if named_modes != {mode}:
         raise UserError(
-            f"the query mode is {' and '.join(map(repr, sorted(named)))}, not {mode!r}",
+            f"the query mode is {' and '.join(map(repr, sorted(named_modes)))}, not {mode!r}",
             where=path,
             hint="correct `setting` in the model's files, or the tag and file name of the run",
         )
@@ -247,7 +247,7 @@ def _check_scores(path: str | Path, lines: Mapping[str, Mapping[str, "RunLine"]]
     for query, ranked in several.items():
         ordered = sorted(ranked.values(), key=lambda line: (-line.score, line.rank))
         by_score = sorted(ordered, key=lambda line: (line.score, line.document), reverse=True)
-        if ordered[:_BEST] != by_score[:_BEST]:
+        if ordered[:_NDCG_CUT] != by_score[:_NDCG_CUT]:
             tied.append(query)
         if ordered[0].score == ordered[-1].score:
             constant.append(query)
@@ -266,7 +266,7 @@ def _check_scores(path: str | Path, lines: Mapping[str, Mapping[str, "RunLine"]]
                     where=f"{path}:{worse.number}",
                     hint="better documents need higher scores; negate distances",
                 )
-    if constant and len(constant) >= _MANY_CONSTANT * len(several):
+    if constant and len(constant) >= _MAX_CONSTANT_SHARE * len(several):
         raise UserError(
             f"constant scores for {len(constant)} of {len(several)} queries, such as"
             f" {constant[0]!r}",
@@ -274,10 +274,12 @@ def _check_scores(path: str | Path, lines: Mapping[str, Mapping[str, "RunLine"]]
             hint="write the actual scores of the system",
         )
     scores = [line.score for ranked in several.values() for line in ranked.values()]
-    if len(tied) > _MANY_TIED * len(several) and scores == [round(score, 2) for score in scores]:
+    if len(tied) > _MAX_TIED_SHARE * len(several) and scores == [
+        round(score, 2) for score in scores
+    ]:
         raise UserError(
             f"scores are rounded: for {len(tied)} of {len(several)} queries, such as"
-            f" {tied[0]!r}, ties among the top {_BEST} change the order of the ranks",
+            f" {tied[0]!r}, ties among the top {_NDCG_CUT} change the order of the ranks",
             where=path,
             hint="write all digits of the scores",
         )
@@ -306,10 +308,10 @@ def _mteb_lines(path: str | Path) -> Iterator[RunLine]:
 def _lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
     """Yield all lines, or the first `top_k` lines of each query."""
     seen: Counter[str] = Counter()
-    opened = gzip.open if str(path).endswith(".gz") else open
+    open_file = gzip.open if str(path).endswith(".gz") else open
     number = 0
     try:
-        with opened(path, "rt", encoding="utf-8") as stream:
+        with open_file(path, "rt", encoding="utf-8") as stream:
             for number, line in enumerate(stream, start=1):
                 if top_k is not None:
                     name = line.partition(" ")[0]
@@ -323,7 +325,7 @@ def _lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
                 yield RunLine(number, query_id, document_id, int(rank), value, tag)
     except ValueError:  # includes UnicodeDecodeError
         with Path(path).open("rb") as raw:
-            if opened is open and raw.read(2) == b"\x1f\x8b":
+            if open_file is open and raw.read(2) == b"\x1f\x8b":
                 raise UserError(
                     "the file is gzipped", where=path, hint=f"rename it to {Path(path).name}.gz"
                 ) from None
@@ -336,7 +338,7 @@ def _lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
         ) from None
 
 
-def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def _normalize(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Normalize rows to length 1; zero rows stay zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     lengths[lengths == 0] = 1

@@ -78,9 +78,9 @@ class Shards:
 
     def save(self, number: int, arrays: Sequence[Vectors]) -> None:
         """Save a finished part."""
-        named = {f"array{place}": array for place, array in enumerate(arrays)}
+        named_arrays = {f"array{place}": array for place, array in enumerate(arrays)}
         with atomic_path(self._path(number)) as temporary, temporary.open("wb") as stream:
-            np.savez(stream, **named)  # type: ignore[arg-type] # named like no keyword
+            np.savez(stream, **named_arrays)  # type: ignore[arg-type] # named like no keyword
 
     def remove(self) -> None:
         """Delete all parts."""

@@ -15,7 +15,7 @@ Label = Literal["i", "l", "f", "o", "?"]
 TARGET = 2
 """Index in `context` of the sentence that contains the PIE."""
 
-_SEE = "correct this line or download the file again; see data/sample/magpie/README.md"
+_HINT = "correct this line or download the file again; see data/sample/magpie/README.md"
 
 
 class LabelShares(Record):
@@ -60,7 +60,7 @@ class Occurrence(Record):
 
     @field_validator("idiom")
     @classmethod
-    def _says_something(cls, idiom: str) -> str:
+    def _is_not_blank(cls, idiom: str) -> str:
         if not idiom.strip():
             raise ValueError("blank")
         return idiom
@@ -86,12 +86,12 @@ def read_magpie(path: str | Path) -> Iterator[Occurrence]:
     with Path(path).open("rb") as stream:
         for number, line in enumerate(stream, start=1):
             try:
-                found = Occurrence.model_validate_json(line)
+                occurrence = Occurrence.model_validate_json(line)
             except ValidationError as error:
-                raise UserError(explain(error), where=f"{path}:{number}", hint=_SEE) from None
-            if (first := lines.setdefault(found.id, number)) != number:
-                problem = f"id {found.id} is already in line {first}"
-                raise UserError(problem, where=f"{path}:{number}", hint=_SEE)
-            yield found
+                raise UserError(explain(error), where=f"{path}:{number}", hint=_HINT) from None
+            if (first := lines.setdefault(occurrence.id, number)) != number:
+                problem = f"id {occurrence.id} is already in line {first}"
+                raise UserError(problem, where=f"{path}:{number}", hint=_HINT)
+            yield occurrence
     if not lines:
         raise UserError("the file is empty", where=f"{path}:1", hint="download it again")

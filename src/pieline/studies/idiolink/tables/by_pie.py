@@ -81,27 +81,27 @@ def gains_by_pie(scores: PieScores) -> dict[tuple[str, str], float]:
 
 def _means(values: Iterable[tuple[K, float]]) -> dict[K, float]:
     """Return the mean of the values of each key."""
-    found = defaultdict(list)
+    groups = defaultdict(list)
     for key, value in values:
-        found[key].append(value)
-    return {key: fmean(members) for key, members in found.items()}
+        groups[key].append(value)
+    return {key: fmean(members) for key, members in groups.items()}
 
 
-def by_pie(given: DisplayInputs) -> TableContent:
+def by_pie(inputs: DisplayInputs) -> TableContent:
     """Build the table of PIEs, hardest first, with mean nDCG@10 (percent) over zero-shot models.
 
     The CSV has both metrics of every model.
     """
-    found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
-    metrics = records_of(found)
+    runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
+    metrics = records_of(runs)
     scores = scores_by_pie(metrics)
     obstacles = obstacles_of(*metrics)
     means = zero_shot_means(scores)
-    zero_shot = {mode for model, mode in found if not is_fine_tuned(model)}
+    zero_shot = {mode for model, mode in runs if not is_fine_tuned(model)}
     modes = [mode for mode in QUERY_MODES if mode in zero_shot]
 
     def numbers(rank: str, pie: str) -> Iterator[Number]:
-        for (model, mode), source in found.items():
+        for (model, mode), source in runs.items():
             for metric in METRICS:
                 key = {"difficulty_rank": rank, "pie": pie, **source.key}
                 ours = scores.get((pie, model, mode, metric))

@@ -40,11 +40,11 @@ HYPERPARAMETERS = [
 ]
 
 
-def hyperparameters(given: DisplayInputs) -> TableContent:
+def hyperparameters(inputs: DisplayInputs) -> TableContent:
     """Build Table 3: hyperparameters of this run; `options` are the fine-tuning settings."""
-    tuning = FineTuning.model_validate(given.options)
+    tuning = FineTuning.model_validate(inputs.options)
     absent = "" if tuning.models else "no model is fine-tuned in this configuration"
-    found = {
+    values = {
         column.name: (
             column.header,
             None if absent else column.value(tuning),
@@ -52,10 +52,10 @@ def hyperparameters(given: DisplayInputs) -> TableContent:
         )
         for column in HYPERPARAMETERS
     }
-    return described.hyperparameters(given, found, "Fine-tuning hyperparameters.")
+    return described.hyperparameters(inputs, values, "Fine-tuning hyperparameters.")
 
 
-def checkpoints(given: DisplayInputs) -> TableContent:
+def checkpoints(inputs: DisplayInputs) -> TableContent:
     """Build Table 6: checkpoints, licenses, sizes and the revisions pinned in models.yaml."""
     unnamed = "neither models.yaml nor idiolink.construction names it"
-    return described.checkpoints(given, unnamed=unnamed)
+    return described.checkpoints(inputs, unnamed=unnamed)

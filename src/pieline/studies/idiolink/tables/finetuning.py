@@ -69,14 +69,14 @@ class Tuned(NamedTuple):
         return "+".join(self)
 
 
-def finetuned(given: DisplayInputs) -> TableContent:
+def finetuned(inputs: DisplayInputs) -> TableContent:
     """Build Table 5: both metrics (percent) by training mode, model and query mode.
 
     Rows are the trainings of this run, and those that only the paper has.
     """
-    printed = read_published(given.files["published"], ["train_mode", "model", "query_mode"])
-    found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
-    trained = list(dict.fromkeys(Tuned.parse(name) for name, _ in found))
+    printed = read_published(inputs.files["published"], ["train_mode", "model", "query_mode"])
+    runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
+    trained = list(dict.fromkeys(Tuned.parse(name) for name, _ in runs))
 
     def source(
         tuned: Tuned, checkpoint: str, mode: str, reason: str
@@ -85,14 +85,14 @@ def finetuned(given: DisplayInputs) -> TableContent:
             return None
         key = {"train_mode": tuned.train_mode, "loss": tuned.loss, "model": tuned.model}
         return replace(
-            found.get((str(tuned), mode)) or Source({}, not_run=reason),
+            runs.get((str(tuned), mode)) or Source({}, not_run=reason),
             key=key | {"query_mode": mode},
             printed=printed.get((tuned.train_mode, checkpoint, mode), {}),
             seeds=PRINTED_SEEDS,
         )
 
     def rows(train_mode: str) -> Iterator[Row]:
-        models = (*given.models, *given.absent)
+        models = (*inputs.models, *inputs.absent)
         for model in in_printed_order(models, (name for _, name, _ in printed)):
             checkpoint = model.published_as or ""
             of_model = [tuned for tuned in trained if tuned[:2] == (model.name, train_mode)]
@@ -101,7 +101,7 @@ def finetuned(given: DisplayInputs) -> TableContent:
                 if not any(name[:2] == (train_mode, checkpoint) for name in printed):
                     continue
                 of_model = [Tuned(model.name, train_mode, "")]
-                reason = given.not_run.get(model.name, _UNTRAINED_MODE)
+                reason = inputs.not_run.get(model.name, _UNTRAINED_MODE)
             for tuned in of_model:
                 labels = (model.label, LOSSES.get(tuned.loss, "–"), model.parameters or "–")
                 scores = [
@@ -110,8 +110,8 @@ def finetuned(given: DisplayInputs) -> TableContent:
                 ]
                 yield with_arrows(row(labels, scores, reason=reason))
 
-    metrics = records_of(found)
-    seeds = max((len(source.records) for source in found.values()), default=0)
+    metrics = records_of(runs)
+    seeds = max((len(source.records) for source in runs.values()), default=0)
     over = "1 seed" if seeds == 1 else f"{seeds} seeds (mean ± standard deviation, ddof 1)"
     tuples = {str(item.conditions.settings.get("tuples")) for item in metrics}
     return scores_table(
@@ -150,8 +150,8 @@ def best_trainings(
             values[Tuned.parse(item.model), item.query_mode, metric].append(value)
     best: dict[tuple[str, str, str], tuple[str, Spread]] = {}
     loss = shown_loss(metrics)
-    for (tuned, query_mode, metric), found in values.items():
-        key, over_seeds = (tuned.model, query_mode, metric), spread(found)
+    for (tuned, query_mode, metric), scores in values.items():
+        key, over_seeds = (tuned.model, query_mode, metric), spread(scores)
         better = key not in best or over_seeds.mean > best[key][1].mean
         if tuned.loss == loss and better:
             best[key] = (tuned.train_mode, over_seeds)

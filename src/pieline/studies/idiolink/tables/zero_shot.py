@@ -66,12 +66,12 @@ def obstacles_of(*measured: Measured) -> list[str]:
 
 def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
     """Return notes on the data, the inputs and the missing scores of a table or figure."""
-    found = list(measured)
-    inputs = [item.conditions.settings.get("inputs") for item in found]
-    ranked = [item for item in found if isinstance(item, IdiolinkMetrics)]
+    records = list(measured)
+    inputs = [item.conditions.settings.get("inputs") for item in records]
+    ranked = [item for item in records if isinstance(item, IdiolinkMetrics)]
     unknown = any(score_pct(item, metric) is None for item in ranked for metric in METRICS)
     notes = {
-        SAMPLE_NOTE: not all(map(data_is_told, found)),
+        SAMPLE_NOTE: not all(map(data_is_told, records)),
         RELEASED_INPUTS_NOTE: "released" in inputs,
         UNKNOWN_NOTE: unknown,
     }
@@ -133,13 +133,13 @@ def in_printed_order(
     return sorted(models, key=lambda model: places.get(model.published_as or "", len(places)))
 
 
-def zero_shot(given: DisplayInputs) -> TableContent:
+def zero_shot(inputs: DisplayInputs) -> TableContent:
     """Build Table 2: R-Precision and nDCG@10 (percent) in four query modes, by group of models.
 
     Models that are not in the paper form a third group. The CSV also has the intervals.
     """
-    printed = read_published(given.files["published"], ["model", "query_mode"])
-    found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
+    printed = read_published(inputs.files["published"], ["model", "query_mode"])
+    runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
     columns = {
         metric: replace(
             column,
@@ -152,24 +152,24 @@ def zero_shot(given: DisplayInputs) -> TableContent:
     def source(model: ModelDescription, mode: str) -> Source[IdiolinkMetrics]:
         of_predictions = model.kind == "predictions"
         usual = "no such run" if of_predictions else "idiolink.query_modes does not name it"
-        lacking = Source[IdiolinkMetrics](
+        missing = Source[IdiolinkMetrics](
             {"model": model.name, "query_mode": mode},
-            not_run=given.why_not(model.name, mode) or usual,
+            not_run=inputs.why_not(model.name, mode) or usual,
         )
         in_paper = printed.get((model.published_as or "", mode), {})
-        return replace(found.get((model.name, mode), lacking), printed=in_paper)
+        return replace(runs.get((model.name, mode), missing), printed=in_paper)
 
     groups: dict[str, list[Row]] = {"No-Instruct": [], "Instruction": [], "Not in the paper": []}
-    models = (*given.models, *given.absent)
+    models = (*inputs.models, *inputs.absent)
     for model in in_printed_order(models, (name for name, _ in printed)):
         kind = "Instruction" if model.trained_with_instructions else "No-Instruct"
         scores = row(
             (model.label, model.parameters or "–"),
             [(columns[metric], source(model, mode)) for metric, mode in COLUMNS],
-            reason=given.not_run.get(model.name, ""),
+            reason=inputs.not_run.get(model.name, ""),
         )
         groups[kind if model.published_as else "Not in the paper"].append(with_arrows(scores))
-    metrics = records_of(found)
+    metrics = records_of(runs)
     return scores_table(
         ("", "Model", "Param"),
         groups,
@@ -206,15 +206,15 @@ BM25 = (
 )
 
 
-def bm25(given: DisplayInputs) -> TableContent:
+def bm25(inputs: DisplayInputs) -> TableContent:
     """Build the table of appendix E.2: BM25 with tuned k1 and b, scores in percent."""
-    printed = read_published(given.files["published"], ["query_mode"])
-    found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
+    printed = read_published(inputs.files["published"], ["query_mode"])
+    runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
     rows = []
-    for (_, mode), source in found.items():
+    for (_, mode), source in runs.items():
         beside = replace(source, printed=printed.get((mode,), {}))
         rows.append(row((mode,), [(column, beside) for column in BM25]))
-    metrics = records_of(found)
+    metrics = records_of(runs)
     return TableContent(
         heads=(headers(["Query"], BM25),),
         groups=(Group(tuple(rows)),),
@@ -229,24 +229,26 @@ def bm25(given: DisplayInputs) -> TableContent:
     )
 
 
-def ablation(given: DisplayInputs) -> TableContent:
+def ablation(inputs: DisplayInputs) -> TableContent:
     """Build the table of the index-composition ablation: both metrics (percent) by model and mode.
 
     The paper has no such table. BM25 scores in the authors' released run are shown in brackets, and
     in separate CSV columns, because they are not printed numbers.
     """
-    released = given.printed("query_mode", "composition")
+    released = inputs.printed("query_mode", "composition")
     keys = ("model", "query_mode", "composition")
-    found = sources(given, IdiolinkMetrics, keys, obstacles_of)
-    compositions = [name for name in COMPOSITION_LABELS if any(key[2] == name for key in found)]
+    runs = sources(inputs, IdiolinkMetrics, keys, obstacles_of)
+    compositions = [name for name in COMPOSITION_LABELS if any(key[2] == name for key in runs)]
 
-    def beside_released(column: Column[IdiolinkMetrics], source: Source[IdiolinkMetrics]) -> Cell:
+    def cell_with_released(
+        column: Column[IdiolinkMetrics], source: Source[IdiolinkMetrics]
+    ) -> Cell:
         (item,) = source.records
         known = released.get((item.query_mode, item.composition), {}) if item.tuning else {}
         compared = compare(
             column.value(item),
             known.get(column.name),
-            obstacles=[*source.obstacles, *_tuned_otherwise(item)],
+            obstacles=[*source.obstacles, *_tuning_differences(item)],
             tolerance=BM25_TOLERANCE,
         )
         ours, theirs = rounded(compared.ours, 2), rounded(compared.printed, 2)
@@ -265,18 +267,18 @@ def ablation(given: DisplayInputs) -> TableContent:
                 Row(
                     (model.label, mode_label(mode)),
                     tuple(
-                        beside_released(column, found[model.name, mode, composition])
+                        cell_with_released(column, runs[model.name, mode, composition])
                         for column in SCORES.values()
                         for composition in compositions
                     ),
                 )
                 for mode in QUERY_MODES
-                if all((model.name, mode, composition) in found for composition in compositions)
+                if all((model.name, mode, composition) in runs for composition in compositions)
             )
         )
-        for model in given.models
+        for model in inputs.models
     ]
-    metrics = records_of(found)
+    metrics = records_of(runs)
     labels = [Head(COMPOSITION_LABELS[name]) for name in compositions] * len(METRICS)
     scores = [Head(label, span=len(compositions)) for label in METRICS.values()]
     return TableContent(
@@ -290,7 +292,7 @@ def ablation(given: DisplayInputs) -> TableContent:
     )
 
 
-def _tuned_otherwise(item: IdiolinkMetrics) -> list[str]:
+def _tuning_differences(item: IdiolinkMetrics) -> list[str]:
     """Return why a BM25 run's k1 and b were not tuned as in the released run, if so."""
     tuning = item.tuning
     tuned_on = (tuning.query_mode, tuning.composition) if tuning else ()

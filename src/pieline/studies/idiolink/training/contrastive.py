@@ -216,18 +216,18 @@ class _Training:
         generator = np.random.default_rng([self.settings.seed, epoch])
         order = generator.permutation(len(self.data.tuples))
         self.model.train()
-        losses, taken = 0.0, 0
+        losses, count = 0.0, 0
         for indices in self._batches(order):
             batch = [self.data.tuples[index] for index in indices]
             losses += self._step(batch) * len(batch)
-            taken += len(batch)
-        return losses / taken
+            count += len(batch)
+        return losses / count
 
     def _batches(self, order: npt.NDArray[np.int_]) -> list[npt.NDArray[np.int_]]:
         size = self.settings.batch_size
         batches = [order[start : start + size] for start in range(0, len(order), size)]
-        whole = [batch for batch in batches if len(batch) == size]
-        return whole if self.settings.drop_last else batches
+        full = [batch for batch in batches if len(batch) == size]
+        return full if self.settings.drop_last else batches
 
     def validate(self) -> RankedRun:
         """Rank the validation split with the current weights, in the training mode."""
@@ -252,7 +252,7 @@ class _Training:
     def _step(self, batch: Sequence[TrainingTuple]) -> float:
         """Update the weights once; retry with lower memory use when out of memory."""
         while True:
-            drawn = _random_state()
+            random_state = _random_state()
             try:
                 loss = self._loss(batch)
                 self.optimizer.zero_grad(set_to_none=True)
@@ -262,7 +262,7 @@ class _Training:
                 if not is_out_of_memory(error):
                     raise
             self._spare_memory()
-            _set_random_state(drawn)
+            _set_random_state(random_state)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.max_norm)
         self.optimizer.step()
         self.schedule.step()

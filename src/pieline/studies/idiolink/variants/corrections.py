@@ -96,7 +96,7 @@ class Correction(Record):
         return self.new_span or self.span
 
     @property
-    def found_invalid(self) -> bool:
+    def judged_invalid(self) -> bool:
         """Whether the reviewer judged the original text invalid."""
         return self.action != "valid"
 
@@ -238,7 +238,7 @@ class CorrectionCounts(Record):
 def count_corrections(corrections: Iterable[Correction]) -> CorrectionCounts:
     """Count decisions by action, cause, usage and collection."""
     decisions = list(corrections)
-    changed = [decision for decision in decisions if decision.found_invalid]
+    changed = [decision for decision in decisions if decision.judged_invalid]
     return CorrectionCounts(
         reviewed=len(decisions),
         corrected=len(changed),

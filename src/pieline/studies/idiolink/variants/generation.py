@@ -91,10 +91,10 @@ class Role:
     parameters: Mapping[str, Any]
     times: int
 
-    def question(self, name: str, sample: int, *, pie: str, **said: object) -> Question:
+    def question(self, name: str, sample: int, *, pie: str, **variables: object) -> Question:
         """Return the question about a PIE; keyword arguments fill in the prompt."""
-        self.prompt.check_shows("pie", **said)
-        messages = self.prompt.messages(pie=pie, **said)
+        self.prompt.check_shows("pie", **variables)
+        messages = self.prompt.messages(pie=pie, **variables)
         return make_question(self.spec, messages, self.parameters, sample=sample, name=name)
 
 
@@ -193,21 +193,21 @@ class Writing(RoleTask):
     def questions(self, entry: LLMEntry) -> list[Question]:
         """Return the first question about every pair, and retries of unusable recorded answers."""
         writer, waiting = self.writer(entry), load_jsonl(self.inputs["pairs"], Pair)
-        known: list[Question] = []
+        result: list[Question] = []
         for attempt in range(self.attempts):
-            asked = [
+            batch = [
                 generation_question(pair, writer, self.collection, attempt=attempt)
                 for pair in waiting
             ]
-            known += asked
-            recorded = read_answers(self.recordings, {question.key for question in asked})
+            result += batch
+            recorded = read_answers(self.recordings, {question.key for question in batch})
             waiting = [
                 pair
-                for pair, question in zip(waiting, asked, strict=True)
+                for pair, question in zip(waiting, batch, strict=True)
                 if (answer := recorded.get(question.key))
-                and not _serves(answer, pair, self.collection)
+                and not _is_usable(answer, pair, self.collection)
             ]
-        return known
+        return result
 
     def likely_output_tokens(self) -> int:
         """Estimate the output tokens for all texts of a pair."""
@@ -225,7 +225,7 @@ class Writing(RoleTask):
         write_json(self.outputs["report"], report.model_dump())
 
 
-def _serves(answer: Answer, pair: Pair, collection: Collection) -> bool:
+def _is_usable(answer: Answer, pair: Pair, collection: Collection) -> bool:
     try:
         _texts_in(parse_object(answer, WrittenTexts), pair, collection, answer.key)
     except ValueError:
@@ -244,10 +244,10 @@ def _texts_in(
     if parsed.value is None:
         raise ValueError(parsed.reason or parsed.outcome.value)
     texts = []
-    for usage, wanted in TEXTS_PER_PAIR[collection].items():
+    for usage, count in TEXTS_PER_PAIR[collection].items():
         marked: list[str] = getattr(parsed.value, usage)
-        if len(marked) != wanted:
-            raise ValueError(f"{len(marked)} {usage} texts instead of {wanted}")
+        if len(marked) != count:
+            raise ValueError(f"{len(marked)} {usage} texts instead of {count}")
         for number, text in enumerate(marked, start=1):
             sentence, span = unmark(text)
             texts.append(

@@ -18,7 +18,7 @@ CRITERIA = ("fluent", "unambiguous", "on_domain", "span_fits")
 Label = Literal["valid", "invalid", "undecided"]
 
 
-class TextJudgement(Record):
+class TextJudgment(Record):
     """A model's judgment of one text, which is valid if it meets all four criteria."""
 
     number: int
@@ -34,10 +34,10 @@ class TextJudgement(Record):
         return [name for name in CRITERIA if not getattr(self, name)]
 
 
-class Judgements(Record):
+class Judgments(Record):
     """A model's answer about the texts of one pair."""
 
-    judgements: list[TextJudgement]
+    judgements: list[TextJudgment]
 
 
 class TextVerdict(Record):
@@ -90,34 +90,36 @@ def validation_questions(
     pairs: dict[tuple[str, str], list[GeneratedText]] = defaultdict(list)
     for text in sorted(texts, key=lambda text: text.id):
         pairs[text.pie, text.subject].append(text)
-    asked = []
+    questions = []
     for (pie, domain), members in pairs.items():
         for run in range(judge.times):
             name = f"{pie} / {domain}, run {run + 1}"
             question = judge.question(name, run, pie=pie, domain=domain, texts=members)
-            asked.append((question, members))
-    return asked
+            questions.append((question, members))
+    return questions
 
 
 def validate(texts: Sequence[GeneratedText], judge: Role, ask: Ask) -> list[TextVerdict]:
     """Judge the texts of one collection by majority vote; verdicts are sorted by id."""
-    asked = validation_questions(texts, judge)
-    answers = ask([question for question, _ in asked])
-    votes: dict[str, list[tuple[str, TextJudgement | None, str]]] = defaultdict(list)
-    for question, members in asked:
-        found = _judgements(answers[question.key], len(members))
-        for text, (vote, judgement) in zip(members, found, strict=True):
-            votes[text.id].append((vote, judgement, question.key))
+    questions = validation_questions(texts, judge)
+    answers = ask([question for question, _ in questions])
+    votes: dict[str, list[tuple[str, TextJudgment | None, str]]] = defaultdict(list)
+    for question, members in questions:
+        judgements = _judgments(answers[question.key], len(members))
+        for text, (vote, judgment) in zip(members, judgements, strict=True):
+            votes[text.id].append((vote, judgment, question.key))
     verdicts = []
     for name in sorted(votes):
-        judged = [judgement for _, judgement, _ in votes[name] if judgement]
+        parsed_judgments = [judgment for _, judgment, _ in votes[name] if judgment]
         verdicts.append(
             TextVerdict(
                 id=name,
                 votes=[vote for vote, _, _ in votes[name]],
                 label=majority([vote for vote, _, _ in votes[name]]),
-                failed=dict(Counter(failed for item in judged for failed in item.failed)),
-                comments=[item.comment for item in judged if item.failed and item.comment],
+                failed=dict(Counter(failed for item in parsed_judgments for failed in item.failed)),
+                comments=[
+                    item.comment for item in parsed_judgments if item.failed and item.comment
+                ],
                 answer_keys=[key for _, _, key in votes[name]],
             )
         )
@@ -138,8 +140,8 @@ class Validation(RoleTask):
 
     def questions(self, entry: LLMEntry) -> list[Question]:
         """Return all questions; the texts must already be generated."""
-        asked = validation_questions(self._texts(), self.judge(entry))
-        return [question for question, _ in asked]
+        questions = validation_questions(self._texts(), self.judge(entry))
+        return [question for question, _ in questions]
 
     def likely_output_tokens(self) -> int:
         """Estimate a number, four booleans and a comment for each of six texts.
@@ -152,17 +154,17 @@ class Validation(RoleTask):
         """Request all votes and save the verdicts."""
         save_jsonl(self.outputs["verdicts"], validate(self._texts(), self.judge(entry), ask))
 
-    def reading(self, answer: Answer) -> Parsed[Judgements]:
+    def reading(self, answer: Answer) -> Parsed[Judgments]:
         """Return one judgment per text."""
-        return parse_object(answer, Judgements)
+        return parse_object(answer, Judgments)
 
     def _texts(self) -> list[GeneratedText]:
         return load_jsonl(self.inputs["texts"], GeneratedText)
 
 
-def _judgements(answer: Answer, texts: int) -> list[tuple[str, TextJudgement | None]]:
+def _judgments(answer: Answer, texts: int) -> list[tuple[str, TextJudgment | None]]:
     """Return the vote on each text in an answer, with the judgment that it is based on."""
-    parsed = parse_object(answer, Judgements)
+    parsed = parse_object(answer, Judgments)
     if parsed.value is None:
         return [(parsed.outcome.value, None)] * texts
     by_number = {item.number: item for item in parsed.value.judgements}
@@ -170,8 +172,8 @@ def _judgements(answer: Answer, texts: int) -> list[tuple[str, TextJudgement | N
     if len(by_number) < len(parsed.value.judgements) or not by_number.keys() <= set(numbers):
         # The judgments cannot be assigned to texts.
         return [("unparseable", None)] * texts
-    found = [by_number.get(number) for number in numbers]
+    judgements = [by_number.get(number) for number in numbers]
     return [
         ("missing" if item is None else "invalid" if item.failed else "valid", item)
-        for item in found
+        for item in judgements
     ]
