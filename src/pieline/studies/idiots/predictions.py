@@ -110,7 +110,7 @@ def detection_questions(
     """
     wanted = {**parameters, "seed": seed}
     if lack := cannot_be_asked(spec, setting):
-        raise UserError(lack, where=spec.label, hint="leave the model or the setting out")
+        raise UserError(lack, where=spec.label, hint="remove the model or the setting")
     prompt.check_shows("sentence")
     enforced = ANSWER_SCHEMA if setting == SCHEMA_SETTING else prompt.response_format
     wanted["response_format"] = enforced
@@ -269,7 +269,7 @@ def read_predictions(
     named = [line for line, row in rows if row.idiom and not names_nothing(row.idiom)]
     if named and not any(row.has_idiom for _, row in rows):
         raise UserError(
-            f"has_idiom is true nowhere, but idiom is filled in {pluralize(len(named), 'row')}",
+            f"has_idiom is never true, but idiom is set in {pluralize(len(named), 'row')}",
             where=f"{path}:{named[0]}",
             hint="correct has_idiom, or leave idiom empty",
         )
@@ -279,7 +279,9 @@ def read_predictions(
 def _taken(row: ForeignDetection, where: str) -> DetectionPrediction:
     if row.has_idiom and row.idiom and names_nothing(row.idiom):
         raise UserError(
-            f"has_idiom is true and idiom {row.idiom!r}", where=where, hint="correct one of them"
+            f"has_idiom is true, but idiom is {row.idiom!r}",
+            where=where,
+            hint="correct one of them",
         )
     said: dict[str, Any] = row.model_dump()
     if row.has_idiom is None:

@@ -17,8 +17,8 @@ from pieline.languages.spelling import normalise
 from pieline.studies.idiots.records import DistractorKind, IdiotsSentence
 
 KINDS: dict[str, DistractorKind] = {kind: kind for kind in get_args(DistractorKind)}
-_SEE = "see data/sample/idiots/README.md"
-_FEWEST_WITH_IDIOM = 0.5
+_HINT = "see data/sample/idiots/README.md"
+_MIN_SHARE_WITH_IDIOM = 0.5
 """Minimum share of idiomatic sentences that contain the words of their idiom."""
 OPENING = re.compile(r"^(?:to|don['’]t|do not)\s+", re.IGNORECASE)
 """Leading words of a canonical form that are not part of the PIE: the infinitive marker "to"
@@ -67,12 +67,12 @@ def read_sentences(path: str | Path) -> list[IdiotsSentence]:
     else:
         rows = read_json(path)
         if not isinstance(rows, list) or not rows:
-            raise UserError("not a JSON array of sentences", where=path, hint=_SEE)
+            raise UserError("not a JSON array of sentences", where=path, hint=_HINT)
     sentences = []
     for number, row in enumerate(rows, start=1):
         name = row.get("sentence_id", "?") if isinstance(row, dict) else "?"
         where = f"{path}: record {number} ({name})"
-        released = validated(_Released, row, where=where, hint=_SEE)
+        released = validated(_Released, row, where=where, hint=_HINT)
         fields = {
             "id": released.sentence_id,
             "pie_id": released.idiom_id,
@@ -81,7 +81,7 @@ def read_sentences(path: str | Path) -> list[IdiotsSentence]:
             "translation": released.es,
             "is_idiomatic": released.sentence_has_idiom == "True",
         }
-        sentences.append(validated(IdiotsSentence, fields, where=where, hint=_SEE))
+        sentences.append(validated(IdiotsSentence, fields, where=where, hint=_HINT))
     check_unique_ids([sentence.id for sentence in sentences], where=path)
     _check_columns(sentences, path)
     return sentences
@@ -98,32 +98,36 @@ def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> Non
         first = idioms.setdefault(sentence.pie_id, sentence.pie)
         if first != sentence.pie and not matches_pie(sentence.pie, first, language="english"):
             raise UserError(
-                f"idiom {sentence.pie!r} under {sentence.pie_id}, which is {first!r} before",
+                f"idiom {sentence.pie!r} has the id {sentence.pie_id} of {first!r}",
                 where=where,
-                hint="give each idiom an id of its own",
+                hint="give each idiom its own id",
             )
         ids.setdefault(normalise(sentence.pie), set()).add(sentence.pie_id)
         same = texts.setdefault(normalise(sentence.sentence), sentence)
         if same.is_idiomatic != sentence.is_idiomatic:
             raise UserError(
-                f"has the text of {same.id} and the other label", where=where, hint="remove one"
+                f"same text as {same.id}, but a different label",
+                where=where,
+                hint="remove one of them",
             )
         if _is_rather(sentence.sentence, "spanish") and _is_rather(sentence.translation, "english"):
-            raise UserError("en is Spanish and es English", where=where, hint="swap the columns")
+            raise UserError(
+                "en is in Spanish and es in English", where=where, hint="swap the columns"
+            )
         pie = OPENING.sub("", sentence.pie)
         if sentence.is_idiomatic and not contains_pie(sentence.sentence, pie, language="english"):
             lacking.append(where)
     if 2 * sum(len(of_one) > 1 for of_one in ids.values()) > len(ids):
         raise UserError(
-            "most idioms are under several idiom_id",
+            "most idioms have several idiom_id values",
             where=path,
-            hint="give all sentences of an idiom one idiom_id",
+            hint="use one idiom_id for all sentences of an idiom",
         )
     idiomatic = sum(sentence.is_idiomatic for sentence in sentences)
-    if idiomatic - len(lacking) < _FEWEST_WITH_IDIOM * idiomatic:
+    if idiomatic - len(lacking) < _MIN_SHARE_WITH_IDIOM * idiomatic:
         raise UserError(
-            f"only {idiomatic - len(lacking)} of {idiomatic} idiomatic sentences have the words of"
-            " their idiom",
+            f"only {idiomatic - len(lacking)} of {idiomatic} idiomatic sentences contain their"
+            " idiom",
             where=lacking[0],
             hint="check that the column idiom belongs to these sentences",
         )
@@ -140,11 +144,11 @@ def _is_rather(text: str, language: Literal["english", "spanish"]) -> bool:
 def _table(path: str | Path) -> list[dict[str, str]]:
     """Read a TSV, whether or not it quotes fields as in CSV."""
     try:
-        rows = read_table(path, [], delimiter="\t", hint=_SEE)
+        rows = read_table(path, [], delimiter="\t", hint=_HINT)
     except UserError:
-        rows = read_table(path, [], delimiter="\t", quoted=False, hint=_SEE)
+        rows = read_table(path, [], delimiter="\t", quoted=False, hint=_HINT)
     if not rows:
-        raise UserError("no sentences", where=path, hint=_SEE)
+        raise UserError("no sentences", where=path, hint=_HINT)
     return [row for _, row in rows]
 
 
@@ -156,18 +160,20 @@ def mark_distractors(sentences: Iterable[IdiotsSentence], path: str | Path) -> l
             is not a distractor.
     """
     marked = {sentence.id: sentence for sentence in sentences}
-    for line, row in read_table(path, ["sentence_id", "kind"], more=[], hint=_SEE):
+    for line, row in read_table(path, ["sentence_id", "kind"], more=[], hint=_HINT):
         where, name, kind = f"{path}:{line}", row["sentence_id"], row["kind"]
         if kind not in KINDS:
             raise UserError(
-                f"unknown kind {kind!r}", where=where, hint=f"one of {', '.join(KINDS)}"
+                f"unknown kind {kind!r}", where=where, hint=f"use one of {', '.join(KINDS)}"
             )
         if name not in marked or marked[name].is_idiomatic:
             wrong = "is idiomatic" if name in marked else "is not in the data"
             raise UserError(
-                f"sentence {name!r} {wrong}", where=where, hint="mark only distractors of the data"
+                f"sentence {name!r} {wrong}", where=where, hint="list only distractors in the data"
             )
         if marked[name].distractor_kind:
-            raise UserError(f"sentence {name!r} occurs twice", where=where, hint="remove one line")
+            raise UserError(
+                f"sentence {name!r} occurs twice", where=where, hint="remove one of the lines"
+            )
         marked[name] = marked[name].model_copy(update={"distractor_kind": KINDS[kind]})
     return list(marked.values())

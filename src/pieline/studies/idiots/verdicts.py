@@ -31,7 +31,7 @@ ErrorType = Literal[
 that contains an element of the sentence, is unrelated, or has the same meaning; an invented idiom
 made of words of the sentence; or anything else, such as a collocation.
 """
-_HINT = "take the file that the run wrote, and fill in only the columns verdict and error_type"
+_HINT = "use the file written by the run, and fill in only the columns verdict and error_type"
 
 
 class DetectionRun(NamedTuple):
@@ -78,7 +78,7 @@ class ReviewCase(Frozen):
     @model_validator(mode="after")
     def _only_wrong_reasons_have_a_type(self) -> Self:
         if self.error_type and (self.gold, self.verdict) != ("idiomatic", "no"):
-            raise ValueError('error_type sorts idiomatic sentences with the verdict "no"')
+            raise ValueError('error_type requires an idiomatic sentence with the verdict "no"')
         return self
 
     @property
@@ -127,8 +127,8 @@ def paired(
     odd = sorted(by_id.keys() ^ {sentence.id for sentence in sentences})
     if odd or len(by_id) != len(predictions):
         raise UserError(
-            f"sentences and predictions do not belong together ({(odd or ['a repeated id'])[0]})",
-            hint="make the predictions again",
+            f"sentences and predictions do not match ({(odd or ['a repeated id'])[0]})",
+            hint="create the predictions again",
         )
     return [(sentence, by_id[sentence.id]) for sentence in sentences]
 
@@ -179,7 +179,9 @@ def read_cases(path: str | Path) -> list[ReviewCase]:
     seen: set[tuple[DetectionRun, str]] = set()
     is_table = Path(path).suffix.lower() == ".csv"
     if not is_table and Path(path).suffix.lower() != ".jsonl":
-        raise UserError("neither .csv nor .jsonl", where=path, hint="save the table as .csv")
+        raise UserError(
+            "the file is neither .csv nor .jsonl", where=path, hint="save the table as .csv"
+        )
     rows: Iterable[tuple[int, object]] = (
         read_table(path, COLUMNS, more=[], hint=_HINT)
         if is_table
@@ -194,7 +196,9 @@ def read_cases(path: str | Path) -> list[ReviewCase]:
         case = validated(ReviewCase, row, where=where, hint=_HINT, is_json=not is_table)
         if (case.run, case.sentence_id) in seen:
             raise UserError(
-                f"{case.sentence_id} of this run occurs twice", where=where, hint="remove one line"
+                f"{case.sentence_id} occurs twice for this run",
+                where=where,
+                hint="remove one of the lines",
             )
         seen.add((case.run, case.sentence_id))
         cases.append(case)
@@ -229,9 +233,9 @@ def human_verdicts(
         answer = answers.get(case.sentence_id)
         if answer is None or answer.answer_key != case.answer_key or not answer.has_idiom:
             raise UserError(
-                f"the verdict on {case.sentence_id} judges another answer of {run.model}",
+                f"the verdict on {case.sentence_id} is about a different answer of {run.model}",
                 where=where,
-                hint="judge the case anew or empty its verdict",
+                hint="judge the case again, or clear its verdict",
             )
         verdicts[case.sentence_id] = case
     return verdicts
