@@ -61,7 +61,7 @@ def test_an_invalid_line_reports_its_number(tmp_path: Path, line: bytes) -> None
 
 def test_an_empty_file_is_an_error(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "magpie.jsonl", [])
-    with pytest.raises(UserError, match=r"magpie\.jsonl:1: holds no occurrence; fetch"):
+    with pytest.raises(UserError, match=r"magpie\.jsonl:1: the file is empty; download"):
         list(read_magpie(path))
 
 

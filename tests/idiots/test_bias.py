@@ -239,7 +239,7 @@ def test_table_and_figure_are_declared_with_the_setting() -> None:
     declared = study(prompts_against="zero_shot")
     assert "idiots_bias" in {table.name for table in declared.tables()}
     assert "idiots_bias" in {figure.name for figure in declared.figures()}
-    with pytest.raises(ValueError, match="prompts_against 'zero_shot_schema' is none of"):
+    with pytest.raises(ValueError, match="prompts_against 'zero_shot_schema' is not one of"):
         study(prompts_against="zero_shot_schema")
 
 

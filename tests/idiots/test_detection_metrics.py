@@ -151,7 +151,7 @@ def test_an_interval_has_the_width_that_theory_gives() -> None:
 def test_predictions_of_other_sentences_are_refused() -> None:
     counts = {"true_positives": 2, "right_idiom": 1, "true_negatives": 1, "pie_in_distractor": 0}
     predictions = predictions_of(sentences(2, 2), **counts)
-    with pytest.raises(UserError, match="do not belong together"):
+    with pytest.raises(UserError, match="do not match"):
         score(sentences(2, 1), predictions)
-    with pytest.raises(UserError, match="do not belong together"):
+    with pytest.raises(UserError, match="do not match"):
         score(sentences(2, 2), [*predictions, predictions[0]])

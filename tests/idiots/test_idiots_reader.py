@@ -127,16 +127,19 @@ def give_each_id_the_next_idiom(rows: Rows) -> None:
 IMPLAUSIBLE: dict[str, tuple[Callable[[Rows], object], str]] = {
     "two idioms of one id": (
         lambda rows: rows[1].update(idiom="To spill the beans"),
-        r"record 2 \(idi001-.*\): idiom 'To spill the beans' under idi001, which is 'To break the",
+        r"record 2 \(idi001-.*\): idiom 'To spill the beans' has the id idi001 of 'To break the",
     ),
-    "shifted idioms": (lambda rows: shift(rows, "idiom", 1), r"under idi00\d, which is"),
-    "shifted ids": (lambda rows: shift(rows, "idiom_id", 1), r"under idi00\d, which is"),
+    "shifted idioms": (lambda rows: shift(rows, "idiom", 1), r"has the id idi00\d of"),
+    "shifted ids": (lambda rows: shift(rows, "idiom_id", 1), r"has the id idi00\d of"),
     "idioms of the next id": (
         give_each_id_the_next_idiom,
-        r"only 0 of 52 idiomatic sentences have the words of their idiom",
+        r"only 0 of 52 idiomatic sentences contain their idiom",
     ),
-    "languages": (swap_languages, r"record 1 \(.*\): en is Spanish and es English"),
-    "languages of one record": (lambda rows: swap_languages(rows[40:41]), r"record 41 .*en is Spa"),
+    "languages": (swap_languages, r"record 1 \(.*\): en is in Spanish and es in English"),
+    "languages of one record": (
+        lambda rows: swap_languages(rows[40:41]),
+        r"record 41 .*en is in Spa",
+    ),
 }
 
 

@@ -108,7 +108,7 @@ def test_a_person_sorts_what_was_named_for_another_reason(cases: tuple[Path, Pat
     types = score(SUITE, PREDICTIONS, verdicts=verdicts).error_types
     assert {name: count for name, count in types.items() if count} == {"phrasal_verb": 1}
     edit(cases[1], lambda rows: rows[2].update(verdict="no", error_type="other"))
-    with pytest.raises(UserError, match=r":4: .*error_type sorts idiomatic sentences"):
+    with pytest.raises(UserError, match=r":4: .*error_type requires an idiomatic sentence"):
         read_cases(cases[1])
 
 
@@ -122,7 +122,7 @@ def test_mistakes_name_file_and_line(cases: tuple[Path, Path], kind: int) -> Non
     assert f"{path}:{line}: verdict: Input should be '', 'yes' or 'no'" in str(caught.value)
     edit(path, lambda rows: rows[2].update(verdict="yes"))
     edit(path, lambda rows: rows.append(rows[0]))
-    with pytest.raises(UserError, match=rf":{5 + kind}: idi000-sen01-id of this run occurs twice"):
+    with pytest.raises(UserError, match=rf":{5 + kind}: idi000-sen01-id occurs twice for this run"):
         read_cases(path)
 
 
@@ -136,10 +136,10 @@ def test_other_columns(tmp_path: Path) -> None:
 def test_a_verdict_on_another_answer_is_refused(cases: tuple[Path, Path]) -> None:
     exported = [case.model_copy(update={"verdict": "yes"}) for case in read_cases(cases[0])]
     other: list[ReviewCase] = [exported[0].model_copy(update={"answer_key": "another answer"})]
-    with pytest.raises(UserError, match="judges another answer"):
+    with pytest.raises(UserError, match="is about a different answer"):
         human_verdicts(other, PREDICTIONS, RUN)
     unknown = [exported[0].model_copy(update={"sentence_id": "idi999-sen01-id"})]
-    with pytest.raises(UserError, match="idi999-sen01-id judges another answer"):
+    with pytest.raises(UserError, match="idi999-sen01-id is about a different answer"):
         human_verdicts(unknown, PREDICTIONS, RUN)
     # Verdicts on other runs may stand in the same file.
     assert (

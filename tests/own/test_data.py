@@ -429,7 +429,7 @@ def test_sentences_of_idiots_may_be_the_public_json(folder: Path) -> None:
     assert columns == list(rows[0])
     lines = [columns, *([row[name] for name in columns] for row in rows)]
     write(table, "".join("\t".join(line) + "\n" for line in lines))
-    with pytest.raises(UserError, match=r"^corpus: both .*tsv and .*json; keep one$"):
+    with pytest.raises(UserError, match=r"^corpus: both .*tsv and .*json exist; remove one$"):
         whole(studies=["idiots"])
     array.unlink()
     assert sentences() == of_array

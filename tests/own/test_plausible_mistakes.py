@@ -449,25 +449,25 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "two idioms of one id": (
         "idiots",
         records("idiots.json", lambda read: read[1].update(idiom="To spill the beans")),
-        "under idi001, which is",
+        "has the id idi001 of",
     ),
     "another idiom_id in every sentence": (
         "idiots",
         records(
             "idiots.json", lambda read: [row.update(idiom_id=row["sentence_id"]) for row in read]
         ),
-        "most idioms are under several idiom_id",
+        "most idioms have several idiom_id values",
     ),
     "one text under both labels": (
         "idiots",
         records("idiots.json", lambda read: read[2].update(en=read[0]["en"].upper())),
-        r"record 3 \(idi001-sen03-di\): has the text of idi001-sen01-id and the other label",
+        r"record 3 \(idi001-sen03-di\): same text as idi001-sen01-id, but a different label",
     ),
-    "idioms shifted by one": ("idiots", records("idiots.json", move("idiom")), "under idi0"),
+    "idioms shifted by one": ("idiots", records("idiots.json", move("idiom")), "has the id idi0"),
     "English and Spanish swapped": (
         "idiots",
         records("idiots.json", swap("en", "es")),
-        "en is Spanish and es English",
+        "en is in Spanish and es in English",
     ),
     "a usage as a Boolean": (
         "idiots",
@@ -477,12 +477,12 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "no idiom in a sentence with one": (
         "idiots",
         rows(each("idiom", lambda said: said and "none")),
-        "has_idiom is true and idiom",
+        "has_idiom is true, but idiom is",
     ),
     "no yes, and idioms": (
         "idiots",
         rows(each("has_idiom", lambda said: False)),
-        "has_idiom is true nowhere, but idiom is filled in 62 rows",
+        "has_idiom is never true, but 62 rows set idiom",
     ),
     "no yes and no no": (
         "idiots",
@@ -639,7 +639,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "verdicts on a setting that was renamed": (
         "plan",
         verdicts(setting="zero-shot", verdict="yes"),
-        "this configuration, but one on smollm2-135m-instruct zero-shot 1",
+        "this configuration, only on smollm2-135m-instruct zero-shot 1",
     ),
     "a verdict in another column": (
         "plan",

@@ -173,7 +173,7 @@ def test_idioms_of_other_sentences_are_refused_beyond_a_small_share(tmp_path: Pa
 
 def test_a_detection_does_not_say_yes_and_name_none(tmp_path: Path) -> None:
     text = "id,has_idiom,idiom\ns1,false,none\ns2,true,none\n"
-    with pytest.raises(UserError, match=r"a\.csv:3: has_idiom is true and idiom 'none'"):
+    with pytest.raises(UserError, match=r"a\.csv:3: has_idiom is true, but idiom is 'none'"):
         idiots.read_predictions(write(tmp_path / "a.csv", text), DETECTED)
 
 

@@ -81,7 +81,7 @@ def count_problem(sentences: Sequence[IdiotsSentence]) -> str:
     idiomatic = sum(sentence.is_idiomatic for sentence in sentences)
     idioms = len({sentence.pie_id for sentence in sentences})
     counts = (idioms, idiomatic, len(sentences) - idiomatic)
-    for found, (kind, printed) in zip(counts, PRINTED_COUNTS.items(), strict=True):
-        if found != printed:
-            return f"{found} {kind}, the paper {printed}"
+    for count, (kind, printed) in zip(counts, PRINTED_COUNTS.items(), strict=True):
+        if count != printed:
+            return f"{count} {kind}, the paper {printed}"
     return ""

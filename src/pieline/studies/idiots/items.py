@@ -51,11 +51,11 @@ class IdiotsItem(Item):
     answer_key: str
 
     @classmethod
-    def of(cls, given: DisplayInputs) -> Iterator[Self]:
+    def of(cls, inputs: DisplayInputs) -> Iterator[Self]:
         """Yield the rows of all runs, with sentences in dataset order."""
-        pool, reviewed = Pool(), given.files.get("verdicts")
+        pool, reviewed = Pool(), inputs.files.get("verdicts")
         cases = read_cases(reviewed) if reviewed else []
-        for metric, shared in runs(given):
+        for metric, shared in runs(inputs):
             setting = metric.fields["setting"]
             answered = answers_behind(metric, pool)
             run = DetectionRun(shared["model"], setting, shared["seed"])

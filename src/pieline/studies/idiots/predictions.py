@@ -108,14 +108,14 @@ def detection_questions(
     Raises:
         UserError: The model does not support this setting.
     """
-    wanted = {**parameters, "seed": seed}
-    if lack := cannot_be_asked(spec, setting):
-        raise UserError(lack, where=spec.label, hint="remove the model or the setting")
+    request = {**parameters, "seed": seed}
+    if obstacle := cannot_be_asked(spec, setting):
+        raise UserError(obstacle, where=spec.label, hint="remove the model or the setting")
     prompt.check_shows("sentence")
     enforced = ANSWER_SCHEMA if setting == SCHEMA_SETTING else prompt.response_format
-    wanted["response_format"] = enforced
+    request["response_format"] = enforced
     return [
-        make_question(spec, prompt.messages(sentence=sentence.sentence), wanted, name=sentence.id)
+        make_question(spec, prompt.messages(sentence=sentence.sentence), request, name=sentence.id)
         for sentence in sentences
     ]
 
@@ -192,17 +192,17 @@ def read_detection(
     for piece in json_values(text, opening="{"):
         # A truncated object is the last one, which `parse_object` has repaired.
         is_cut = piece.outcome is Outcome.TRUNCATED
-        said_of = {decides: yes ^ (record is NegatedAnswer)}
-        if verdicts := _verdicts(said_of if is_cut else piece.value, decides):
+        decision = {decides: yes ^ (record is NegatedAnswer)}
+        if verdicts := _verdicts(decision if is_cut else piece.value, decides):
             pieces.append((piece, verdicts))
-    last, said = pieces[-1]
+    last, values = pieces[-1]
     for (one, _), (other, verdicts) in pairwise(reversed(pieces)):
         if not joins(re.sub(r"```\w*", "", text[other.end : one.start])):
             break
-        said = said | verdicts
+        values = values | verdicts
     reason = ""
     idiom, why = parsed.value.idiom or "", parsed.value.explanation or ""
-    if len(said) > 1:
+    if len(values) > 1:
         reason = "two verdicts side by side"
     elif yes and ((normalise(idiom) and names_nothing(idiom)) or says_none(why)):
         reason = "says yes and names none"
@@ -269,25 +269,25 @@ def read_predictions(
     named = [line for line, row in rows if row.idiom and not names_nothing(row.idiom)]
     if named and not any(row.has_idiom for _, row in rows):
         raise UserError(
-            f"has_idiom is never true, but idiom is set in {pluralize(len(named), 'row')}",
+            f"has_idiom is never true, but {pluralize(len(named), 'row')} set idiom",
             where=f"{path}:{named[0]}",
             hint="correct has_idiom, or leave idiom empty",
         )
-    return [_taken(row, f"{path}:{line}") for line, row in rows]
+    return [_to_prediction(row, f"{path}:{line}") for line, row in rows]
 
 
-def _taken(row: ForeignDetection, where: str) -> DetectionPrediction:
+def _to_prediction(row: ForeignDetection, where: str) -> DetectionPrediction:
     if row.has_idiom and row.idiom and names_nothing(row.idiom):
         raise UserError(
             f"has_idiom is true, but idiom is {row.idiom!r}",
             where=where,
             hint="correct one of them",
         )
-    said: dict[str, Any] = row.model_dump()
+    fields: dict[str, Any] = row.model_dump()
     if row.has_idiom is None:
-        said = {"id": row.id}
+        fields = {"id": row.id}
     return DetectionPrediction(
-        **said,
+        **fields,
         outcome="empty" if row.has_idiom is None else "ok",
         answer_key=hashlib.sha256(row.model_dump_json().encode()).hexdigest(),
     )

@@ -92,7 +92,7 @@ def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> Non
     idioms: dict[str, str] = {}
     ids: dict[str, set[str]] = {}
     texts: dict[str, IdiotsSentence] = {}
-    lacking = []
+    missing = []
     for number, sentence in enumerate(sentences, start=1):
         where = f"{path}: record {number} ({sentence.id})"
         first = idioms.setdefault(sentence.pie_id, sentence.pie)
@@ -116,7 +116,7 @@ def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> Non
             )
         pie = OPENING.sub("", sentence.pie)
         if sentence.is_idiomatic and not contains_pie(sentence.sentence, pie, language="english"):
-            lacking.append(where)
+            missing.append(where)
     if 2 * sum(len(of_one) > 1 for of_one in ids.values()) > len(ids):
         raise UserError(
             "most idioms have several idiom_id values",
@@ -124,11 +124,11 @@ def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> Non
             hint="use one idiom_id for all sentences of an idiom",
         )
     idiomatic = sum(sentence.is_idiomatic for sentence in sentences)
-    if idiomatic - len(lacking) < _MIN_SHARE_WITH_IDIOM * idiomatic:
+    if idiomatic - len(missing) < _MIN_SHARE_WITH_IDIOM * idiomatic:
         raise UserError(
-            f"only {idiomatic - len(lacking)} of {idiomatic} idiomatic sentences contain their"
+            f"only {idiomatic - len(missing)} of {idiomatic} idiomatic sentences contain their"
             " idiom",
-            where=lacking[0],
+            where=missing[0],
             hint="check that the column idiom belongs to these sentences",
         )
 

@@ -78,8 +78,8 @@ class IdiotsSettings(Settings):
 
     @model_validator(mode="after")
     def _settings_are_known(self) -> Self:
-        named = [*chain(self.settings, *self.settings_by_model.values())]
-        check_settings(named, self.prompts, get_args(DetectionSetting))
-        if self.prompts_against and self.prompts_against not in named:
+        settings = [*chain(self.settings, *self.settings_by_model.values())]
+        check_settings(settings, self.prompts, get_args(DetectionSetting))
+        if self.prompts_against and self.prompts_against not in settings:
             raise ValueError(f"prompts_against {self.prompts_against!r} is not one of the settings")
         return self

@@ -102,9 +102,9 @@ def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool
         return False
     if not normalise(name) or kind_of(name) in {"idioms", "expressions"} or truth_of(name):
         name = meaning
-    named = normalise(name)
-    begins = set(named.split()[:1]) - set(normalise(sentence.pie).split())
-    if begins & ANSWERS.negations and named not in normalise(sentence.sentence):
+    words = normalise(name)
+    begins = set(words.split()[:1]) - set(normalise(sentence.pie).split())
+    if begins & ANSWERS.negations and words not in normalise(sentence.sentence):
         return False  # "not spill the beans"
     return points_at_pie(
         name,
