@@ -103,7 +103,7 @@ def test_an_apple_gpu_is_used_only_if_requested(
     """Without an explicit device, the library would select it."""
     entry = tiny_entry(save_tiny("bert", tmp_path / "tiny"), pooling="mean")
     apple = entry.model_copy(update={"device": "mps"})
-    with pytest.raises(UserError, match="device: mps: torch finds no Apple GPU; set device: null"):
+    with pytest.raises(UserError, match="device: mps: no Apple GPU available; set device: null"):
         load_encoder(apple)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
@@ -463,7 +463,7 @@ def test_vectors_that_are_not_finite(
         return Encoded(vectors, None)
 
     monkeypatch.setattr(TokenizedTexts, "encode", overflows)
-    with pytest.raises(UserError, match="not numbers; give its entry dtype: bfloat16"):
+    with pytest.raises(UserError, match="not finite; set dtype: bfloat16"):
         embed_documents(bert, texts(3), batch_size=2, progress=False)
 
 

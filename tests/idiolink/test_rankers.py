@@ -269,7 +269,7 @@ def test_late_interaction_equals_plain_transformers(tmp_path: Path) -> None:
 
 def test_a_checkpoint_without_a_projection_gives_a_one_line_error(tmp_path: Path) -> None:
     folder = save_colbert(tmp_path / "weights", projects=False)
-    with pytest.raises(UserError, match="tiny: it has no projection of its token vectors"):
+    with pytest.raises(UserError, match="tiny: the checkpoint has no projection of token vectors"):
         load_late_interaction(entry(folder, **LATE))
 
 

@@ -1,4 +1,4 @@
-"""Signal detection on IdioTS: readers made by rule must come out as made."""
+"""Signal detection on IdioTS recovers the parameters of rule-based readers."""
 
 import csv
 import json
@@ -56,7 +56,7 @@ SUITE = [
 
 
 def observer(d_prime: float, criterion: float, seed: int) -> list[DetectionPrediction]:
-    """The answers of a model that sees evidence with noise, and says yes beyond its criterion."""
+    """Return the answers of a model that sees noisy evidence and says yes above its criterion."""
     noise = np.random.default_rng(seed).normal(size=len(SUITE))
     return [
         says(item, (d_prime if item.is_idiomatic else 0) + noise[at] > d_prime / 2 + criterion)
@@ -70,7 +70,7 @@ def says(item: IdiotsSentence, yes: bool) -> DetectionPrediction:
 
 
 def inputs(runs: dict[str, list[DetectionPrediction]]) -> DisplayInputs:
-    """Inputs of table and figure for the answers of a model in each setting."""
+    """Return the inputs of table and figure for a model's answers in each setting."""
     metrics = [
         detection_metrics(
             SUITE, answers, DetectionRun("rules", setting, 0), origin="sample", resamples=10
@@ -91,7 +91,7 @@ def inputs(runs: dict[str, list[DetectionPrediction]]) -> DisplayInputs:
 
 @pytest.fixture
 def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DisplayInputs:
-    """One ability under three criteria, another ability, a yes-sayer, and one nobody can read."""
+    """Return one ability with three criteria, another ability, a yes-sayer and a mute model."""
     monkeypatch.chdir(tmp_path)
     unread = [read_prediction(item.id, answer(item.id, "Well.")) for item in SUITE]
     return inputs(
@@ -126,7 +126,7 @@ def test_ability_and_bias_come_apart(simulated: DisplayInputs, tmp_path: Path) -
             assert float(found["low"]) <= put_in + 0.005
             assert put_in - 0.005 <= float(found["high"])
             assert value(setting, metric) == pytest.approx(put_in, abs=0.3)
-    # What moves the criterion, what moves d′.
+    # The first changes the criterion, the second changes d′.
     assert (
         value("eager", "criterion_change_p_holm") < 0.05 < value("eager", "d_prime_change_p_holm")
     )
@@ -150,7 +150,7 @@ def test_the_figure_has_every_prompt(simulated: DisplayInputs) -> None:
 def test_rates_of_zero_and_one_are_corrected_log_linearly() -> None:
     halves = signal_detection(np.array([100.0, 100, 0, 100]))
     assert halves == pytest.approx([2 * norm.ppf(100.5 / 101), 0])
-    # A constant answer shows no ability, also where classes differ in size.
+    # A constant answer shows no ability, even if class sizes differ.
     for yes in (0, 1):
         d_prime, criterion = signal_detection(np.array([yes * 164.0, 164, yes * 86, 86]))
         assert d_prime == pytest.approx(0)
@@ -167,7 +167,7 @@ def test_unreadable_answers_have_no_place_in_the_counts() -> None:
 
 
 def test_the_paired_test_keeps_its_level() -> None:
-    """Of two equal prompts, whose PIEs are hard together; benchmarks/beyond has more."""
+    """Two equal prompts with correlated PIEs; benchmarks/beyond has more simulations."""
     random, simulations = np.random.default_rng(0), 300
     rejected = np.zeros(2)
     for seed in range(simulations):

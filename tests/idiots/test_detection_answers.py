@@ -1,4 +1,4 @@
-"""The prompt, the questions, and what is read from an answer."""
+"""The prompt, the questions, and the parsing of answers."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ def test_prompt_is_the_papers_word_by_word() -> None:
     assert (system.role, user.role) == ("system", "user")
     assert user.content == "She was {{ playing }} it by ear. "
     lines = system.content.split("\n")
-    # Section 4.2 quotes the prompt in parts, which must all be in it.
+    # The prompt must contain all parts that section 4.2 quotes.
     assert lines[0].startswith(
         "You are a professional linguist specialising in figurative language"
     )
@@ -38,7 +38,7 @@ def test_prompt_is_the_papers_word_by_word() -> None:
     assert [line.split(":")[0] for line in lines[2:]] == [
         "'hasIdiom'", "'idiom'", "'meaning'", "'explanation'",
     ]  # fmt: skip
-    # And not one character may change unnoticed: it would be another experiment.
+    # Any changed character would be a different experiment.
     digest = hashlib.sha256(system.content.encode("utf-8")).hexdigest()
     assert digest == "0c290f84ce7a11e75a66435f608c16f882020fce4e533ef9d2c23f4d66d2f445"
 

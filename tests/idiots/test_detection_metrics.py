@@ -1,4 +1,4 @@
-"""What counts as right, the intervals, and the undefined."""
+"""Correctness, intervals, and undefined metrics."""
 
 from typing import get_args
 

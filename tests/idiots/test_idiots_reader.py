@@ -1,4 +1,4 @@
-"""The released format, and one line for everything that can be wrong with it."""
+"""The released format, and a one-line error for each possible mistake in it."""
 
 import csv
 import json
@@ -28,7 +28,7 @@ def test_the_sample() -> None:
     assert (len(idiomatic), len(distractors)) == (52, 30)
     assert len({sentence.pie_id for sentence in suite}) == 26
     assert {sentence.distractor_kind for sentence in distractors} == KINDS.keys()
-    # The trap: the string "False" is true.
+    # bool("False") would be true.
     assert not any(sentence.is_idiomatic for sentence in suite if sentence.id.endswith("-di"))
 
 
@@ -186,7 +186,7 @@ MARKED = next(
         ),
         (
             "sentence_id,kind\nidi001-sen01-id,parts\n",
-            ":2: sentence 'idi001-sen01-id' is idiomatic; mark only distractors",
+            ":2: sentence 'idi001-sen01-id' is idiomatic; list only distractors",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""The shipped recordings: complete, in canonical order, and enough without any model."""
+"""The shipped recordings are complete, in canonical order, and sufficient without a model."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""All that the paper prints, from raw sentences and answers with the counts behind them."""
+"""Printed numbers, reproduced from raw sentences and answers with the corresponding counts."""
 
 import csv
 import json
@@ -58,7 +58,7 @@ ODD = {
     # 47 / 86 = 0.5465 was cut off, not rounded.
     ("vicuna-7b", "ratio"): "0.547",
 }
-"""Printed cells that the counts do not give, and what they give."""
+"""Printed cells that differ from the counts, with the values from the counts."""
 
 TABLES = {"detection": 1, "consistency": 2, "distractors": 3}
 PUBLISHED = {
@@ -69,10 +69,10 @@ REVIEWED = "llama-2-7b-chat"
 
 @pytest.fixture(scope="module")
 def metrics(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Metric files of the three models, from raw sentences and the texts of answers.
+    """Return metric files of the three models, from raw sentences and the texts of answers.
 
-    One person has judged all answers of Llama 2 as the matching function does, and sorted the
-    idioms that it invents: as many as the paper says.
+    A simulated person has judged all answers of Llama 2 like the matching function, and classified
+    as many idioms as invented as the paper states.
     """
     folder = tmp_path_factory.mktemp("metrics")
     write_suite(folder / "idiots.tsv", "full", Random(1))
@@ -92,7 +92,7 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def asked_of_a_server(model: str, texts: Iterable[str], folder: Path) -> list[DetectionPrediction]:
-    """What becomes of the texts as answers of a served model, in the order of the sentences."""
+    """Return the predictions from these texts as answers of a served model, in sentence order."""
     place = folder / model
     place.mkdir()
     entry = served(place, accepts=["temperature", "top_p", "top_k", "max_tokens", "seed"], slots=4)
@@ -125,7 +125,7 @@ def asked_of_a_server(model: str, texts: Iterable[str], folder: Path) -> list[De
 def judged(
     suite: list[IdiotsSentence], predictions: list[DetectionPrediction], folder: Path
 ) -> dict[str, ReviewCase]:
-    """What a person makes of a run's cases."""
+    """Return the simulated human verdicts on a run's cases."""
     run = DetectionRun(REVIEWED, "zero_shot", 0)
     files = {"jsonl": folder / "cases.jsonl", "table": folder / "cases.csv"}
     cases = printed_verdicts(review_cases(suite, predictions, run), ROOT / "published")
@@ -134,7 +134,7 @@ def judged(
 
 
 def make(table: str, metrics: list[str], folder: Path) -> tuple[list[dict[str, str]], str]:
-    """Rows of a table's CSV and its LaTeX; models without a metric file were not run."""
+    """Return the CSV rows and LaTeX of a table; models without a metric file were not run."""
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings())
     models = run.described(COUNTS)
     ran, absent = models[: len(metrics)], models[len(metrics) :]
@@ -192,7 +192,7 @@ def test_errors_and_the_invented_idioms_from_a_review(metrics: list[str], tmp_pa
     assert rows[REVIEWED, "phrasal_verb"]["ours"] == "3"
     assert rows["vicuna-7b", "wrong_idiom"]["ours"] == "18"
     assert rows["vicuna-7b", "false_positives_elsewhere"]["ours"] == "32"
-    # What nobody judged is empty and says so, in the row too.
+    # Cells without verdicts are empty with a reason, which the row repeats.
     assert rows["vicuna-7b", "invented"]["ours"] == ""
     assert UNSORTED in rows["vicuna-7b", "invented"]["reason"]
     assert latex.count(UNSORTED) == 1
@@ -284,7 +284,7 @@ def test_a_model_that_was_not_run_is_a_row_with_its_reason(
 
 
 def under(settings: IdiotsSettings, root: Path, metrics: list[str], folder: Path) -> dict[str, str]:
-    """A row of a table of the first model's counts under the conditions of some settings."""
+    """Return a table row of the first model's counts under the conditions of some settings."""
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
     made = load_record(metrics[0], DetectionMetrics)
     told = IdiotsStudy(settings, run).conditions(made.model, "zero_shot")

@@ -1,4 +1,4 @@
-"""Entries of language models, the estimate, and the check before anything is asked."""
+"""Entries of language models, the estimate, and the check before any question."""
 
 import os
 import subprocess
@@ -72,7 +72,7 @@ def answered(task: Detection, count: int, **fields: Any) -> None:
 
 @pytest.fixture
 def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Check tasks that cannot be asked, and give what is said of each model."""
+    """Return a function that checks tasks that cannot be asked and returns the messages."""
 
     def said(tasks: list[Any], chosen: LLMSettings) -> str:
         with pytest.raises(UserError, match="cannot be asked for answers that are not recorded"):
@@ -175,10 +175,10 @@ def test_estimate(folder: Path, registry: Registry) -> None:
     assert (gpt.estimate.questions, gpt.estimate.to_ask) == (10, 8)
     assert gpt.estimate.output_tokens == 8 * 800
     assert gpt.estimate.usd == pytest.approx((gpt.estimate.input_tokens * 2.5 + 6400 * 10) / 1e6)
-    # Anthropic takes no seed: the second seed asks the very same questions.
+    # Anthropic does not accept a seed, so the second seed asks the same questions.
     assert claude.estimate.questions == 5
     assert estimates(listed, settings(folder, mode="fresh"))[0].estimate.to_ask == 10
-    # Unless each run keeps its answers in a file of its own.
+    # This changes if each run has its own recordings file.
     apart = [task.model_copy(update={"recordings": f"{folder}/{task.seed}"}) for task in listed[2:]]
     assert estimates(apart, settings(folder))[0].estimate.questions == 10
 
@@ -207,7 +207,7 @@ def test_the_likely_length_comes_from_recorded_answers(folder: Path, registry: R
         answered(task, 4, output_tokens=700)
     assert told()["gpt-4o"] == (33, ("own answers",))
     assert told()["gpt-4o-mini"] == (33, ("others' answers",))
-    # 16 answers are too few, and those of models that do not think say nothing of thoughts.
+    # 16 answers are too few, and answers of models without reasoning do not count.
     assert told()["o3-mini"] == (thoughtful, ("form and thoughts",))
     answered(by_model["deepseek-r1"][4], 4, output_tokens=700)
     assert told()["o3-mini"] == (700, ("others' answers",))

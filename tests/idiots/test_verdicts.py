@@ -1,4 +1,4 @@
-"""The manual second level: what a person judges replaces what the matching function says."""
+"""The manual second level of evaluation: human verdicts replace those of the matching function."""
 
 import csv
 import json
@@ -37,19 +37,19 @@ def cases(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def edit(path: Path, change: Callable[[list[dict[str, str]]], object]) -> None:
-    """Change the rows of an exported file as a person's tool would."""
+    """Change the rows of an exported file, as external tools would."""
     text = path.read_text(encoding="utf-8-sig")
     if path.suffix == ".jsonl":
         rows = [json.loads(line) for line in text.splitlines() if line]
         change(rows)
-        # With a blank line at the end, as editors leave it.
+        # Editors may leave a blank line at the end.
         lines = [json.dumps(row) + "\n" for row in rows]
         path.write_text("".join([*lines, "\n"]), encoding="utf-8")
         return
     rows = list(csv.DictReader(text.splitlines()))
     columns = list(rows[0])
     change(rows)
-    # As a spreadsheet saves it: byte order mark, other line ends, columns in another order.
+    # Spreadsheets may write a byte order mark, CRLF, and reordered columns.
     with path.open("w", encoding="utf-8-sig", newline="") as stream:
         writer = csv.DictWriter(stream, columns[::-1], lineterminator="\r\n")
         writer.writeheader()
@@ -87,7 +87,7 @@ def test_round_trip(cases: tuple[Path, Path], kind: int) -> None:
     assert after.true_positive_consistency.count == 2
     assert after.distractor_pie_ratio.count == 0
     assert after.accuracy == before.accuracy
-    # The matching function says no, yes, no of them: (1/3 - 5/9) / (1 - 5/9).
+    # The matching function gives no, yes, no: (1/3 - 5/9) / (1 - 5/9).
     assert before.kappa is None
     assert after.kappa == pytest.approx(-0.5)
     assert after.errors == {
@@ -141,7 +141,7 @@ def test_a_verdict_on_another_answer_is_refused(cases: tuple[Path, Path]) -> Non
     unknown = [exported[0].model_copy(update={"sentence_id": "idi999-sen01-id"})]
     with pytest.raises(UserError, match="idi999-sen01-id is about a different answer"):
         human_verdicts(unknown, PREDICTIONS, RUN)
-    # Verdicts on other runs may stand in the same file.
+    # The same file may contain verdicts on other runs.
     assert (
         human_verdicts(other + unknown, PREDICTIONS, DetectionRun("a-model", "zero_shot", 1)) == {}
     )

@@ -671,7 +671,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         checkpoint(
             lambda folder: shutil.move(folder.rename(folder.with_name("run")), folder / "step-9")
         ),
-        "no config.json; name the folder that has it",
+        "config.json is missing; use the folder that contains it",
     ),
     "an adapter": ("embedder", checkpoint(leave_an_adapter), "it is an adapter"),
     "infinite weights": ("embedder", checkpoint(change_weights(overflow)), "not finite"),

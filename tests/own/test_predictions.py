@@ -318,9 +318,7 @@ def test_equal_scores_may_have_any_ranks(tmp_path: Path) -> None:
 
 
 def test_a_run_that_keeps_too_little_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        UserError, match="fewer than 3 documents for 1 of the 2 queries, such as 'q2'"
-    ):
+    with pytest.raises(UserError, match="fewer than 3 documents for 1 of 2 queries, such as 'q2'"):
         read_foreign_run(
             write(tmp_path / "a.run", RUN),
             ["q1", "q2"],

@@ -21,7 +21,9 @@ def require_pooling_in_files(location: str, where: str) -> None:
         UserError: A sentence-transformers file is missing.
     """
     if not any(Path(location, name).exists() for name in ("modules.json", "config.json")):
-        raise UserError("config.json is missing", where=where, hint="set the folder that has it")
+        raise UserError(
+            "config.json is missing", where=where, hint="use the folder that contains it"
+        )
     if not Path(location, "modules.json").exists():
         raise UserError(
             "modules.json is missing, so the pooling is undefined",
