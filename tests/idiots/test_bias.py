@@ -105,7 +105,7 @@ def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DisplayInputs:
     )
 
 
-def test_ability_and_bias_come_apart(simulated: DisplayInputs, tmp_path: Path) -> None:
+def test_ability_and_bias_are_separated(simulated: DisplayInputs, tmp_path: Path) -> None:
     files = {name: tmp_path / f"table.{name}" for name in ("tex", "csv", "html")}
     write_table("idiots_bias", bias(simulated), templates=ROOT / "templates", **files)
     with files["csv"].open() as stream:
@@ -157,7 +157,7 @@ def test_rates_of_zero_and_one_are_corrected_log_linearly() -> None:
         assert abs(criterion) == pytest.approx(norm.ppf(251 / 252))
 
 
-def test_unreadable_answers_have_no_place_in_the_counts() -> None:
+def test_unreadable_answers_are_not_counted() -> None:
     answers = observer(1.5, 0, 1)
     answers[1] = read_prediction(SUITE[1].id, answer("", "Well."))
     counts = counts_by_pie([list(zip(SUITE, answers, strict=True))])
@@ -193,7 +193,7 @@ def test_the_paired_test_keeps_its_level() -> None:
         ('{"freeOfIdioms": false, "idiom": "none"}', None),
     ],
 )
-def test_a_negated_question_is_read_as_its_opposite(text: str, has_idiom: bool | None) -> None:
+def test_a_negated_answer_is_read_as_its_opposite(text: str, has_idiom: bool | None) -> None:
     parsed = read_detection(answer("a", text), NegatedAnswer)
     assert (parsed.value and parsed.value.has_idiom) == has_idiom
 
@@ -206,7 +206,7 @@ def study(**settings: Any) -> IdiotsStudy:
     return IdiotsStudy(IdiotsSettings.model_validate(fields), run)
 
 
-def test_a_negated_prompt_is_asked_and_read_as_such(tmp_path: Path) -> None:
+def test_a_negated_prompt_is_sent_and_parsed(tmp_path: Path) -> None:
     task = study().detection("smollm2-135m-instruct", "negated", "0")
     task = Detection.model_validate_json(task.model_dump_json())
     assert task.parameters == OwnParameters(negated=True)
@@ -233,7 +233,7 @@ def test_a_negated_prompt_is_asked_and_read_as_such(tmp_path: Path) -> None:
     assert list(schema["properties"]) == ["freeOfIdioms", "idiom"]
 
 
-def test_table_and_figure_are_declared_with_the_setting() -> None:
+def test_table_and_figure_require_the_setting() -> None:
     names = {display.name for display in [*study().tables(), *study().figures()]}
     assert "idiots_bias" not in names
     declared = study(prompts_against="zero_shot")

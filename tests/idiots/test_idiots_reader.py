@@ -44,7 +44,7 @@ CASES: list[tuple[Callable[[Rows], object], str]] = [
 
 
 @pytest.mark.parametrize(("change", "problem"), CASES)
-def test_a_wrong_record_is_named(
+def test_an_invalid_record_is_reported(
     change: Callable[[Rows], object], problem: str, tmp_path: Path
 ) -> None:
     rows = sample_rows()
@@ -66,7 +66,7 @@ def test_a_wrong_record_is_named(
         ("[{", "not JSON"),
     ],
 )
-def test_a_file_of_another_form(text: str, problem: str, tmp_path: Path) -> None:
+def test_a_file_in_another_format(text: str, problem: str, tmp_path: Path) -> None:
     path = tmp_path / "idiots.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UserError) as caught:
@@ -75,7 +75,7 @@ def test_a_file_of_another_form(text: str, problem: str, tmp_path: Path) -> None
     assert str(path) in str(caught.value)
 
 
-def test_the_table_that_was_released(tmp_path: Path) -> None:
+def test_the_released_table(tmp_path: Path) -> None:
     rows = sample_rows()
     rows[0]["en"] = '"Well," she said, "that broke the ice."'
     path = tmp_path / "idioms_sentences.tsv"
@@ -144,7 +144,7 @@ IMPLAUSIBLE: dict[str, tuple[Callable[[Rows], object], str]] = {
 
 
 @pytest.mark.parametrize("name", IMPLAUSIBLE)
-def test_columns_that_do_not_belong_together_are_refused(name: str, tmp_path: Path) -> None:
+def test_mismatched_columns_are_rejected(name: str, tmp_path: Path) -> None:
     change, problem = IMPLAUSIBLE[name]
     rows = sample_rows()
     change(rows)
@@ -154,7 +154,7 @@ def test_columns_that_do_not_belong_together_are_refused(name: str, tmp_path: Pa
         read_sentences(path)
 
 
-def test_one_idiom_may_be_spelled_in_several_ways(tmp_path: Path) -> None:
+def test_an_idiom_can_have_several_spellings(tmp_path: Path) -> None:
     rows = sample_rows()
     rows[1]["idiom"] = "break  the Ice"
     path = tmp_path / "idiots.json"
@@ -190,7 +190,7 @@ MARKED = next(
         ),
     ],
 )
-def test_wrong_kinds(text: str, problem: str, tmp_path: Path) -> None:
+def test_invalid_kinds(text: str, problem: str, tmp_path: Path) -> None:
     path = tmp_path / "kinds.csv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UserError) as caught:

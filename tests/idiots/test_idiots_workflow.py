@@ -73,7 +73,7 @@ def make(folder: Path, *arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_from_scratch_on_one_core_and_then_nothing(project: Path, default_run: Path) -> None:
+def test_one_core_gives_the_same_bytes_and_no_reruns(project: Path, default_run: Path) -> None:
     recordings = digests(project, "recordings")
     assert "to ask" not in make(project, "--cores", "1", *TARGETS)
     made = digests(project, "results", "paper_tables")
@@ -111,7 +111,7 @@ def serve(project: Path, server: FaultServer, **fields: object) -> None:
 
 
 @pytest.mark.slow
-def test_models_that_cannot_be_asked_are_empty_rows_with_a_reason(
+def test_unavailable_models_have_empty_rows_with_a_reason(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [*os.environ]:
@@ -157,7 +157,7 @@ def test_models_that_cannot_be_asked_are_empty_rows_with_a_reason(
 
 
 @pytest.mark.slow
-def test_a_run_with_unanswered_questions_fails_and_goes_on_where_it_stopped(
+def test_a_run_with_unanswered_questions_fails_and_resumes(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEST_LLM_KEY", "sk-testing-testing")
@@ -229,7 +229,7 @@ def test_a_run_with_unanswered_questions_fails_and_goes_on_where_it_stopped(
 
 
 @pytest.mark.slow
-def test_what_is_partly_recorded_and_cannot_be_asked_stops_the_run(
+def test_partial_recordings_of_an_unavailable_model_stop_the_run(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

@@ -201,7 +201,7 @@ def test_errors_and_the_invented_idioms_from_a_review(metrics: list[str], tmp_pa
     assert r"23\printed{23}" in latex
 
 
-def test_agreement_stands_beside_the_consistency(metrics: list[str], tmp_path: Path) -> None:
+def test_agreement_is_shown_next_to_consistency(metrics: list[str], tmp_path: Path) -> None:
     lines, latex = make("consistency", metrics, tmp_path)
     found = {(row["model"], row["metric"]): row["ours"] for row in lines}
     assert [found[REVIEWED, name] for name in ("verdicts_human", "kappa")] == ["250", "1.000"]
@@ -219,7 +219,7 @@ def test_the_counts_of_section_3(metrics: list[str], tmp_path: Path) -> None:
     ]
 
 
-def test_a_mirror_without_the_sentences_leaves_rows_that_say_so(tmp_path: Path) -> None:
+def test_a_mirror_without_the_sentences_gives_rows_with_a_reason(tmp_path: Path) -> None:
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), "released", str(tmp_path), ROOT)
     study = IdiotsStudy(IdiotsSettings(models=list(COUNTS)), run)
     lack = "the mirror has no idiots/idioms_sentences.tsv"
@@ -247,12 +247,12 @@ def test_the_prompt_of_figures_1_and_2(tmp_path: Path) -> None:
     assert "<<SYS>>" not in outputs["tex"].read_text(encoding="utf-8")
 
 
-def test_no_number_of_false_positives_gives_the_odd_precision() -> None:
+def test_no_number_of_false_positives_gives_the_inconsistent_precision() -> None:
     assert not [fp for fp in range(87) if round(147 / (147 + fp), 3) == 0.680]
     assert round(147 / (147 + 68), 2) == 0.68
 
 
-def test_every_count_is_the_only_one_that_rounds_to_the_printed_fraction() -> None:
+def test_each_count_is_the_only_one_for_the_printed_fraction() -> None:
     first, second = published("idiots_table1"), published("idiots_table2")
     models = load_registry(ROOT / "models.yaml")
     for name, counts in COUNTS.items():
@@ -266,7 +266,7 @@ def test_every_count_is_the_only_one_that_rounds_to_the_printed_fraction() -> No
             assert [n for n in range(size + 1) if round(n / size, 3) == printed] == [count]
 
 
-def test_a_model_that_was_not_run_is_a_row_with_its_reason(
+def test_a_model_that_was_not_run_has_a_row_with_a_reason(
     metrics: list[str], tmp_path: Path
 ) -> None:
     lines, latex = make("detection", metrics[:1], tmp_path)
@@ -295,7 +295,9 @@ def under(settings: IdiotsSettings, root: Path, metrics: list[str], folder: Path
     return next(row for row in lines if row["metric"] == "recall")
 
 
-def test_other_parameters_than_the_papers_are_a_reason(metrics: list[str], tmp_path: Path) -> None:
+def test_parameters_that_differ_from_the_paper_are_a_reason(
+    metrics: list[str], tmp_path: Path
+) -> None:
     parameters = DetectionParameters(temperature=0.5, max_tokens=100)
     row = under(IdiotsSettings(parameters=parameters), ROOT, metrics, tmp_path)
     assert row["comparable"] == "no"

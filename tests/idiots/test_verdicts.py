@@ -56,7 +56,7 @@ def edit(path: Path, change: Callable[[list[dict[str, str]]], object]) -> None:
         writer.writerows(rows)
 
 
-def test_only_answers_that_found_an_idiom_are_judged(cases: tuple[Path, Path]) -> None:
+def test_only_answers_that_detect_an_idiom_are_judged(cases: tuple[Path, Path]) -> None:
     exported = read_cases(cases[0])
     assert exported == read_cases(cases[1])
     assert [(case.gold, case.automatic_verdict, case.verdict) for case in exported] == [
@@ -98,7 +98,7 @@ def test_round_trip(cases: tuple[Path, Path], kind: int) -> None:
     }
 
 
-def test_a_person_sorts_what_was_named_for_another_reason(cases: tuple[Path, Path]) -> None:
+def test_a_person_classifies_wrong_idioms(cases: tuple[Path, Path]) -> None:
     def sort(rows: list[dict[str, str]]) -> None:
         rows[1].update(verdict="no", error_type="Phrasal verb")
 
@@ -113,7 +113,7 @@ def test_a_person_sorts_what_was_named_for_another_reason(cases: tuple[Path, Pat
 
 
 @pytest.mark.parametrize("kind", [0, 1])
-def test_mistakes_name_file_and_line(cases: tuple[Path, Path], kind: int) -> None:
+def test_errors_report_file_and_line(cases: tuple[Path, Path], kind: int) -> None:
     path = cases[kind]
     line = 3 + kind  # the CSV has a head
     edit(path, lambda rows: rows[2].update(verdict="perhaps"))
@@ -133,7 +133,7 @@ def test_other_columns(tmp_path: Path) -> None:
         read_cases(path)
 
 
-def test_a_verdict_on_another_answer_is_refused(cases: tuple[Path, Path]) -> None:
+def test_a_verdict_on_another_answer_is_rejected(cases: tuple[Path, Path]) -> None:
     exported = [case.model_copy(update={"verdict": "yes"}) for case in read_cases(cases[0])]
     other: list[ReviewCase] = [exported[0].model_copy(update={"answer_key": "another answer"})]
     with pytest.raises(UserError, match="is about a different answer"):
@@ -148,7 +148,7 @@ def test_a_verdict_on_another_answer_is_refused(cases: tuple[Path, Path]) -> Non
 
 
 @pytest.mark.parametrize(("part", "size"), [("tuned", 198), ("held_back", 46)])
-def test_the_automatic_verdict_is_that_of_a_person(part: str, size: int) -> None:
+def test_the_automatic_verdict_matches_a_persons(part: str, size: int) -> None:
     said = {True: 0, False: 0}
     for number, case in enumerate(read_yaml(Path(__file__).with_name("verdict_cases.yaml"))[part]):
         suite = IdiotsSentence(
@@ -171,6 +171,6 @@ def test_the_automatic_verdict_is_that_of_a_person(part: str, size: int) -> None
     assert min(said.values()) > 0.4 * size
 
 
-def test_an_answer_without_an_idiom_names_none() -> None:
+def test_an_answer_without_an_idiom_does_not_name_one() -> None:
     text = json.dumps({"hasIdiom": False, "idiom": "spill the beans"})
     assert not names_pie(SUITE[0], read_prediction(SUITE[0].id, answer("q", text)))
