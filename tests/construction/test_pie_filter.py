@@ -54,9 +54,9 @@ def test_each_criterion_alone(found: LabelCounts, failed: list[str]) -> None:
     [
         (15, 15, True),  # exactly 30
         (15, 14, False),
-        (10, 30, True),  # exactly 25 %
+        (10, 30, True),  # exactly 25%
         (9, 31, False),
-        (30, 10, True),  # exactly 75 %
+        (30, 10, True),  # exactly 75%
         (31, 9, False),
     ],
 )
@@ -65,7 +65,7 @@ def test_bounds_are_inclusive(idiomatic: int, literal: int, kept: bool) -> None:
 
 
 def test_the_readings_differ_in_the_denominator() -> None:
-    # 10 of the 40 idiomatic and literal ones are 25 %; of all 50, 10 are 20 % and 30 are 60 %.
+    # 10 of the 40 idiomatic and literal ones are 25%; of all 50, 10 are 20% and 30 are 60%.
     found = counts(idiomatic=10, literal=30, other=10)
     assert verdict(found).idiomatic_share == 0.25
     assert verdict(found, "released").idiomatic_share == 0.2

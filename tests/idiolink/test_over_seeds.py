@@ -63,7 +63,7 @@ def test_treating_the_printed_deviation_as_exact_rejects_too_often() -> None:
 def test_the_range_of_a_deviation_computed_manually() -> None:
     printed = Spread(mean=42.14, deviation=0.05, seeds=3)
     found = deviation_ranges(3, printed, ddof=[1, 0], decimals=2)
-    # The 2.5 and 97.5 % points of F(2, 2) are 1 / 39 and 39; 0.045 to 0.055 round to 0.05.
+    # The 2.5 and 97.5% points of F(2, 2) are 1 / 39 and 39; 0.045 to 0.055 round to 0.05.
     assert found["printed with ddof 1"] == pytest.approx((0.045 / 39**0.5, 0.055 * 39**0.5))
     assert found["printed with ddof 0"] == pytest.approx(
         (0.045 / 39**0.5 * 1.5**0.5, 0.055 * 39**0.5 * 1.5**0.5)

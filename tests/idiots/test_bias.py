@@ -179,7 +179,7 @@ def test_the_paired_test_keeps_its_level() -> None:
             for part in yes.astype(float)
         )
         rejected += swap_test(first, second, permutations=199, seed=seed) <= 0.05
-    assert all(5 <= number <= 27 for number in rejected)  # 99 % of binomial(300, 0.05)
+    assert all(5 <= number <= 27 for number in rejected)  # 99% of binomial(300, 0.05)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ _PRINTED = " (printed)"
 
 
 def recall_against_specificity(inputs: DisplayInputs) -> Figure:
-    """Plot each run with its 95 % intervals, and the printed numbers as hollow marks.
+    """Plot each run with its 95% intervals, and the printed numbers as hollow marks.
 
     The dashed line is a balanced accuracy of one half, which a model reaches without looking at the
     sentence. The legend lists runs without recall or specificity, which have no mark.
@@ -84,7 +84,7 @@ def recall_against_specificity(inputs: DisplayInputs) -> Figure:
 
 
 def sensitivity_against_criterion(inputs: DisplayInputs) -> Figure:
-    """Plot each prompt of each model with its 95 % intervals over PIEs.
+    """Plot each prompt of each model with its 95% intervals over PIEs.
 
     The setting that all are compared with is a diamond. A model that ignores the sentence is at the
     bottom; one that readily says yes is on the left. Runs without readable answers have no mark.

@@ -107,7 +107,7 @@ def write_run(path: str | Path, run: RankedRun, *, tag: str) -> None:
                 f"{query_id} Q0 {document_id} {position} {score!r} {tag}\n"
                 for position, (document_id, score) in enumerate(documents.items(), start=1)
             )
-            # Writing single lines takes gzip 50 % longer.
+            # Writing single lines takes gzip 50% longer.
             stream.write("".join(lines).encode())
 
 

@@ -28,7 +28,7 @@ Answered = Sequence[tuple[IdiotsSentence, DetectionPrediction]]
 
 
 class SignalEstimate(Frozen):
-    """An estimate with its 95 % bootstrap interval over PIEs.
+    """An estimate with its 95% bootstrap interval over PIEs.
 
     Only differences have a p-value, corrected for the settings of a model (Holm).
     """

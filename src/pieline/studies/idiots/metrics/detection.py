@@ -1,4 +1,4 @@
-"""Metrics of idiom detection on IdioTS (section 5), each with a 95 % bootstrap interval.
+"""Metrics of idiom detection on IdioTS (section 5), each with a 95% bootstrap interval.
 
 An unreadable answer (unparseable, empty, refused, ...) is neither "idiom" nor "no idiom". It counts
 as wrong in accuracy, recall and specificity, and is excluded from precision, True Positive
