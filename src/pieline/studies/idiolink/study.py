@@ -615,7 +615,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return self.of_data(self._conditions(model, *also)).canonical()
 
     def _conditions(self, model: str, *also: str) -> Conditions:
-        """Return the conditions of a model's runs without those of the data."""
+        """Return the conditions of a model's runs, excluding the conditions of the data."""
         settings = self.settings
         conditions = settings.model_dump(include={"top_k", "bootstrap_resamples", *also})
         if self.taken(model):

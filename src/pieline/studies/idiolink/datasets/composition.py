@@ -27,7 +27,7 @@ class DatasetChecks(MetricRecord):
     Attributes:
         origin: `constructed` by this project, or `released_format`.
         sample: Whether the texts are this repository's sample data.
-        released: Whether the files' digests are those of the paper's release.
+        released: Whether the files' digests match the paper's release.
         counts: Rows of Table 1, by name.
         gold_pies: PIEs whose test documents are all marked gold.
         marked_gold: Number of texts marked gold, by split and collection.

@@ -15,7 +15,7 @@ from pieline.studies.idiolink.records import Document, JudgedMeaning, Meaning, Q
 class IdiolinkManifest(Record):
     """Description of an IdioLink dataset.
 
-    `released` states whether the digests of the raw files are those of the paper's release.
+    `released` states whether the digests of the raw files match the paper's release.
     """
 
     split: str

@@ -105,8 +105,8 @@ def validate(texts: Sequence[GeneratedText], judge: Role, ask: Ask) -> list[Text
     answers = ask([question for question, _ in questions])
     votes: dict[str, list[tuple[str, TextJudgment | None, str]]] = defaultdict(list)
     for question, members in questions:
-        judgements = _judgments(answers[question.key], len(members))
-        for text, (vote, judgment) in zip(members, judgements, strict=True):
+        judgments = _judgments(answers[question.key], len(members))
+        for text, (vote, judgment) in zip(members, judgments, strict=True):
             votes[text.id].append((vote, judgment, question.key))
     verdicts = []
     for name in sorted(votes):
@@ -172,8 +172,8 @@ def _judgments(answer: Answer, texts: int) -> list[tuple[str, TextJudgment | Non
     if len(by_number) < len(parsed.value.judgements) or not by_number.keys() <= set(numbers):
         # The judgments cannot be assigned to texts.
         return [("unparseable", None)] * texts
-    judgements = [by_number.get(number) for number in numbers]
+    judgments = [by_number.get(number) for number in numbers]
     return [
         ("missing" if item is None else "invalid" if item.failed else "valid", item)
-        for item in judgements
+        for item in judgments
     ]
