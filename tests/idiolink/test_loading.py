@@ -229,7 +229,7 @@ class TestEndOfInputs:
             load_encoder(tiny_entry(folder, pooling="mean", end_token="[MASK]"), device="cpu")
 
     def test_a_token_missing_from_the_vocabulary(self, folder: Path) -> None:
-        with pytest.raises(UserError, match=r"no '<\|end\|>'"):
+        with pytest.raises(UserError, match=r"'<\|end\|>' is not in the vocabulary"):
             load_encoder(tiny_entry(folder, pooling="mean", end_token="<|end|>"), device="cpu")
 
 

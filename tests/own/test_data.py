@@ -174,7 +174,7 @@ def test_the_settings_are_the_papers_and_the_files_the_users(folder: Path) -> No
 
 def test_a_test_split_suffices_for_zero_shot_results(folder: Path) -> None:
     shutil.copytree(SAMPLE / "idiolink" / "test", folder / "idiolink" / "test")
-    with pytest.raises(UserError, match="corpus has no train and no val split for fine-tuning"):
+    with pytest.raises(UserError, match="corpus has no train or val split for fine-tuning"):
         whole(studies=["idiolink"], idiolink={"finetuning": {"models": ["sbert"]}})
     named_point = whole(studies=["idiolink"], idiolink={"bm25": {"k1": [1.5], "b": [0.2]}})
     study = named_point.every["idiolink"]
@@ -288,7 +288,7 @@ MISTAKEN_SPLITS: dict[str, tuple[Callable[[Texts, Texts], None], str]] = {
         copy_queries,
         r"indexes\.json: .*: the document is also query '.*' in .*queries\.json",
     ),
-    "a query in the index": (copy_one_query, r"indexes\.json: .*: is also query"),
+    "a query in the index": (copy_one_query, r"indexes\.json: .*: the document is also query"),
     "the index of another split": (
         take_another_split,
         r"queries\.json: .*: no relevant document for .*\(40 of 40 queries have none\)",
@@ -345,8 +345,8 @@ def test_files_that_are_not_of_one_split_are_refused(name: str, folder: Path) ->
 @pytest.mark.parametrize(
     ("study", "test", "other", "said"),
     [
-        ("idiolink", "test", "val", r"test/indexes.json: .* is also in the val split; keep the"),
-        ("idiolink", "test", "train", r"test/indexes.json: .* is also in the train split; keep"),
+        ("idiolink", "test", "val", r"test/indexes.json: .* is also in the val split; remove it"),
+        ("idiolink", "test", "train", r"test/indexes.json: .* is also in the train split; remove"),
         ("jam", "test_english.tsv", "dev_english.tsv", r"dev_english.tsv: has 46 of the 46 sent"),
         ("jam", "test_english.tsv", "train_english.tsv", r"train_english.tsv: has 46 of the 46"),
         ("jam", "train_english.tsv", "train_english.tsv", None),
