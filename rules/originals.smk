@@ -89,7 +89,7 @@ rule idiolink_splits:
     """PIEs of train, validation and test, drawn or as released, and the gold ones of test."""
     input:
         pies=idiolink_paths.PIES,
-        released=IDIOLINK.followed_indexes(),
+        released=IDIOLINK.split_source_indexes(),
     output:
         idiolink_paths.SPLITS_FILE,
     log:

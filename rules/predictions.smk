@@ -4,9 +4,9 @@
 rule bm25_tune:
     """k1 and b by nDCG@10 on the validation split, or on what a composition leaves of it."""
     input:
-        dataset=lambda wildcards: IDIOLINK.tuned_on(wildcards.index),
+        dataset=lambda wildcards: IDIOLINK.tuning_dataset(wildcards.index),
         evidence=lambda wildcards: [
-            evidence_of(path) for path in IDIOLINK.tuned_on(wildcards.index)[:1]
+            evidence_of(path) for path in IDIOLINK.tuning_dataset(wildcards.index)[:1]
         ],
     output:
         idiolink_paths.TUNING,

@@ -183,7 +183,7 @@ def test_a_test_split_suffices_for_zero_shot_results(folder: Path) -> None:
     run = whole(studies=["idiolink"], idiolink=BM25)
     study = run.every["idiolink"]
     assert isinstance(study, IdiolinkStudy)
-    assert study.tuned_on("val") == []
+    assert study.tuning_dataset("val") == []
     points = study.bm25_points()
     assert (points.k1, points.b) == ([0.9], [0.4])
 

@@ -529,7 +529,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def _is_tuned(self) -> bool:
         return "val" in self.splits(self.settings.dataset)
 
-    def tuned_on(self, index: str) -> list[str]:
+    def tuning_dataset(self, index: str) -> list[str]:
         """Return the dataset for tuning k1 and b; empty without a validation split."""
         return self.dataset(index) if self._is_tuned() else []
 
@@ -700,7 +700,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         """Return the released documents, if they can be compared with the selected PIEs."""
         return self.released_indexes() if self.candidates() else []
 
-    def followed_indexes(self) -> list[str]:
+    def split_source_indexes(self) -> list[str]:
         """Return the released documents, if the configuration uses their splits."""
         follows = self.settings.construction.split_source == "released"
         return self.released_indexes() if follows else []
@@ -1161,7 +1161,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             files.append(RELEASED_TUPLES)
         if self.constructs():
             files += [self.magpie(), *self.candidates()]
-            files += [*self.compared_indexes(), *self.followed_indexes()]
+            files += [*self.compared_indexes(), *self.split_source_indexes()]
         return files
 
     def other_targets(self) -> list[str]:
