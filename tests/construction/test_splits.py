@@ -51,9 +51,9 @@ def test_sizes_must_sum_to_the_number_of_pies() -> None:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"val": ["a"]}, "'a' stands in train and in val"),
-        ({"test": ["a", "d"]}, "'a' stands in train and in test"),
-        ({"test": ["b", "d"]}, "'b' stands in val and in test"),
+        ({"val": ["a"]}, "'a' is in both train and val"),
+        ({"test": ["a", "d"]}, "'a' is in both train and test"),
+        ({"test": ["b", "d"]}, "'b' is in both val and test"),
         ({"test": ["c", "c", "d"]}, "twice in test"),
         ({"gold": ["a"]}, "gold PIE 'a' is not in test"),
     ],
