@@ -1,12 +1,12 @@
-"""What users wait for and what memory it takes, each beside its baseline in project.json.
+"""Measure time and memory of common tasks, and compare with the baseline in project.json.
 
     python benchmarks/project.py [NAME ...] [--keep]
 
-prints for each measure the ratio of seconds, CPU-seconds and peak memory (of the largest process
-and of all together, 10**6 bytes) to the baseline; `--keep` makes what was measured the new one.
-Run it on a quiet machine and from the project's environment. `default_run`, `no_op`, `suite` and
-`plan` use that environment on a copy of the project, `environment` makes its own; `scoring`,
-`table`, `items` and `page` measure one process each, on made-up data: a million documents, and ten
+prints, for each task, seconds, CPU seconds and peak memory (of the largest process and of all
+processes, in 10**6 bytes), with their ratios to the baseline; `--keep` saves the results as the new
+baseline. Run it on a quiet machine, in the project's environment. `default_run`, `no_op`, `suite`
+and `plan` use that environment on a copy of the project; `environment` creates its own. `scoring`,
+`table`, `items` and `page` each measure one process on synthetic data: a million documents, or ten
 times the papers' sentences, queries and documents.
 """
 
@@ -25,7 +25,7 @@ from pathlib import Path
 
 import psutil
 
-# Little is imported here: a process counts the memory of the one that it was forked from.
+# Imports are kept light, because a forked process inherits the memory of its parent.
 
 ROOT = Path(__file__).parents[1]
 BASELINE = Path(__file__).with_suffix(".json")
@@ -33,20 +33,20 @@ DOCUMENTS, DIMENSIONS = 1_000_000, 64
 MODELS = [f"model-{number:02}" for number in range(31)]
 SEEDS = [42, 43, 44]
 _SET_CHILD_SUBREAPER = 36
-"""Of Linux's prctl."""
+"""Option of Linux's prctl."""
 
 
 def make_vectors() -> None:
-    """A million documents and as many queries as are scored at once."""
+    """Save a million document vectors, and as many query vectors as are scored at once."""
     import numpy as np
 
-    drawn = np.random.default_rng(0)
+    generator = np.random.default_rng(0)
     for name, rows in (("documents", DOCUMENTS), ("queries", 256)):
-        np.save(f"{name}.npy", drawn.standard_normal((rows, DIMENSIONS), dtype=np.float32))
+        np.save(f"{name}.npy", generator.standard_normal((rows, DIMENSIONS), dtype=np.float32))
 
 
 def scoring() -> None:
-    """Rank the documents for each query and write the run."""
+    """Rank the documents for each query and save the run."""
     import numpy as np
 
     from pieline.studies.idiolink.predictions.runs import cosine_scores_of_file, rank, write_run
@@ -59,7 +59,7 @@ def scoring() -> None:
 
 
 def make_jam() -> None:
-    """All runs of ID10M-JAM in English, 93 of them, on ten times its sentences."""
+    """Save all 93 runs of ID10M-JAM in English, with ten times its sentences."""
     from pieline.core.files import digests, read_json, write_json
     from pieline.core.records import save_jsonl
     from pieline.studies.jam.metrics.runs import jam_metrics
@@ -108,12 +108,12 @@ def make_jam() -> None:
 
 
 def jam_files() -> list[str]:
-    """The metric files of `make_jam`."""
+    """Return the metric files of `make_jam`."""
     return [f"results/metrics/jam/{model}-{seed}.json" for model in MODELS for seed in SEEDS]
 
 
-def jam_given():  # type: ignore[no-untyped-def]
-    """What the tables and items of these runs are made from."""
+def jam_inputs():  # type: ignore[no-untyped-def]
+    """Return the inputs of the tables and items of these runs."""
     from pieline.reporting.inputs import DisplayInputs
     from pieline.reporting.models import ModelDescription
 
@@ -125,25 +125,25 @@ def jam_given():  # type: ignore[no-untyped-def]
 
 
 def table() -> None:
-    """Table 3 of ID10M-JAM, of all runs."""
+    """Write Table 3 of ID10M-JAM from all runs."""
     from pieline.reporting.tables import write_table
     from pieline.studies.jam.tables.results import drift_table
     from pieline.study import Table
 
     files = Table("jam_drift", "Table 3", "", "").files
-    write_table("jam_drift", drift_table(jam_given()), templates=ROOT / "templates", **files)
+    write_table("jam_drift", drift_table(jam_inputs()), templates=ROOT / "templates", **files)
 
 
 def items() -> None:
-    """The items of ID10M-JAM, of all runs."""
+    """Write the items of ID10M-JAM from all runs."""
     from pieline.reporting.items import write_items
     from pieline.studies.jam.items import JamItem
 
-    write_items(JamItem, JamItem.of(jam_given()), parquet="jam.parquet", csv="jam.csv.gz")
+    write_items(JamItem, JamItem.of(jam_inputs()), parquet="jam.parquet", csv="jam.csv.gz")
 
 
 def make_page() -> None:
-    """Beside that table two runs of IdioLink, on ten times its documents and queries."""
+    """Save the table and two runs of IdioLink, with ten times its documents and queries."""
     from pieline.core.files import canonical_json, digests, write_json, write_text
     from pieline.studies.idiolink.predictions.runs import write_run
 
@@ -172,14 +172,14 @@ def make_page() -> None:
             {f"documents-{(q + 7 * rank) % 75_000}": 1 - rank / 100 for rank in range(100)}
             for q in range(15_000)
         )
-        write_run(run, {f"queries-{q}": found for q, found in enumerate(best)}, tag=model)
+        write_run(run, {f"queries-{q}": ranking for q, ranking in enumerate(best)}, tag=model)
         inputs = digests([run, *files.values()])
         write_json(f"results/metrics/idiolink/{model}.json", {"computed_from": inputs})
     write_json("claims.json", {"claims": []})
 
 
 def page() -> None:
-    """The results page of both."""
+    """Write the results page of both studies."""
     from pieline.reporting.printed import compare
     from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, write_table
     from pieline.results.displays import Displays, StudyDisplays
@@ -237,9 +237,9 @@ PROCESSES: dict[str, tuple[Callable[[], None], Callable[[], None]]] = {
     "items": (make_jam, items),
     "page": (make_page, page),
 }
-"""What makes the data, and what is measured."""
+"""Functions that create the data and that are measured."""
 
-# The environment here is ready, whatever the dates of the copy's files say.
+# The environment is up to date regardless of the modification times in the copy.
 MAKE = ["make", f"VENV={sys.prefix}", "-o", f"{sys.prefix}/.ready"]
 SNAKEMAKE = [f"{sys.prefix}/bin/snakemake"]
 COMMANDS: dict[str, tuple[list[list[str]], list[str]]] = {
@@ -252,11 +252,11 @@ COMMANDS: dict[str, tuple[list[list[str]], list[str]]] = {
     ),
     "suite": ([], [*MAKE, "test"]),
 }
-"""What goes before, and what is measured, in a copy of the project."""
+"""Preparatory commands and the measured command, run in a copy of the project."""
 
 
-class Together(threading.Thread):
-    """How much memory this process's descendants hold together, looked at twice a second."""
+class MemoryMonitor(threading.Thread):
+    """Peak memory of all descendants of this process together, sampled twice per second."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -264,21 +264,21 @@ class Together(threading.Thread):
         self.ended = threading.Event()
 
     def run(self) -> None:
-        """Look until `ended`."""
+        """Sample until `ended` is set."""
         while not self.ended.wait(0.5):
             now = 0
             for process in psutil.Process().children(recursive=True):
                 with suppress(psutil.Error):
-                    # What several share counts once.
+                    # Shared pages count once.
                     now += process.memory_full_info().pss
             self.peak = max(self.peak, now)
 
 
 def measured(command: list[str], folder: Path, *, code: Path) -> dict[str, float]:
-    """Seconds, CPU-seconds of all processes, peak MB (10**6 bytes) of the largest and of all."""
-    # A process that outlives its job becomes this one's child, so that its time counts.
+    """Return seconds, CPU seconds and peak MB (10**6 bytes) of the largest process and of all."""
+    # Orphaned processes become children of this one, so that their time counts.
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
-    together = Together()
+    together = MemoryMonitor()
     together.start()
     began = time.perf_counter()
     environment = os.environ | {"PYTHONPATH": str(code / "src")}
@@ -286,24 +286,24 @@ def measured(command: list[str], folder: Path, *, code: Path) -> dict[str, float
         process = subprocess.Popen(
             command, cwd=folder, env=environment, stdout=output, stderr=output
         )
-        _, status, used = os.wait4(process.pid, 0)
-    seconds, all_used = time.perf_counter() - began, [used]
+        _, status, usage = os.wait4(process.pid, 0)
+    seconds, usages = time.perf_counter() - began, [usage]
     with suppress(ChildProcessError):
         while True:
-            all_used.append(os.wait4(-1, 0)[2])
+            usages.append(os.wait4(-1, 0)[2])
     together.ended.set()
     if status:
         sys.exit(f"{' '.join(command)} failed:\n{(folder / 'output.txt').read_text()[-2000:]}")
     return {
         "seconds": round(seconds, 1),
-        "cpu_seconds": round(sum(each.ru_utime + each.ru_stime for each in all_used), 1),
-        "peak_mb": round(max(each.ru_maxrss for each in all_used) * 1024 / 1e6),
+        "cpu_seconds": round(sum(each.ru_utime + each.ru_stime for each in usages), 1),
+        "peak_mb": round(max(each.ru_maxrss for each in usages) * 1024 / 1e6),
         "together_mb": round(together.peak / 1e6),
     }
 
 
 def measure(name: str, folder: Path) -> dict[str, float]:
-    """One measure, in an empty folder."""
+    """Measure one task in an empty folder."""
     if name in PROCESSES:
         here = [sys.executable, __file__, "--inside"]
         measured([*here, "make", name], folder, code=ROOT)
@@ -317,29 +317,29 @@ def measure(name: str, folder: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure, and print beside the baseline."""
+    """Measure, and print the results with ratios to the baseline."""
     names = [*COMMANDS, *PROCESSES]
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}")
-    parser.add_argument("--keep", action="store_true", help="as the new baseline")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(names)}")
+    parser.add_argument("--keep", action="store_true", help="save as the new baseline")
     parser.add_argument("--inside", choices=["make", "measure"], help=argparse.SUPPRESS)
     options = parser.parse_args()
     if unknown := set(options.names) - set(names):
-        parser.error(f"unknown: {', '.join(sorted(unknown))}")
+        parser.error(f"unknown name: {', '.join(sorted(unknown))}")
     if options.inside:
         PROCESSES[options.names[0]][options.inside == "measure"]()
         return
     baseline = json.loads(BASELINE.read_text())
     for name in options.names or names:
         with tempfile.TemporaryDirectory() as folder:
-            found = measure(name, Path(folder))
+            results = measure(name, Path(folder))
         parts = []
-        for what, value in found.items():
+        for what, value in results.items():
             before = baseline.get(name, {}).get(what)
             parts.append(f"{what} {value:g}" + (f" = {value / before:.2f} x" if before else ""))
         print(f"{name:12} {', '.join(parts)}", flush=True)
         if options.keep:
-            baseline[name] = found
+            baseline[name] = results
             BASELINE.write_text(json.dumps(baseline, indent=2, sort_keys=True) + "\n")
 
 

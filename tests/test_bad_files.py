@@ -762,7 +762,7 @@ def test_mismatched_exclusions_are_reported_with_their_file(tmp_path: Path) -> N
     path = tmp_path / "mine.tsv"
     path.write_text("pie\treason\nno such pie\tnone\n", encoding="utf-8")
     options = {"semantics": "paper", "thresholds": {}, "pies": None, "domains": []}
-    with pytest.raises(UserError, match=rf"{path}: excluded PIE 'no such pie' does not occur"):
+    with pytest.raises(UserError, match=rf"{path}: excluded PIE 'no such pie' is not in MAGPIE"):
         filter_magpie(
             SAMPLE / "magpie/MAGPIE_sample.jsonl", path, FilterOptions.model_validate(options),
             candidates=None, documents=[], computed_from={},

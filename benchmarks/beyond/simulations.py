@@ -1,11 +1,11 @@
-"""Do the tests of custom prompts keep their level, and which difference do they find?
+"""Simulate the level and power of the tests that compare custom prompts.
 
 Usage: python benchmarks/beyond/simulations.py (about two minutes on one core)
 
-Simulated runs go through the functions that make paper_tables/jam_prompts and idiots_bias; the
-printed lines are in docs/beyond.md. Originals have three variants that are hard together: the
-chance of a flip is drawn per original from a beta distribution with the given mean and a + b = 2,
-so that two variants of an original correlate by 1/3.
+Simulated runs are passed to the functions behind paper_tables/jam_prompts and idiots_bias; the
+printed lines are in docs/beyond.md. Each original has three variants of correlated difficulty:
+its flip probability is drawn from a beta distribution with the given mean and a + b = 2, so that
+two variants of an original have a correlation of 1/3.
 """
 
 from collections.abc import Iterator
@@ -24,12 +24,10 @@ AT_ONCE = 200
 Numbers = NDArray[np.float64]
 
 
-def chances_of_drift(
-    first: float, second: float, *, simulations: int, seed: int
-) -> Iterator[float]:
-    """P-values of two prompts with these drifts, on originals that are hard for both.
+def drift_p_values(first: float, second: float, *, simulations: int, seed: int) -> Iterator[float]:
+    """Yield p-values of two prompts with these drifts, on originals that are hard for both.
 
-    Which variants flip is drawn for each prompt apart, in proportion to its drift.
+    The flipped variants are drawn separately for each prompt, in proportion to its drift.
     """
     random = np.random.default_rng(seed)
     high = max(first, second)
@@ -47,69 +45,72 @@ def chances_of_drift(
         yield from (test.p_value for test in tests.values())
 
 
-def chances_of_signal(
+def signal_p_values(
     d_primes: tuple[float, float], criteria: tuple[float, float], *, simulations: int, seed: int
 ) -> Numbers:
-    """P-values of d′ and criterion of two prompts, shape (simulations, 2).
+    """Return p-values of d′ and the criterion of two prompts, of shape (simulations, 2).
 
-    The evidence of a PIE's sentences has a part of its own (variance 0.5), which both prompts see.
+    The sentences of a PIE share a component of the evidence (variance 0.5), as do both prompts.
     """
     random = np.random.default_rng(seed)
-    found = []
+    p_values = []
     each = [np.bincount(np.arange(number) % PIES, minlength=PIES) for number in SENTENCES]
     for number in range(simulations):
         shared = random.normal(0, 0.5**0.5, (2, PIES))
         sides = []
         for d_prime, criterion in zip(d_primes, criteria, strict=True):
             means = (d_prime / 2 - criterion, -d_prime / 2 - criterion)
-            # So that the evidence as a whole has variance 1.
+            # The total variance of the evidence is 1.
             yes = [
                 random.binomial(each[kind], norm.cdf((means[kind] + shared[kind]) / 0.5**0.5))
                 for kind in (0, 1)
             ]
             sides.append(np.stack([yes[0], each[0], yes[1], each[1]], axis=1).astype(float))
-        found.append(swap_test(*sides, permutations=999, seed=number))
-    return np.array(found)
+        p_values.append(swap_test(*sides, permutations=999, seed=number))
+    return np.array(p_values)
 
 
-def rejected(chances: Iterator[float] | Numbers) -> str:
-    """The share of p-values at the level or below."""
-    return f"{100 * np.mean(np.array(list(chances)) <= LEVEL):.1f} %"
+def rejection_rate(p_values: Iterator[float] | Numbers) -> str:
+    """Return the share of p-values at or below the level."""
+    return f"{100 * np.mean(np.array(list(p_values)) <= LEVEL):.1f} %"
 
 
 def power(drift: float) -> float:
-    """The smallest difference from a drift, in steps of half a point, that is found at 80 %."""
+    """Return the smallest difference from a drift detected with 80% power, in steps of 0.005."""
     step = 0.005
     low = drift - step
     while low > 0:
-        chances = list(chances_of_drift(drift, low, simulations=600, seed=2))
-        if np.mean(np.array(chances) <= LEVEL) >= 0.8:
+        p_values = list(drift_p_values(drift, low, simulations=600, seed=2))
+        if np.mean(np.array(p_values) <= LEVEL) >= 0.8:
             return drift - low
         low -= step
     return float("nan")
 
 
 def main() -> None:
-    """Print the level of each test, then the power of the paired test of drifts."""
-    print(f"level at {LEVEL:.0%}, of {SIMULATIONS:,} simulations without any difference")
+    """Print the level of each test and the power of both tests."""
+    print(f"level at {LEVEL:.0%}, over {SIMULATIONS:,} simulations without a difference")
     for drift in (0.05, 0.10, 0.30):
-        chances = chances_of_drift(drift, drift, simulations=SIMULATIONS, seed=1)
-        print(f"  drift {drift:.0%}, {ORIGINALS} originals: {rejected(chances)}")
+        p_values = drift_p_values(drift, drift, simulations=SIMULATIONS, seed=1)
+        print(f"  drift {drift:.0%}, {ORIGINALS} originals: {rejection_rate(p_values)}")
     for criteria in ((0.0, 0.0), (-0.5, -0.5), (0.0, -0.5)):
-        chances = chances_of_signal((1.5, 1.5), criteria, simulations=SIMULATIONS, seed=1)
-        named = f"d′ 1.5 twice, criteria {criteria[0]:g} and {criteria[1]:g}"
-        print(f"  {named}: d′ {rejected(chances[:, 0])}, criterion {rejected(chances[:, 1])}")
+        p_values = signal_p_values((1.5, 1.5), criteria, simulations=SIMULATIONS, seed=1)
+        description = f"d′ 1.5 twice, criteria {criteria[0]:g} and {criteria[1]:g}"
+        print(
+            f"  {description}: d′ {rejection_rate(p_values[:, 0])},"
+            f" criterion {rejection_rate(p_values[:, 1])}"
+        )
     print("difference found at 80 %")
     for drift in (0.10, 0.20, 0.30):
         print(
             f"  from a drift of {drift:.0%}, {ORIGINALS} originals: {100 * power(drift):.1f} points"
         )
     for change in (0.3, 0.5, 0.7):
-        chances = chances_of_signal((1.5, 1.5 + change), (0, 0), simulations=600, seed=3)
-        moved = chances_of_signal((1.5, 1.5), (0, -change / 2), simulations=600, seed=3)
+        p_values = signal_p_values((1.5, 1.5 + change), (0, 0), simulations=600, seed=3)
+        moved = signal_p_values((1.5, 1.5), (0, -change / 2), simulations=600, seed=3)
         print(
-            f"  {PIES} PIEs: d′ higher by {change} found in {rejected(chances[:, 0])},"
-            f" c lower by {change / 2:g} in {rejected(moved[:, 1])}"
+            f"  {PIES} PIEs: d′ higher by {change} found in {rejection_rate(p_values[:, 0])},"
+            f" c lower by {change / 2:g} in {rejection_rate(moved[:, 1])}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Calls and dollars of constructing IdioLink once, by the released texts; asks nothing."""
+"""Estimate the calls and cost (USD) of constructing IdioLink from the released texts, offline."""
 
 import argparse
 import json
@@ -24,9 +24,9 @@ FILES = {"documents": "indexes", "queries": "queries"}
 
 
 def main() -> None:
-    """Parse the command line, count and print."""
+    """Count calls and tokens, and print and save the result."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("released", type=Path, help="folder of the released splits")
+    parser.add_argument("released", type=Path, help="folder with the released splits")
     parser.add_argument(
         "--output", type=Path, default=Path(__file__).with_name("calls_and_cost.json")
     )
@@ -53,22 +53,22 @@ def main() -> None:
                 [Pair(pie=pie, pie_number=n, domain=subject) for pie, n, subject in sorted(pairs)],
             )
             save_jsonl(inputs["texts"], texts)
-            # Quotes, a comma and a blank stand around each text of an answer.
+            # Each text of an answer adds two quotes, a comma and a space.
             written = sum(len(text.marked.encode()) + 4 for text in texts) / BYTES_PER_TOKEN
             for task, length in (
                 (study.writing(collection), written / len(pairs)),
                 (study.validation(collection), 40 * len(texts) / len(pairs)),
             ):
-                asked = task.model_copy(update={"inputs": {**task.inputs, **inputs}})
-                entry = asked.entry()
-                found = estimate(asked.questions(entry), entry, likely=round(length))
-                thoughts = price(entry, 0, 1000 * found.questions) if entry.bills_thoughts else 0.0
+                job = task.model_copy(update={"inputs": {**task.inputs, **inputs}})
+                entry = job.entry()
+                totals = estimate(job.questions(entry), entry, likely=round(length))
+                thoughts = price(entry, 0, 1000 * totals.questions) if entry.bills_thoughts else 0.0
                 figures[f"{type(task).__name__} {collection}"] = {
                     "model": task.model,
-                    "calls": found.questions,
-                    "input_tokens": found.input_tokens,
-                    "output_tokens": found.likely_output_tokens,
-                    "usd_without_thoughts": round(found.likely_usd or 0.0, 2),
+                    "calls": totals.questions,
+                    "input_tokens": totals.input_tokens,
+                    "output_tokens": totals.likely_output_tokens,
+                    "usd_without_thoughts": round(totals.likely_usd or 0.0, 2),
                     "usd_of_1000_thought_tokens_a_call": round(thoughts, 2),
                 }
     figures["all"] = {

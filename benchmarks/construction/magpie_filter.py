@@ -1,4 +1,4 @@
-"""Time and memory of filtering a MAGPIE file of its real size: 56,622 rows of 1,756 PIEs."""
+"""Measure time and memory of filtering a MAGPIE file of real size: 56,622 rows, 1,756 PIEs."""
 
 import argparse
 import json
@@ -30,7 +30,7 @@ _WORDS = [
 
 
 def write_magpie(path: Path, *, rows: int, pies: int) -> None:
-    """Write made-up occurrences in MAGPIE's format, about a kilobyte each as in the real file."""
+    """Write synthetic occurrences in MAGPIE's format, about 1 kB each as in the real file."""
     generator = random.Random(0)
     with path.open("w", encoding="utf-8") as stream:
         for number in range(rows):
@@ -57,15 +57,15 @@ def write_magpie(path: Path, *, rows: int, pies: int) -> None:
 
 
 def peak_memory_mb() -> int:
-    """Largest resident size of this process so far (Linux)."""
-    # getrusage would give the size of the process that started this one, where that was larger.
+    """Return the peak resident memory of this process in MiB (Linux)."""
+    # getrusage would include the memory of the parent process, if that was larger.
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
     return round(int(line.split()[1]) / 1024)
 
 
 def main() -> None:
-    """Parse the command line, measure and print."""
+    """Measure, and print and save the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--pies", type=int, default=PIES)

@@ -1,7 +1,7 @@
-r"""SBERT fine-tuned with the released code's choices, and with one of them changed at a time.
+r"""Fine-tune SBERT with the released code's choices, changing one choice at a time.
 
-Each run trains on sentences without instructions and is tested in the four query modes. What
-has been run already is read from the output and not run again, so a killed series goes on.
+Each run trains on sentences without instructions and is tested in the four query modes. Results
+already in the output file are skipped, so an interrupted series can be resumed.
 
     python benchmarks/idiolink/finetuning_choices.py ../shared/mirror/idiolink \
         --choices released "no dropout" --seeds 42 43 44 \
@@ -56,11 +56,11 @@ CHOICES: dict[str, dict[str, Any]] = {
     "prefixes": {"entry": {"query_prefix": "query: ", "passage_prefix": "passage: "}},
     "equation 2": {"settings": {"loss": "paper"}},
 }
-"""What a choice changes of the released ones."""
+"""Changes of each choice relative to the released settings."""
 
 
 def load(folder: Path, split: str) -> IdiolinkDataset:
-    """A split from the released files."""
+    """Load a split from the released files."""
     documents = read_texts(folder / split / "indexes.json", Document)
     queries = read_texts(folder / split / "queries.json", Query)
     return IdiolinkDataset(split, "full", True, documents, queries)
@@ -69,25 +69,25 @@ def load(folder: Path, split: str) -> IdiolinkDataset:
 def test_scores(
     model: SentenceTransformer, entry: EmbedderEntry, test: IdiolinkDataset
 ) -> dict[str, list[float]]:
-    """R-Precision and nDCG@10 (per cent) by query mode."""
+    """Return R-Precision and nDCG@10 (percent) by query mode."""
     vectors = embed_index(model, test.documents, entry, progress=False)
     queries = embed_query_modes(model, test.queries, entry)
     qrels = meaning_qrels(test.queries, test.documents)
     names = [document.id for document in test.documents]
-    found = {}
+    results = {}
     for mode, embedded in queries.items():
         scores = cosine_scores(embedded, vectors)
         run = rank([query.id for query in test.queries], scores, names, top_k=100)
         rows = score_queries(run, qrels).values()
-        found[mode] = [
+        results[mode] = [
             round(100 * float(np.mean([row[metric] for row in rows])), 2)
             for metric in ("r_precision", "ndcg_at_10")
         ]
-    return found
+    return results
 
 
 def train(folder: Path, choice: dict[str, Any], seed: int, checkpoint: Path) -> dict[str, Any]:
-    """One training; validation scores of its epochs, the one kept, and its test scores."""
+    """Train once; return the validation scores by epoch, the epoch kept and the test scores."""
     registered = load_registry(ROOT / "models.yaml")["sbert"]
     assert isinstance(registered, EmbedderEntry)
     entry = registered.model_copy(update=choice.get("entry", {}))
@@ -131,28 +131,28 @@ def train(folder: Path, choice: dict[str, Any], seed: int, checkpoint: Path) -> 
 
 
 def main() -> None:
-    """Run what the output lacks, and write it after each run."""
+    """Run the trainings missing from the output, and save it after each one."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("data", type=Path, help="folder with train/, val/ and test/")
+    parser.add_argument("data", type=Path, help="folder that contains train/, val/ and test/")
     parser.add_argument("--choices", nargs="+", choices=CHOICES, default=["released"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[42, 43, 44])
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--output", type=Path, required=True, help="JSON to write")
+    parser.add_argument("--output", type=Path, required=True, help="output file (JSON)")
     arguments = parser.parse_args()
     use_threads(arguments.threads)
     use_deterministic_kernels()
-    found = json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
+    results = json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
     for choice in arguments.choices:
         for seed in map(str, arguments.seeds):
-            if seed in found.get(choice, {}):
+            if seed in results.get(choice, {}):
                 continue
             checkpoint = arguments.output.with_suffix(f".{choice.replace(' ', '_')}.{seed}.pt")
-            found.setdefault(choice, {})[seed] = train(
+            results.setdefault(choice, {})[seed] = train(
                 arguments.data, CHOICES[choice], int(seed), checkpoint
             )
-            write_json(arguments.output, found)
+            write_json(arguments.output, results)
             checkpoint.unlink(missing_ok=True)
-            print(choice, seed, found[choice][seed], flush=True)
+            print(choice, seed, results[choice][seed], flush=True)
 
 
 if __name__ == "__main__":

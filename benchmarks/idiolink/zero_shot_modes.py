@@ -1,13 +1,13 @@
-"""The four zero-shot modes of SBERT: the released runner's way against the library, same numbers.
+"""Time SBERT's four zero-shot modes: the released runner's method and the library.
 
-All start from loaded data and end with R-Precision and nDCG@10 of the four query modes over one
-split; loading the model counts for all. `each_mode` does as the released runner: for each mode it
-embeds documents and queries with `encode`, and spans one text at a time. `documents_once` differs
-in that it embeds the documents for the first mode only.
+Every method starts from loaded data and returns R-Precision and nDCG@10 of the four query modes
+on one split; times include loading the model. `each_mode` works like the released runner: in each
+mode it embeds documents and queries with `encode`, and spans one text at a time. `documents_once`
+embeds the documents only for the first mode. All methods must give the same numbers.
 
     python benchmarks/idiolink/zero_shot_modes.py DATA [--threads 2] [--documents N] [--queries N]
 
-DATA is a folder with indexes.json and queries.json of a split, say the released test split.
+DATA is a folder with the indexes.json and queries.json of a split, such as the released test split.
 """
 
 import argparse
@@ -43,16 +43,16 @@ from pieline.studies.idiolink.records import Document, Query
 ROOT = Path(__file__).parents[2]
 MODES = ("sentence", "span", "instruction_sentence", "instruction_span")
 Numbers = dict[str, tuple[float, float]]
-"""R-Precision and nDCG@10 (per cent) by query mode."""
+"""R-Precision and nDCG@10 (percent) by query mode."""
 
 
 def each_mode(
     documents: list[Document], queries: list[Query], entry: EmbedderEntry, *, once: bool = False
 ) -> Numbers:
-    """Mode by mode, spans one by one; metrics by their definitions."""
+    """Score mode by mode, embedding spans one at a time; metrics follow their definitions."""
     model = SentenceTransformer(weights_location(entry), device="cpu")
     model.max_seq_length = entry.max_length
-    relevant = {name: set(found) for name, found in meaning_qrels(queries, documents).items()}
+    relevant = {name: set(qrels) for name, qrels in meaning_qrels(queries, documents).items()}
     names = np.array([document.id for document in documents])
     result: Numbers = {}
     vectors = None
@@ -76,12 +76,14 @@ def each_mode(
         r_precision, ndcg = [], []
         for query, row in zip(queries, scores, strict=True):
             ranked = names[np.lexsort((names, row))[::-1]]
-            wanted = relevant[query.id]
-            r_precision.append(sum(name in wanted for name in ranked[: len(wanted)]) / len(wanted))
+            targets = relevant[query.id]
+            r_precision.append(
+                sum(name in targets for name in ranked[: len(targets)]) / len(targets)
+            )
             gains = [
-                (name in wanted) / math.log2(place + 2) for place, name in enumerate(ranked[:10])
+                (name in targets) / math.log2(place + 2) for place, name in enumerate(ranked[:10])
             ]
-            ideal = sum(1 / math.log2(place + 2) for place in range(min(10, len(wanted))))
+            ideal = sum(1 / math.log2(place + 2) for place in range(min(10, len(targets))))
             ndcg.append(sum(gains) / ideal)
         result[mode] = (100 * float(np.mean(r_precision)), 100 * float(np.mean(ndcg)))
     return result
@@ -90,14 +92,14 @@ def each_mode(
 def documents_once(
     documents: list[Document], queries: list[Query], entry: EmbedderEntry
 ) -> Numbers:
-    """As `each_mode`, but with the documents embedded a single time."""
+    """Score as `each_mode` does, but embed the documents only once."""
     return each_mode(documents, queries, entry, once=True)
 
 
 def span_vector(
     model: SentenceTransformer, text: str, span: str, *, last: bool
 ) -> NDArray[np.float32]:
-    """Mean of the token vectors of one text's span."""
+    """Return the mean of the token vectors of a text's span."""
     start = text.rfind(span) if last else text.find(span)
     encoded = model.tokenizer(
         text, truncation=True, max_length=model.max_seq_length, return_offsets_mapping=True
@@ -116,7 +118,7 @@ def span_vector(
 
 
 def library(documents: list[Document], queries: list[Query], entry: EmbedderEntry) -> Numbers:
-    """As the workflow does it."""
+    """Score as the workflow does."""
     model = load_encoder(entry, device="cpu")
     vectors = embed_index(model, documents, entry, progress=False)
     qrels = meaning_qrels(queries, documents)
@@ -125,23 +127,25 @@ def library(documents: list[Document], queries: list[Query], entry: EmbedderEntr
     for mode, embedded in embed_query_modes(model, queries, entry).items():
         scores = cosine_scores(embedded, vectors)
         run = rank([query.id for query in queries], scores, names, top_k=100)
-        found = score_queries(run, qrels).values()
+        rows = score_queries(run, qrels).values()
         result[mode] = (
-            100 * float(np.mean([row["r_precision"] for row in found])),
-            100 * float(np.mean([row["ndcg_at_10"] for row in found])),
+            100 * float(np.mean([row["r_precision"] for row in rows])),
+            100 * float(np.mean([row["ndcg_at_10"] for row in rows])),
         )
     return result
 
 
 def main() -> None:
-    """Run the three ways in turns and print times and numbers."""
+    """Run all methods in each round, and print times and numbers."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--documents", type=int, help="only the first so many")
-    parser.add_argument("--queries", type=int, help="only the first so many")
-    parser.add_argument("--rounds", type=int, default=1, help="the fastest round of each counts")
-    parser.add_argument("--output", type=Path, help="JSON to write")
+    parser.add_argument("--documents", type=int, help="use only the first N documents")
+    parser.add_argument("--queries", type=int, help="use only the first N queries")
+    parser.add_argument(
+        "--rounds", type=int, default=1, help="number of rounds; the fastest one counts"
+    )
+    parser.add_argument("--output", type=Path, help="output file (JSON)")
     arguments = parser.parse_args()
 
     use_threads(arguments.threads)
@@ -153,16 +157,16 @@ def main() -> None:
     numbers: dict[str, Numbers] = {}
     for _ in range(arguments.rounds):
         for way in (each_mode, documents_once, library):
-            begin, used = time.perf_counter(), time.process_time()
+            start, cpu_start = time.perf_counter(), time.process_time()
             numbers[way.__name__] = way(documents, queries, entry)
-            seconds.setdefault(way.__name__, []).append(time.perf_counter() - begin)
-            seconds.setdefault(f"{way.__name__}_cpu", []).append(time.process_time() - used)
+            seconds.setdefault(way.__name__, []).append(time.perf_counter() - start)
+            seconds.setdefault(f"{way.__name__}_cpu", []).append(time.process_time() - cpu_start)
     naive = ("each_mode", "documents_once")
     for name, mode in itertools.product(naive, MODES):
         ours, theirs = numbers["library"][mode], numbers[name][mode]
         assert np.allclose(ours, theirs, atol=0.005), (name, mode, ours, theirs)
     best = {name: round(min(times), 1) for name, times in seconds.items()}
-    found = {
+    results = {
         "documents": len(documents),
         "queries": len(queries),
         "threads": arguments.threads,
@@ -173,9 +177,9 @@ def main() -> None:
         },
         "numbers": numbers["library"],
     }
-    print(json.dumps(found, indent=2))
+    print(json.dumps(results, indent=2))
     if arguments.output:
-        write_json(arguments.output, found)
+        write_json(arguments.output, results)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Find the runs behind the printed cells of ID10M-JAM, as whole numbers of sentences.
+"""Reconstruct the runs behind the printed cells of ID10M-JAM as integer counts of sentences.
 
-Tables 3, 5 and 6 print means over seeds. Searched are, seed by seed, the right originals and their
-flipped variants, literal and idiomatic, and how many originals have all, none or some of their
-variants wrong. Of encoders Table 6 prints flipped and kept variants instead, which says no more of
-originals. Prints the runs as CSV, which `rehearsal/answers/jam_runs.csv` holds:
+Tables 3, 5 and 6 print means over seeds. For each seed, the search finds the number of correct
+originals and of their flipped variants, literal and idiomatic, and how many originals have all,
+none or some of their variants wrong. For encoders, Table 6 prints flipped and kept variants
+instead, which do not constrain the originals further. The runs are printed as CSV, which is saved
+in `rehearsal/answers/jam_runs.csv`:
 
     PYTHONPATH=src:. python benchmarks/jam/printed_runs.py
 """
@@ -31,25 +32,25 @@ from rehearsal.answers.printed_runs import (
 
 ROOT = Path(__file__).parents[2]
 _ABLATED: Key = ("zero_shot", "GPT-4o mini", "english")
-"""The run whose wrong variants are rewritten with a neutral context (appendix G), at its first
-seed."""
+"""Run whose wrong variants are rewritten with a neutral context (appendix G), at its first seed."""
 Cells = Mapping[str, float]
 KINDS = ("literal", "idiomatic")
 Way = list[tuple[tuple[int, int], tuple[int, int]]]
-"""Of each seed right originals and flipped variants, literal and idiomatic ones."""
+"""For each seed, the correct originals and the flipped variants, each literal and idiomatic."""
 _SLACK = 0.02
-"""By how much the last cell of a row may be missed that contradicts itself (mBERT, English: the
-drift of its idiomatic variants deviates by 4.98 where Table 5 has 5.00)."""
+"""Tolerance for the last cell of an inconsistent row (mBERT, English: the drift of its idiomatic
+variants has a standard deviation of 4.98, and Table 5 prints 5.00).
+"""
 
 
 class SeedRun(NamedTuple):
     """One seed of a run.
 
     Attributes:
-        right: right originals, literal and idiomatic.
-        flipped: wrong variants of these.
-        confusion: originals with all, none, some of their variants wrong (Table 6); null of
-            encoders.
+        right: Number of correct originals, literal and idiomatic.
+        flipped: Number of their wrong variants.
+        confusion: Number of originals with all, none and some of their variants wrong (Table 6);
+            None for encoders.
     """
 
     right: tuple[int, int]
@@ -58,12 +59,12 @@ class SeedRun(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """Seeds that give the cells of a row.
+    """Seeds that reproduce the cells of a row.
 
     Attributes:
-        seeds: one run each.
-        rounded: whether they give its drifts only if the paper took means of rounded values: of
-            one decimal, in Table 3 of two for language models.
+        seeds: One run per seed.
+        rounded: Whether the drifts match only if the paper averaged rounded values (to one
+            decimal; in Table 3 to two for language models).
     """
 
     seeds: tuple[SeedRun, ...]
@@ -71,26 +72,26 @@ class Solution(NamedTuple):
 
 
 def printed_originals(published: Path) -> dict[str, tuple[int, int]]:
-    """Literal and idiomatic originals of the paper, by language (section 5).
+    """Return the paper's number of literal and idiomatic originals, by language (section 5).
 
     Args:
-        published: the folder of printed numbers.
+        published: Folder of the printed numbers.
     """
     numbers = text_numbers(published)
-    found = {}
+    originals = {}
     for language in JamSettings().languages:
         every, literal = (
             round(numbers[f"jam.{kind}_{language}"]) for kind in ("originals", "literal_originals")
         )
-        found[language] = literal, every - literal
-    return found
+        originals[language] = literal, every - literal
+    return originals
 
 
 def printed_rows(published: Path) -> dict[Key, dict[str, float]]:
-    """The cells of Tables 3, 5 and 6 by setting, model and language, in the order of Table 3.
+    """Return the cells of Tables 3, 5 and 6 by setting, model and language, in Table 3's order.
 
-    Where the two usages do not add up to all successes (mBERT, English), the idiomatic ones are
-    what is left of all.
+    If the successes of the two usages do not sum to the total (mBERT, English), the idiomatic
+    successes are computed from the total.
     """
     rows: dict[Key, dict[str, float]] = {}
     for number in (3, 5, 6):
@@ -107,15 +108,15 @@ def printed_rows(published: Path) -> dict[Key, dict[str, float]]:
 
 
 def solve(key: Key, cells: Cells, originals: tuple[int, int]) -> Solution:
-    """The runs behind a row.
+    """Return the runs behind a row.
 
     Args:
-        key: the row.
-        cells: its printed numbers (`printed_rows`).
-        originals: literal and idiomatic ones of the language.
+        key: Setting, model and language of the row.
+        cells: Printed numbers of the row (`printed_rows`).
+        originals: Number of literal and idiomatic originals of the language.
 
     Raises:
-        ValueError: there are none.
+        ValueError: No runs match.
     """
     tagged = key[0] == FINE_TUNED
     several = len((JamFineTuning() if tagged else JamSettings()).seeds)
@@ -126,20 +127,20 @@ def solve(key: Key, cells: Cells, originals: tuple[int, int]) -> Solution:
             confusion = [None] * len(counts) if tagged else _confusion(cells, counts, originals)
             if confusion:
                 runs = zip(counts, confusion, strict=True)
-                return Solution(tuple(SeedRun(*run, of) for run, of in runs), rounded)
+                return Solution(tuple(SeedRun(*run, row) for run, row in runs), rounded)
     raise ValueError(f"no runs give the cells of {key}")
 
 
 def _meets(
     values: NDArray[np.float64], cells: Cells, name: str, decimals: int = 2, slack: float = 0.0
 ) -> NDArray[np.bool_]:
-    """Which rows of values, a column a seed, have the printed mean and deviation."""
+    """Return which rows of values (one column per seed) have the printed mean and deviation."""
     half = 0.5 * 10**-decimals + slack + 1e-9
     deviation = values.std(axis=1, ddof=1) if values.shape[1] > 1 else np.zeros(len(values))
-    found: NDArray[np.bool_] = (np.abs(values.mean(axis=1) - cells[name]) <= half) & (
+    matches: NDArray[np.bool_] = (np.abs(values.mean(axis=1) - cells[name]) <= half) & (
         np.abs(deviation - cells.get(f"{name}_std", 0.0)) <= half
     )
-    return found
+    return matches
 
 
 def _seeds(
@@ -149,81 +150,86 @@ def _seeds(
     values: Sequence[NDArray[np.float64]],
     decimals: int = 2,
 ) -> NDArray[np.int64]:
-    """Counts, a column a seed, whose values have the printed mean and deviation.
+    """Return counts (one column per seed) whose values have the printed mean and deviation.
 
     Args:
-        cells: the row.
-        name: of the column.
-        counts: those that there can be, of each seed.
-        values: what each of them is in the column, ascending.
-        decimals: of the printed numbers.
+        cells: Cells of the row.
+        name: Name of the column.
+        counts: Possible counts for each seed.
+        values: Value of each count in the column, ascending.
+        decimals: Decimals of the printed numbers.
     """
     half, seeds = 0.5 * 10**-decimals + 1e-9, len(counts)
     mean, deviation = cells[name], cells.get(f"{name}_std", 0.0)
-    # What the squared distances from the mean add up to at most, and the distances themselves.
+    # Upper bounds of the sum of squared distances from the mean, and of the sum of distances.
     most, beside = (seeds - 1) * (deviation + half) ** 2 + seeds * half**2, seeds * half
-    rows, found = np.zeros((1, 0), dtype=np.int64), np.zeros((1, 0))
-    for left, some, those in zip(range(seeds)[::-1], counts, values, strict=True):
-        far, spent = (found - mean).sum(axis=1), ((found - mean) ** 2).sum(axis=1)
+    rows, columns = np.zeros((1, 0), dtype=np.int64), np.zeros((1, 0))
+    for left, seed_counts, seed_values in zip(range(seeds)[::-1], counts, values, strict=True):
+        far, squares = (columns - mean).sum(axis=1), ((columns - mean) ** 2).sum(axis=1)
         if left:
-            # The seeds that are left have to make up for `far`, which takes far**2 / left.
+            # The remaining seeds must offset `far`, which costs at least far**2 / left.
             middle = -far / (left + 1)
-            room = (most - spent - far**2 / (left + 1)) * left / (left + 1)
+            room = (most - squares - far**2 / (left + 1)) * left / (left + 1)
             reach = np.sqrt(np.maximum(room, 0)) + beside
         else:
             middle, reach = -far, beside
         low, high = mean + middle - reach, mean + middle + reach
-        first, last = np.searchsorted(those, low), np.searchsorted(those, high, side="right")
+        first, last = (
+            np.searchsorted(seed_values, low),
+            np.searchsorted(seed_values, high, side="right"),
+        )
         before = np.repeat(np.arange(len(rows)), last - first)
         here = np.arange(len(before)) - np.repeat(np.cumsum(last - first) - last, last - first)
-        rows = np.column_stack([rows[before], some[here]])
-        found = np.column_stack([found[before], those[here]])
-    return rows[_meets(found, cells, name, decimals)]
+        rows = np.column_stack([rows[before], seed_counts[here]])
+        columns = np.column_stack([columns[before], seed_values[here]])
+    return rows[_meets(columns, cells, name, decimals)]
 
 
 def _counts(cells: Cells, name: str, seeds: int, most: int, unit: int = 1) -> NDArray[np.int64]:
-    """Counts up to `most`, each of which counts `unit` in a column that prints counts."""
+    """Return counts up to `most`; each contributes `unit` to a column that prints counts."""
     every = np.arange(most + 1)
     printed = (unit * every).astype(np.float64)
     return _seeds(cells, name, [every] * seeds, [printed] * seeds)
 
 
 def _right(cells: Cells, originals: tuple[int, int], seeds: int) -> list[tuple[Counts, Counts]]:
-    """Right originals, literal and idiomatic, of each seed (the order of seeds is free)."""
+    """Return the correct originals of each seed, literal and idiomatic (the seed order is free)."""
     literal_ones, idiomatic_ones = (
         _counts(cells, f"success_{kind}", seeds, most, VARIANTS)
         for kind, most in zip(KINDS, originals, strict=True)
     )
-    found = []
+    pairs = []
     for literal in literal_ones:
         both = 1.0 * VARIANTS * (literal + idiomatic_ones)
         for idiomatic in idiomatic_ones[_meets(both, cells, "success")]:
             runs = list(zip(map(int, literal), map(int, idiomatic), strict=True))
             if runs == sorted(runs):
-                found.append((tuple(map(int, literal)), tuple(map(int, idiomatic))))
-    return found
+                pairs.append((tuple(map(int, literal)), tuple(map(int, idiomatic))))
+    return pairs
 
 
 def _ways(
     cells: Cells, rights: list[tuple[Counts, Counts]], *, rounded: bool, slack: float
 ) -> Iterator[Way]:
-    """Right originals and flipped variants of each seed of a language model."""
+    """Yield the correct originals and flipped variants of each seed of a language model."""
     for right in rights:
         literal, idiomatic = (
             _flipped_of_kind(cells, kind, counts, rounded=rounded)
             for kind, counts in zip(KINDS, right, strict=True)
         )
         success = VARIANTS * (np.array(right[0]) + np.array(right[1]))
-        for some in literal:
-            shares = _shares(some + idiomatic, success, 2 if rounded else None)
-            for others in idiomatic[_meets(shares, cells, "negative_drift_pct", slack=slack)]:
-                yield _way(right, some, others)
+        for literal_counts in literal:
+            shares = _shares(literal_counts + idiomatic, success, 2 if rounded else None)
+            for idiomatic_counts in idiomatic[
+                _meets(shares, cells, "negative_drift_pct", slack=slack)
+            ]:
+                yield _way(right, literal_counts, idiomatic_counts)
 
 
 def _ways_of_encoder(
     cells: Cells, rights: list[tuple[Counts, Counts]], *, rounded: bool, slack: float
 ) -> Iterator[Way]:
-    """The same of an encoder, of which Table 6 has flipped and kept variants."""
+    """Yield the same for an encoder, for which Table 6 has flipped and kept variants."""
     decimals = 1 if rounded else None
     most = round(cells["success"] + 3 * cells["success_std"])
     every = _counts(cells, "all_confused", len(rights[0][0]), most)
@@ -235,31 +241,31 @@ def _ways_of_encoder(
         totals = totals[_meets(shares, cells, "negative_drift_pct")]
         if not len(totals):
             continue
-        some = _flipped_of_kind(cells, "literal", right[0], rounded=rounded)
+        literal_counts = _flipped_of_kind(cells, "literal", right[0], rounded=rounded)
         for total in totals:
-            others = total - some
-            shares = _shares(others, idiomatic, decimals)
-            fits = ((others >= 0) & (others <= idiomatic)).all(axis=1)
+            idiomatic_counts = total - literal_counts
+            shares = _shares(idiomatic_counts, idiomatic, decimals)
+            fits = ((idiomatic_counts >= 0) & (idiomatic_counts <= idiomatic)).all(axis=1)
             fits &= _meets(shares, cells, "negative_drift_idiomatic_pct", slack=slack)
-            for one, other in zip(some[fits], others[fits], strict=True):
+            for one, other in zip(literal_counts[fits], idiomatic_counts[fits], strict=True):
                 yield _way(right, one, other)
 
 
 def _way(right: tuple[Counts, Counts], *flipped: NDArray[np.int64]) -> Way:
-    """Seed by seed, literal and idiomatic ones."""
-    counts = [tuple(map(int, some)) for some in flipped]
+    """Return literal and idiomatic counts by seed."""
+    counts = [tuple(map(int, kind_counts)) for kind_counts in flipped]
     return list(zip(zip(*right, strict=True), zip(*counts, strict=True), strict=True))
 
 
 def _flipped_of_kind(cells: Cells, kind: str, right: Counts, *, rounded: bool) -> NDArray[np.int64]:
-    """Flipped variants of one kind that have its printed drift, a row a way, a column a seed."""
+    """Return the flipped variants of one kind that match its printed drift, one column per seed."""
     success = VARIANTS * np.array(right)
     if not success.any():
         return np.zeros((1, len(right)), dtype=np.int64)
     counts = [np.arange(most + 1) for most in success]
     values = [
-        _shares(some, most, 1 if rounded else None)
-        for some, most in zip(counts, success, strict=True)
+        _shares(seed_counts, most, 1 if rounded else None)
+        for seed_counts, most in zip(counts, success, strict=True)
     ]
     # Table 5 prints the drifts of single runs with one decimal.
     decimals = 2 if len(right) > 1 else 1
@@ -269,7 +275,7 @@ def _flipped_of_kind(cells: Cells, kind: str, right: Counts, *, rounded: bool) -
 def _shares(
     flipped: NDArray[np.int64], success: NDArray[np.int64], decimals: int | None
 ) -> NDArray[np.float64]:
-    """Flipped variants in per cent of the successes, rounded or as they are."""
+    """Return the flipped variants in percent of the successes, optionally rounded."""
     shares: NDArray[np.float64] = 100 * flipped / success
     return shares if decimals is None else shares.round(decimals)
 
@@ -277,38 +283,39 @@ def _shares(
 def _confusion(
     cells: Cells, counts: Way, originals: tuple[int, int]
 ) -> list[tuple[int, int, int]] | None:
-    """AC, NC and MX of each seed, where its right originals and flips leave room for them."""
+    """Return AC, NC and MX of each seed that are consistent with its right originals and flips."""
     names = ("all_confused", "none_confused", "mixed")
     seeds, total = len(counts), sum(originals)
-
-    every, some = (_counts(cells, name, seeds, total) for name in (names[0], names[2]))
-    for confused in every:
-        none = total - confused - some
+    all_counts, mixed_counts = (_counts(cells, name, seeds, total) for name in (names[0], names[2]))
+    for confused in all_counts:
+        none = total - confused - mixed_counts
         fits = _meets(1.0 * none, cells, names[1])
-        for mixed, nothing in zip(some[fits], none[fits], strict=True):
-            found = list(zip(map(int, confused), map(int, nothing), map(int, mixed), strict=True))
-            runs = zip(counts, found, strict=True)
-            if all(shares_of(SeedRun(*run, of), originals) for run, of in runs):
-                return found
+        for mixed, nothing in zip(mixed_counts[fits], none[fits], strict=True):
+            confusion = list(
+                zip(map(int, confused), map(int, nothing), map(int, mixed), strict=True)
+            )
+            runs = zip(counts, confusion, strict=True)
+            if all(shares_of(SeedRun(*run, row), originals) for run, row in runs):
+                return confusion
     return None
 
 
 def shares_of(run: SeedRun, originals: tuple[int, int]) -> tuple[Share, Share] | None:
-    """How many right and wrong originals of each kind have 0, 1, 2 and 3 wrong variants.
+    """Return how many correct and wrong originals of each kind have 0, 1, 2 and 3 wrong variants.
 
-    Null where the flips do not go with AC, NC and MX.
+    Returns None if the flips are inconsistent with AC, NC and MX.
     """
     free = [most - right for most, right in zip(originals, run.right, strict=True)]
     if run.confusion is None:
-        # Whoever misreads an original misreads its variants.
+        # All variants of a wrong original are wrong.
         right = [next(_spread(*counts)) for counts in zip(run.right, run.flipped, strict=True)]
         return Share(right[0], (0, 0, 0, free[0])), Share(right[1], (0, 0, 0, free[1]))
-    whole, _, mixed = run.confusion
+    all_wrong, _, mixed = run.confusion
     choices = [
         list(_spread(right, flipped)) for right, flipped in zip(run.right, run.flipped, strict=True)
     ]
     for literal, idiomatic in product(*choices):
-        left_whole = whole - literal[3] - idiomatic[3]
+        left_whole = all_wrong - literal[3] - idiomatic[3]
         left_mixed = mixed - sum(literal[1:3]) - sum(idiomatic[1:3])
         if min(left_whole, left_mixed) >= 0 and left_whole + left_mixed <= sum(free):
             wrong = []
@@ -322,7 +329,7 @@ def shares_of(run: SeedRun, originals: tuple[int, int]) -> tuple[Share, Share] |
 
 
 def _spread(right: int, flipped: int) -> Iterator[tuple[int, int, int, int]]:
-    """Ways to spread flips over right originals."""
+    """Yield the ways to distribute flips over correct originals."""
     for three in range(flipped // 3 + 1):
         for two in range((flipped - 3 * three) // 2 + 1):
             one = flipped - 3 * three - 2 * two

@@ -1,4 +1,4 @@
-"""Seconds and memory that large files of recordings take; a process of its own for each figure."""
+"""Measure time and memory for large recording files, in a separate process for each measurement."""
 
 import argparse
 import json
@@ -22,7 +22,7 @@ SYSTEM = "You identify potentially idiomatic expressions in a sentence. " * 8
 
 
 def pair(number: int) -> tuple[Question, Answer]:
-    """A question with a system prompt of usual length, and an answer; about 1,270 bytes in all."""
+    """Return a question with a typical system prompt, and an answer (1,270 bytes in total)."""
     question = Question(
         "openai/gpt-4o-mini-2024-07-18",
         (("system", SYSTEM), ("user", f"Sentence: he let the cat out of the bag, time {number}.")),
@@ -45,32 +45,32 @@ def pair(number: int) -> tuple[Question, Answer]:
 
 
 def fill(path: Path, numbers: range) -> None:
-    """Append answers."""
+    """Append answers to a file."""
     with recording(path) as recorder:
         for start in range(numbers.start, numbers.stop, 10_000):
             recorder.append(map(pair, range(start, min(start + 10_000, numbers.stop))))
 
 
 def open_all(path: Path) -> None:
-    """Read every answer, as a run does that asks what is missing."""
+    """Read all answers, as a run does to find missing ones."""
     read_answers(path)
 
 
 def append_five(path: Path) -> None:
-    """Open the file for writing, append five answers, and put it in order."""
+    """Open the file for writing, append five answers and sort it."""
     with recording(path) as recorder:
         recorder.append(map(pair, range(10**9, 10**9 + 5)))
 
 
 def merge_five(path: Path) -> None:
-    """Merge a file of five new answers."""
+    """Merge a file with five new answers."""
     other = path.with_name("other.jsonl")
     fill(other, range(2 * 10**9, 2 * 10**9 + 5))
     merge(path, [other])
 
 
 def measured(run: Callable[[Path], None], path: Path) -> dict[str, float]:
-    """Seconds, of the clock and of the CPU, and peak MB (10**6 bytes) of one call in a process."""
+    """Return wall-clock and CPU seconds and peak MB (10**6 bytes) of a call in a subprocess."""
     context = multiprocessing.get_context("spawn")
     mine, theirs = context.Pipe()
     process = context.Process(target=_measure, args=(run, path, theirs))
@@ -93,15 +93,15 @@ def _measure(run, path, reply) -> None:  # type: ignore[no-untyped-def]
 
 
 def main() -> None:
-    """Measure, print a table, write the figures."""
+    """Measure, print a table and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--answers", type=int, default=200_000, help="in the file")
-    parser.add_argument("--folder", type=Path, help="where to write the files (default: temporary)")
+    parser.add_argument("--answers", type=int, default=200_000, help="number of answers")
+    parser.add_argument("--folder", type=Path, help="folder for the files (default: temporary)")
     parser.add_argument(
         "--output",
         type=Path,
         default=Path(__file__).with_suffix(".json"),
-        help="where to write the figures (default: beside this program)",
+        help="output file (default: next to this program)",
     )
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(dir=options.folder))
@@ -120,8 +120,8 @@ def main() -> None:
     for row in rows:
         times = f"{row['seconds']:8.2f} s {row['cpu_seconds']:8.2f} s of CPU"
         print(f"{row['what']:30} {times} {row['peak_mb']:6} MB")
-    figures = {"answers": options.answers, "bytes": size, "cores": os.cpu_count(), "rows": rows}
-    write_json(options.output, figures)
+    results = {"answers": options.answers, "bytes": size, "cores": os.cpu_count(), "rows": rows}
+    write_json(options.output, results)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
-"""Questions a second through the LLM layer, beside the ideal and beside a plain loop.
+"""Measure questions per second of the LLM layer against the ideal rate and a plain loop.
 
-A server on the loopback, in a process of its own, answers every question after a fixed latency. The
-layer asks it at several concurrencies; "ideal" is concurrency / latency, which no client can beat;
-"plain" is a loop of litellm calls, one after the other, with nothing around them. "replay" reads
-answers back from their recordings.
+A local server in a separate process answers every question after a fixed latency. The layer is
+measured at several concurrencies; "ideal" is concurrency / latency, an upper bound for any client;
+"plain" is a sequential loop of litellm calls; "replay" reads answers from recordings.
 """
 
 import argparse
@@ -48,7 +47,7 @@ REPLY = (
 
 
 def serve(latency_s: float, port: Connection) -> None:
-    """Answer requests after `latency_s` seconds until the process is ended."""
+    """Answer requests after `latency_s` seconds until the process is terminated."""
 
     async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -70,7 +69,7 @@ def serve(latency_s: float, port: Connection) -> None:
 
 
 def questions(spec: LLMEntry, count: int, prefix: str) -> list[Question]:
-    """Different questions with a system prompt of usual length."""
+    """Return distinct questions with a system prompt of typical length."""
     system = "You identify potentially idiomatic expressions in a sentence. " * 8
     return [
         make_question(
@@ -83,7 +82,7 @@ def questions(spec: LLMEntry, count: int, prefix: str) -> list[Question]:
 
 
 def settings(folder: Path, concurrency: int, mode: str = "record") -> LLMSettings:
-    """Settings with this concurrency and no other limit."""
+    """Return settings with this concurrency and no other limit."""
     return LLMSettings.model_validate(
         {
             "mode": mode,
@@ -95,17 +94,17 @@ def settings(folder: Path, concurrency: int, mode: str = "record") -> LLMSetting
 
 
 def seconds(run: Callable[[], object]) -> float:
-    """Wall-clock seconds that `run` takes."""
+    """Return the wall-clock time of a call, in seconds."""
     start = time.perf_counter()
     run()
     return time.perf_counter() - start
 
 
-def plain_loop(asked: list[Question], api_base: str) -> None:
-    """Ask one after the other with litellm alone."""
+def plain_loop(batch: list[Question], api_base: str) -> None:
+    """Ask all questions sequentially with litellm alone."""
     import litellm
 
-    for question in asked:
+    for question in batch:
         litellm.completion(
             model="openai/m",
             api_base=api_base,
@@ -116,7 +115,7 @@ def plain_loop(asked: list[Question], api_base: str) -> None:
 
 
 def measure(options: argparse.Namespace, port: int, folder: Path) -> list[dict[str, Any]]:
-    """All rows of the table."""
+    """Return all rows of the table."""
     api_base = f"http://127.0.0.1:{port}/v1"
     entry = {
         "kind": "llm",
@@ -131,15 +130,15 @@ def measure(options: argparse.Namespace, port: int, folder: Path) -> list[dict[s
     latency_s = options.latency_ms / 1000
     free = LLMEntry.model_validate(entry)
     priced = LLMEntry.model_validate({**entry, "prices": {"input": 0.15, "output": 0.6}})
-    # Importing litellm and building its first client takes seconds, once a process.
+    # Importing litellm and creating its first client takes seconds, once per process.
     warm_up = questions(free, 3, "warm")
     ask(warm_up, free, settings(folder, 1), folder / "warm.jsonl", progress=False)
 
     def layer(spec: LLMEntry, concurrency: int, count: int) -> float:
         path = folder / f"{concurrency}-{bool(spec.prices)}.jsonl"
-        asked = questions(spec, count, str(path))
+        batch = questions(spec, count, str(path))
         took = seconds(
-            lambda: ask(asked, spec, settings(folder, concurrency), path, progress=False)
+            lambda: ask(batch, spec, settings(folder, concurrency), path, progress=False)
         )
         return count / took
 
@@ -172,7 +171,7 @@ def measure(options: argparse.Namespace, port: int, folder: Path) -> list[dict[s
     return rows
 
 
-def _record(asked: list[Question], path: Path) -> None:
+def _record(batch: list[Question], path: Path) -> None:
     from pieline.llm.answers import Answer
     from pieline.llm.recordings import record
 
@@ -180,25 +179,29 @@ def _record(asked: list[Question], path: Path) -> None:
         path,
         (
             (q, Answer(key=q.key, text="idioms: []", input_tokens=50, output_tokens=5))
-            for q in asked
+            for q in batch
         ),
     )
 
 
 def main() -> None:
-    """Measure, print a table, write the figures."""
+    """Measure, print a table and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--latency-ms", type=float, default=50, help="of the server (default 50)")
+    parser.add_argument(
+        "--latency-ms", type=float, default=50, help="latency of the server (default: 50)"
+    )
     parser.add_argument(
         "--concurrency", type=int, nargs="+", default=[1, 8, 32], help="default: 1 8 32"
     )
-    parser.add_argument("--questions", type=int, default=1000, help="most a row (default 1000)")
-    parser.add_argument("--replayed", type=int, default=20_000, help="answers to replay")
+    parser.add_argument(
+        "--questions", type=int, default=1000, help="maximum number per row (default: 1000)"
+    )
+    parser.add_argument("--replayed", type=int, default=20_000, help="number of answers to replay")
     parser.add_argument(
         "--output",
         type=Path,
         default=Path(__file__).with_suffix(".json"),
-        help="where to write the figures (default: beside this program)",
+        help="output file (default: next to this program)",
     )
     options = parser.parse_args()
     mine, theirs = multiprocessing.Pipe()
@@ -216,8 +219,8 @@ def main() -> None:
     print(f"{'how':28} {'concurrency':>11} {'per second':>11} {'ideal':>8}")
     for row in rows:
         ideal = row["ideal_per_second"]
-        shown = "" if ideal is None else f"{ideal:8.1f}"
-        print(f"{row['how']:28} {row['concurrency']:11} {row['per_second']:11.1f} {shown:>8}")
+        ideal_text = "" if ideal is None else f"{ideal:8.1f}"
+        print(f"{row['how']:28} {row['concurrency']:11} {row['per_second']:11.1f} {ideal_text:>8}")
     write_json(
         options.output,
         {"latency_ms": options.latency_ms, "cores": os.cpu_count(), "rows": rows},

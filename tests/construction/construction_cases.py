@@ -1,4 +1,4 @@
-"""Hand-made MAGPIE rows, texts and scripted models for the tests of the construction."""
+"""Synthetic MAGPIE rows, texts and scripted models for the construction tests."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ PROMPTS = ROOT / "prompts" / "idiolink"
 
 
 def row(**changes: Any) -> dict[str, Any]:
-    """An occurrence in MAGPIE's format."""
+    """Return an occurrence in MAGPIE's format."""
     return {
         "confidence": 1.0,
         "context": ["One .", "Two .", "She spilt the beans .", "Four .", "Five ."],
@@ -51,7 +51,7 @@ def row(**changes: Any) -> dict[str, Any]:
 
 
 def write_rows(path: Path, rows: Sequence[Any]) -> Path:
-    """A MAGPIE file."""
+    """Write a MAGPIE file."""
     path.write_text("".join(f"{json.dumps(item)}\n" for item in rows), encoding="utf-8")
     return path
 
@@ -59,28 +59,28 @@ def write_rows(path: Path, rows: Sequence[Any]) -> Path:
 def counts(
     *, idiomatic: int, literal: int, other: int = 0, confidence: float = 1.0, confident: int = -1
 ) -> LabelCounts:
-    """Counts of one PIE; by default all idiomatic and literal occurrences are confident."""
+    """Return the counts of one PIE; by default all idiomatic and literal ones are confident."""
     labels = {"i": idiomatic, "l": literal, "f": other, "o": 0, "?": 0}
     enough = labels if confident < 0 else dict.fromkeys(labels, 0) | {"i": confident}
     return LabelCounts(labels, enough, least_confidence=confidence)
 
 
 def writer(attempts: int = 3) -> Role:
-    """A writer of documents."""
+    """Return a writer of documents."""
     return Role(
         "scripted", SPEC, load_prompt(PROMPTS / "documents.jinja"), {"temperature": 1}, attempts
     )
 
 
 def judge(runs: int = 3) -> Role:
-    """A validator."""
+    """Return a validator."""
     return Role("scripted", SPEC, load_prompt(PROMPTS / "validate.jinja"), {"temperature": 1}, runs)
 
 
 def scripted(
     turns: Callable[[Question], Mapping[str, Any]],
 ) -> Callable[[Sequence[Question]], dict[str, Answer]]:
-    """A model that answers as a function says; `.asked` lists the questions."""
+    """Return a model that answers with a function; `.asked` lists the questions."""
 
     def ask(questions: Sequence[Question]) -> dict[str, Answer]:
         asked.extend(questions)
@@ -97,7 +97,7 @@ def scripted(
 
 
 def good_texts() -> dict[str, list[str]]:
-    """Marked texts of one pair, as a writer answers them."""
+    """Return the marked texts of one pair, as in a writer's answer."""
     return {
         "literal": [f"Cook {n} [[spilled the beans]] on the floor." for n in range(4)],
         "idiomatic": [f"Chef {n} [[spilled the beans]] about the recipe." for n in range(2)],
@@ -107,7 +107,7 @@ def good_texts() -> dict[str, list[str]]:
 
 
 def text(name: str = "007_s08_lit_01", **changes: Any) -> GeneratedText:
-    """A generated text."""
+    """Return a generated text."""
     fields = {
         "id": name,
         "sentence": "The cook spilled the beans on the floor.",
@@ -122,7 +122,7 @@ def text(name: str = "007_s08_lit_01", **changes: Any) -> GeneratedText:
 
 
 def loose(name: str = "007_s08_lit_01", **changes: Any) -> LooseText:
-    """A text of the released format that may break its rules."""
+    """Return a text in the released format, which may be invalid."""
     fields = {
         "id": name,
         "sentence": "The cook spilled the beans on the floor.",

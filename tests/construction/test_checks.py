@@ -1,4 +1,4 @@
-"""Every check finds what it looks for and nothing in sound data; the released data's report."""
+"""Each check detects its defect and accepts valid data; report on the released data."""
 
 import json
 from collections.abc import Callable
@@ -28,13 +28,13 @@ def texts_of(folder: Path) -> list[LooseText]:
 
 
 def altered(name: str, **changes: Any) -> list[LooseText]:
-    """The sample with one text changed."""
+    """Return the sample with one text changed."""
     texts = texts_of(SAMPLE)
     assert sum(text.id == name for text in texts) == 1
     return [text.model_copy(update=changes) if text.id == name else text for text in texts]
 
 
-def test_the_sample_is_sound() -> None:
+def test_the_sample_passes_every_check() -> None:
     results = run_checks(texts_of(SAMPLE))
     assert results.keys() == CHECKS.keys()
     assert {name: result.count for name, result in results.items() if result.count} == {}
@@ -84,7 +84,7 @@ def test_each_check_finds_its_defect(name: str) -> None:
     assert len(result.findings) == result.count
 
 
-def test_an_id_that_stands_twice_is_found() -> None:
+def test_a_repeated_id_is_found() -> None:
     texts = texts_of(SAMPLE)
     details = [item.detail for item in run_checks([*texts, texts[0]])["ids"].findings]
     assert "stands 2 times" in details
@@ -103,7 +103,7 @@ def test_an_id_that_stands_twice_is_found() -> None:
         ("", "break the ice", 0),
     ],
 )
-def test_occurrences_know_inflection_and_slots(sentence: str, pie: str, number: int) -> None:
+def test_occurrences_match_inflections_and_slots(sentence: str, pie: str, number: int) -> None:
     assert occurrences(sentence, pie) == number
 
 
@@ -120,7 +120,7 @@ def test_a_span_may_fill_slots(span: str, pie: str, named: bool) -> None:
     assert names_pie(span, pie) == named
 
 
-def test_loose_reading_keeps_wrong_values_and_refuses_other_files(tmp_path: Path) -> None:
+def test_lenient_reading_keeps_invalid_values_but_rejects_other_files(tmp_path: Path) -> None:
     folder = tmp_path / "test"
     folder.mkdir()
     wrong = loose(span="not there").model_dump(by_alias=True, exclude={"split", "collection"})
@@ -162,7 +162,7 @@ def test_table_1_of_the_sample_is_never_comparable(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def released() -> DatasetChecks:
-    """The report on the released data."""
+    """Return the report on the released data."""
     return check_dataset(
         texts_of(MIRROR / "idiolink"),
         origin="released_format",
@@ -198,7 +198,7 @@ def test_table_1_of_the_released_data_equals_every_printed_count(
 
 
 @needs_mirror
-def test_the_report_on_the_released_data_lists_what_it_finds(released: DatasetChecks) -> None:
+def test_the_report_on_the_released_data_lists_its_findings(released: DatasetChecks) -> None:
     found = {name: result.count for name, result in released.checks.items() if result.count}
     assert found == {
         "near_duplicates": 1,
@@ -206,6 +206,6 @@ def test_the_report_on_the_released_data_lists_what_it_finds(released: DatasetCh
         "span_is_not_pie": 26,
         "span_repeated": 1,
     }
-    # The paper counts 3,570 checked texts; so many are marked.
+    # The paper states 3,570 checked texts, but the files mark only this many.
     assert sum(sum(marked.values()) for marked in released.marked_gold.values()) == 3249
     assert len(released.gold_pies) == 13

@@ -1,4 +1,4 @@
-"""Review sheets out, decisions in, and what they do to the texts."""
+"""Export of review sheets, import of decisions, and their effect on the texts."""
 
 import csv
 import json
@@ -90,7 +90,7 @@ DECISIONS = {
 }
 
 
-def test_people_see_all_gold_texts_and_the_flagged_ones_of_the_rest() -> None:
+def test_reviewers_get_all_gold_texts_and_flagged_others() -> None:
     rows = to_review(TEXTS, VERDICTS, SPLITS.gold)
     assert [(row.text.id, row.why) for row in rows] == [
         ("007_s08_lit_01", "gold"),
@@ -101,7 +101,7 @@ def test_people_see_all_gold_texts_and_the_flagged_ones_of_the_rest() -> None:
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".json"])
-def test_decisions_come_back_from_sheet_and_label_studio(tmp_path: Path, suffix: str) -> None:
+def test_decisions_are_read_from_sheet_and_label_studio(tmp_path: Path, suffix: str) -> None:
     sheet, tasks = tmp_path / "review.csv", tmp_path / "review.json"
     rows = to_review(TEXTS, VERDICTS, SPLITS.gold)
     write_review(rows, {}, sheet=sheet, tasks=tasks)
@@ -110,7 +110,7 @@ def test_decisions_come_back_from_sheet_and_label_studio(tmp_path: Path, suffix:
     assert read_corrections(tmp_path / f"review{suffix}") == DECISIONS
 
 
-def test_a_cancelled_annotation_decides_nothing(tmp_path: Path) -> None:
+def test_a_canceled_annotation_is_ignored(tmp_path: Path) -> None:
     path = tmp_path / "review.json"
     rows = to_review(TEXTS, VERDICTS, SPLITS.gold)
     write_review(rows, DECISIONS, sheet=tmp_path / "review.csv", tasks=path)
@@ -126,7 +126,7 @@ def test_a_cancelled_annotation_decides_nothing(tmp_path: Path) -> None:
     [
         ({"action": "fine"}, "action"),
         ({"action": "", "new_sentence": "He told it all."}, "action: Input should be"),
-        ({"new_span": "the beans"}, "action 'valid' goes with a new sentence or span"),
+        ({"new_span": "the beans"}, "action 'valid' does not allow a new sentence or span"),
         ({"action": "span_corrected"}, "needs a new span"),
         (
             {"action": "span_corrected", "new_span": "beans", "new_sentence": "Other beans."},
@@ -138,7 +138,7 @@ def test_a_cancelled_annotation_decides_nothing(tmp_path: Path) -> None:
         ({"cause": "mood"}, "cause"),
     ],
 )
-def test_a_contradiction_names_row_and_id(
+def test_an_inconsistent_decision_reports_row_and_id(
     tmp_path: Path, changes: dict[str, str], problem: str
 ) -> None:
     path = tmp_path / "sheet.csv"
@@ -153,7 +153,7 @@ def test_a_contradiction_names_row_and_id(
     assert problem in caught.value.what
 
 
-def test_files_of_another_shape_are_refused(tmp_path: Path) -> None:
+def test_files_in_another_format_are_rejected(tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.csv"
     sheet.write_text("id,sentence,span,action,cause,new_sentence\n", encoding="utf-8")
     with pytest.raises(UserError, match="no column 'new_span'"):
@@ -180,11 +180,11 @@ def test_applying_changes_the_text_and_marks_it_gold() -> None:
     assert [name for name, item in after.items() if item.is_gold] == list(DECISIONS)
 
 
-def test_a_decision_about_another_text_is_refused() -> None:
+def test_a_decision_about_another_text_is_rejected() -> None:
     changed = [text("007_s08_lit_01", sentence="Now he spilled the beans."), *TEXTS[1:]]
-    with pytest.raises(UserError, match="'007_s08_lit_01' was made for another text"):
+    with pytest.raises(UserError, match="text '007_s08_lit_01' has changed since the decision"):
         apply_corrections(changed, DECISIONS, where="sheet")
-    with pytest.raises(UserError, match="'007_s08_lit_01', which is no text"):
+    with pytest.raises(UserError, match="decision about unknown text '007_s08_lit_01'"):
         apply_corrections(TEXTS[1:], DECISIONS, where="sheet")
 
 
@@ -197,7 +197,7 @@ def test_counts_by_action_cause_usage_and_collection() -> None:
     assert counts.by_collection == {"documents": 1, "queries": 1}
 
 
-def test_metrics_keep_gold_and_silver_apart() -> None:
+def test_metrics_separate_gold_and_silver() -> None:
     metrics = construction_metrics(
         TEXTS,
         VERDICTS,
@@ -217,7 +217,7 @@ def test_metrics_keep_gold_and_silver_apart() -> None:
     assert metrics.labels == {"valid": 2, "invalid": 2, "undecided": 1}
 
 
-def test_what_awaits_review_is_unknown_and_not_zero() -> None:
+def test_values_that_await_review_are_unknown() -> None:
     decided = {name: item for name, item in DECISIONS.items() if name == "009_s08_lit_02"}
     metrics = construction_metrics(
         TEXTS, VERDICTS, decided, SPLITS, reports=[], validator="v", sample=True, computed_from={}
@@ -227,15 +227,15 @@ def test_what_awaits_review_is_unknown_and_not_zero() -> None:
     assert metrics.silver.confirmed_share is None
 
 
-def test_a_data_set_with_unreviewed_texts_is_refused() -> None:
+def test_a_dataset_with_unreviewed_texts_is_rejected() -> None:
     require_review(TEXTS, VERDICTS, DECISIONS, SPLITS, sheet="review.csv")
     for missing in DECISIONS:
         rest = {name: item for name, item in DECISIONS.items() if name != missing}
-        with pytest.raises(UserError, match=f"1 texts await review by people \\({missing}"):
+        with pytest.raises(UserError, match=f"1 texts await human review \\(first: {missing}"):
             require_review(TEXTS, VERDICTS, rest, SPLITS, sheet="review.csv")
 
 
-def test_the_released_format_is_what_our_reader_reads(tmp_path: Path) -> None:
+def test_our_reader_reads_the_saved_format(tmp_path: Path) -> None:
     save_released_format(apply_corrections(TEXTS, DECISIONS, where="sheet"), SPLITS, tmp_path)
     test = read_texts(tmp_path / "test/indexes.json", Document)
     assert [item.id for item in test] == ["007_s08_lit_01", "007_s08_sense_01"]

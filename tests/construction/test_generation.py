@@ -1,4 +1,4 @@
-"""Writers: questions, ids, marks, answers that serve and answers that do not."""
+"""Writers: questions, ids, marks, and accepted and rejected answers."""
 
 import json
 from typing import Any
@@ -28,7 +28,7 @@ from pieline.studies.idiolink.variants.generation import (
         ("q_001_s01_lit_01", ("queries", 1, "Politics", "literal", 1)),
     ],
 )
-def test_ids_follow_the_released_scheme(name: str, parts: tuple[Any, ...]) -> None:
+def test_ids_follow_the_released_format(name: str, parts: tuple[Any, ...]) -> None:
     assert tuple(parse_id(name)) == parts
     assert str(TextId(*parts)) == name
 
@@ -37,12 +37,12 @@ def test_ids_follow_the_released_scheme(name: str, parts: tuple[Any, ...]) -> No
     "name",
     ["1_s01_lit_01", "001_s11_lit_01", "001_s01_lit_1", "001_s01_fig_01", "Q_001_s01_lit_01"],
 )
-def test_other_ids_are_refused(name: str) -> None:
-    with pytest.raises(UserError, match="not an id of the released scheme"):
+def test_other_ids_are_rejected(name: str) -> None:
+    with pytest.raises(UserError, match="is not in the released format"):
         parse_id(name)
 
 
-def test_pairs_take_kept_pies_and_every_domain_in_order() -> None:
+def test_pairs_combine_kept_pies_and_all_domains_in_order() -> None:
     found = {"a": counts(idiomatic=20, literal=20), "b": counts(idiomatic=1, literal=1)}
     pairs = pairs_of(filter_pies(found, FilterThresholds(), "paper", {}), ["Sport", "Food"])
     assert [(pair.pie, pair.pie_number, pair.domain) for pair in pairs] == [
@@ -67,7 +67,7 @@ def test_a_text_needs_exactly_one_mark(marked: str) -> None:
         unmark(marked)
 
 
-def test_unmark_gives_sentence_and_span() -> None:
+def test_unmark_returns_sentence_and_span() -> None:
     assert unmark("She  [[spilled the beans]].\n") == (
         "She spilled the beans.",
         "spilled the beans",
@@ -115,7 +115,7 @@ def without_a_mark() -> str:
         ({"text": without_a_mark()}, "unusable"),
     ],
 )
-def test_an_answer_that_does_not_serve_is_asked_again(turn: dict[str, Any], outcome: str) -> None:
+def test_an_unusable_answer_is_requested_again(turn: dict[str, Any], outcome: str) -> None:
     ask = scripted(
         lambda question: turn if question.sample == 0 else {"text": json.dumps(good_texts())}
     )
@@ -126,7 +126,7 @@ def test_an_answer_that_does_not_serve_is_asked_again(turn: dict[str, Any], outc
     assert report.asked_again == ["spill the beans / Food"]
 
 
-def test_only_pairs_without_texts_are_asked_again() -> None:
+def test_only_pairs_without_texts_are_requested_again() -> None:
     other = Pair(pie="spill the beans", pie_number=7, domain="Sport")
 
     def turns(question: Question) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def test_a_pair_without_texts_after_all_attempts_is_an_error() -> None:
     assert len(ask.asked) == 2
 
 
-def test_the_prompt_names_pie_domain_and_numbers() -> None:
+def test_the_prompt_contains_pie_domain_and_numbers() -> None:
     question = generation_question(PAIR, writer(), "documents", attempt=0)
     user = question.messages[-1].content
     assert "PIE: spill the beans" in user

@@ -1,4 +1,4 @@
-"""The MAGPIE reader takes what the corpus has and refuses everything else by line."""
+"""The MAGPIE reader accepts valid lines and reports invalid ones with their number."""
 
 import json
 import subprocess
@@ -30,18 +30,18 @@ def test_reads_the_sample() -> None:
         ({"confidence": 1.2}, "confidence"),
         ({"confidence": "1.0"}, "confidence"),
         ({"context": ["One .", "Two .", "She spilt the beans ."]}, "context"),
-        ({"offsets": [[4, 99]]}, "offsets 4-99 do not lie in the target sentence"),
+        ({"offsets": [[4, 99]]}, "offsets 4-99 are outside the target sentence"),
         ({"offsets": [[9, 4]]}, "offsets 9-4"),
         ({"offsets": []}, "offsets"),
         ({"idiom": ""}, "idiom: blank"),
         ({"idiom": " \t"}, "idiom: blank"),
-        ({"id": 1}, "id 1 stands already in line 1"),
+        ({"id": 1}, "id 1 is already in line 1"),
         ({"sentence_no": 12}, "sentence_no"),
         ({"label_distribution": {"i": 1.0}}, "label_distribution"),
         ({"comment": "new"}, "comment"),
     ],
 )
-def test_a_wrong_field_names_line_and_field(
+def test_an_invalid_field_reports_line_and_field(
     tmp_path: Path, changes: dict[str, Any], problem: str
 ) -> None:
     path = write_rows(tmp_path / "magpie.jsonl", [row(), row(**({"id": 2} | changes)), row(id=3)])
@@ -52,20 +52,20 @@ def test_a_wrong_field_names_line_and_field(
 
 
 @pytest.mark.parametrize("line", [b"", b"{", b"[]", b'{"id": "\xff"}', b"not JSON"])
-def test_a_line_that_is_no_record_names_its_number(tmp_path: Path, line: bytes) -> None:
+def test_an_invalid_line_reports_its_number(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "magpie.jsonl"
     path.write_bytes(json.dumps(row()).encode() + b"\n" + line + b"\n")
     with pytest.raises(UserError, match=r"magpie\.jsonl:2: "):
         list(read_magpie(path))
 
 
-def test_an_empty_file_holds_nothing(tmp_path: Path) -> None:
+def test_an_empty_file_is_an_error(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "magpie.jsonl", [])
-    with pytest.raises(UserError, match=r"magpie\.jsonl:1: holds no occurrence; fetch"):
+    with pytest.raises(UserError, match=r"magpie\.jsonl:1: the file is empty; download"):
         list(read_magpie(path))
 
 
-def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+def test_a_missing_file_gives_a_one_line_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such file"):
         list(read_magpie(tmp_path / "none.jsonl"))
 

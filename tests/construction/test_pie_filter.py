@@ -1,4 +1,4 @@
-"""Each criterion alone, their bounds, both readings, exclusions, and the sample's verdicts."""
+"""Criteria, bounds, readings, exclusions, and verdicts on the sample."""
 
 from pathlib import Path
 
@@ -54,18 +54,18 @@ def test_each_criterion_alone(found: LabelCounts, failed: list[str]) -> None:
     [
         (15, 15, True),  # exactly 30
         (15, 14, False),
-        (10, 30, True),  # exactly 25 %
+        (10, 30, True),  # exactly 25%
         (9, 31, False),
-        (30, 10, True),  # exactly 75 %
+        (30, 10, True),  # exactly 75%
         (31, 9, False),
     ],
 )
-def test_bounds_are_included(idiomatic: int, literal: int, kept: bool) -> None:
+def test_bounds_are_inclusive(idiomatic: int, literal: int, kept: bool) -> None:
     assert verdict(counts(idiomatic=idiomatic, literal=literal)).kept == kept
 
 
 def test_the_readings_differ_in_the_denominator() -> None:
-    # 10 of 40 idiomatic and literal ones are 25 %; 10 of all 50 are 20 %, but 30 of 50 are 60 %.
+    # 10 of the 40 idiomatic and literal ones are 25%; of all 50, 10 are 20% and 30 are 60%.
     found = counts(idiomatic=10, literal=30, other=10)
     assert verdict(found).idiomatic_share == 0.25
     assert verdict(found, "released").idiomatic_share == 0.2
@@ -73,7 +73,7 @@ def test_the_readings_differ_in_the_denominator() -> None:
     assert verdict(found, "released").kept
 
 
-def test_the_released_reading_takes_either_share() -> None:
+def test_the_released_reading_accepts_either_share() -> None:
     found = counts(idiomatic=5, literal=30, other=15)
     assert verdict(found).failed == ["balance"]
     assert verdict(found, "released").kept
@@ -94,13 +94,13 @@ def test_confidence_filters_pies_or_occurrences() -> None:
     ("found", "kept"),
     [
         (counts(idiomatic=15, literal=15), {"confident_annotations", "any_confidence", *BOTH}),
-        # Of 40 idiomatic and 40 literal ones, 39 and 0 are confident.
+        # 40 idiomatic and 40 literal occurrences, of which 39 and 0 are confident.
         (
             counts(idiomatic=40, literal=40, confidence=0.5, confident=39),
             {"released", "any_confidence"},
         ),
         (counts(idiomatic=40, literal=40, confidence=0.5, confident=0), {"any_confidence"}),
-        # 30 confident ones of 90, 10 of them literal: balanced only where they are alone.
+        # 30 of 90 are confident, 10 of them literal: only the confident ones are balanced.
         (
             LabelCounts(
                 dict.fromkeys("ilfo?", 0) | {"i": 80, "l": 10},
@@ -125,7 +125,7 @@ def test_counting_reads_labels_and_confidence(tmp_path: Path) -> None:
     assert found.least_confidence == 0.8
 
 
-def test_manual_exclusions_have_their_reason_and_keep_their_number() -> None:
+def test_manual_exclusions_have_a_reason_and_keep_their_number() -> None:
     balanced = {name: counts(idiomatic=20, literal=20) for name in ("b", "a", "c")}
     balanced["aa"] = counts(idiomatic=1, literal=1)
     found = filter_pies(balanced, PAPER, "paper", {"b": "contrived"})
@@ -138,8 +138,8 @@ def test_manual_exclusions_have_their_reason_and_keep_their_number() -> None:
     assert found[2].reasons == ["excluded by hand: contrived"]
 
 
-def test_an_exclusion_of_an_unknown_pie_is_refused() -> None:
-    with pytest.raises(UserError, match="'spil the beans' does not occur in MAGPIE"):
+def test_an_exclusion_of_an_unknown_pie_is_rejected() -> None:
+    with pytest.raises(UserError, match="'spil the beans' is not in MAGPIE"):
         filter_pies(
             {"spill the beans": counts(idiomatic=1, literal=1)},
             PAPER,
@@ -148,7 +148,7 @@ def test_an_exclusion_of_an_unknown_pie_is_refused() -> None:
         )
 
 
-def test_a_wanted_pie_must_pass() -> None:
+def test_a_selected_pie_must_pass_the_filter() -> None:
     found = {"a": counts(idiomatic=20, literal=20), "b": counts(idiomatic=2, literal=2)}
     wanted = filter_pies(found, PAPER, "paper", {}, only=["a"])
     assert [item.kept for item in wanted] == [True, False]
@@ -160,13 +160,13 @@ def test_a_wanted_pie_must_pass() -> None:
     ("content", "where"),
     [
         ("idiom\treason\n", ":1: no column 'pie'"),
-        ("pie\treason\nring a bell\n", ":2: 1 cell instead of 2"),
-        ("pie\treason\nring a bell\tliter", ": the last line has no end"),
-        ("pie\treason\nring a bell\t\n", ":2: not a PIE and a reason"),
+        ("pie\treason\nring a bell\n", ":2: 1 cell, not 2"),
+        ("pie\treason\nring a bell\tliter", ": no newline at the end of the file"),
+        ("pie\treason\nring a bell\t\n", ":2: empty PIE or reason"),
         ("pie\treason\na\tx\na\ty\n", ":3: 'a' occurs twice"),
     ],
 )
-def test_wrong_exclusions_name_their_line(tmp_path: Path, content: str, where: str) -> None:
+def test_invalid_exclusions_report_their_line(tmp_path: Path, content: str, where: str) -> None:
     path = tmp_path / "exclusions.tsv"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(UserError) as caught:
@@ -221,6 +221,6 @@ def test_the_released_list_has_118_candidates_of_which_109_are_valid() -> None:
     candidates = read_candidates(MIRROR / "idiolink/MAGPIE_SOURCE_IDIOMS.csv")
     assert len(candidates) == 118
     assert sum(item.valid for item in candidates) == 109
-    # Numbered in alphabetical order, as our own candidates are.
+    # Numbers follow alphabetical order, as for our candidates.
     assert [item.number for item in candidates] == list(range(1, 119))
     assert [item.pie for item in candidates] == sorted(item.pie for item in candidates)

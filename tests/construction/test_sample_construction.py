@@ -1,4 +1,4 @@
-"""The sample's construction end to end: recordings, the workflow's run, and its data set."""
+"""End-to-end construction of the sample: recordings, the workflow's run, and its dataset."""
 
 import csv
 import json
@@ -20,8 +20,8 @@ from pieline.study import Run
 RECORDINGS = ROOT / "recordings/idiolink_construction"
 
 
-def test_the_recordings_are_what_the_script_says(tmp_path: Path) -> None:
-    """A changed prompt, entry or setting makes them stale; the script records them anew."""
+def test_the_recordings_match_the_script(tmp_path: Path) -> None:
+    """A changed prompt, entry or setting makes them outdated; the script recreates them."""
     program = ROOT / "tools/record_scripted_answers.py"
     subprocess.run(
         [sys.executable, program, "--root", ROOT, "--output", tmp_path],
@@ -37,7 +37,7 @@ def test_the_recordings_are_what_the_script_says(tmp_path: Path) -> None:
         assert (folder / name).read_bytes() == (RECORDINGS / name).read_bytes(), name
 
 
-def test_every_recorded_answer_says_that_people_wrote_it() -> None:
+def test_every_recorded_answer_is_marked_as_hand_written() -> None:
     origins = [
         answer.origin
         for path in RECORDINGS.rglob("*.jsonl")
@@ -52,7 +52,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-def test_table_1_counts_the_constructed_data_set(default_run: Path) -> None:
+def test_table_1_counts_the_constructed_dataset(default_run: Path) -> None:
     rows = rows_of(default_run / "paper_tables/idiolink_dataset.csv")
     ours = {(row["split"], row["metric"]): int(row["ours"]) for row in rows if not row["id"]}
     assert [ours[name, "pies"] for name in ("train", "validation", "test", "test_gold")] == [
@@ -62,7 +62,7 @@ def test_table_1_counts_the_constructed_data_set(default_run: Path) -> None:
     assert {row["comparable"] for row in rows} == {"no"}
 
 
-def test_the_constructed_data_set_passes_every_check(default_run: Path) -> None:
+def test_the_constructed_dataset_passes_every_check(default_run: Path) -> None:
     report = json.loads(
         (default_run / "results/metrics/idiolink/checks/constructed.json").read_text("utf-8")
     )
@@ -71,7 +71,7 @@ def test_the_constructed_data_set_passes_every_check(default_run: Path) -> None:
     assert report["sample"] is True
 
 
-def test_every_turn_of_the_construction_was_taken(default_run: Path) -> None:
+def test_every_case_of_the_construction_occurs(default_run: Path) -> None:
     metrics = json.loads(
         (default_run / "results/metrics/idiolink/construction.json").read_text("utf-8")
     )
@@ -87,7 +87,7 @@ def test_every_turn_of_the_construction_was_taken(default_run: Path) -> None:
     assert metrics["silver"]["confirmed"] == 2
 
 
-def test_tables_say_that_the_answers_are_scripted(default_run: Path) -> None:
+def test_tables_state_that_the_answers_are_scripted(default_run: Path) -> None:
     text = (default_run / "paper_tables/idiolink_construction.tex").read_text(encoding="utf-8")
     assert "answers are scripted by hand; no model gave them" in text
     rows = rows_of(default_run / "paper_tables/idiolink_construction.csv")
@@ -95,8 +95,8 @@ def test_tables_say_that_the_answers_are_scripted(default_run: Path) -> None:
     assert {row["comparable"] for row in rows} == {"no"}
 
 
-def test_the_table_lists_what_each_reading_of_the_filter_keeps(default_run: Path) -> None:
-    """The default is the released filter, and every number states that the text differs."""
+def test_the_table_lists_the_pies_kept_by_each_reading(default_run: Path) -> None:
+    """The default is the released filter; each number states its deviation from the paper."""
     rows = rows_of(default_run / "paper_tables/idiolink_construction.csv")
     ours = {row["id"].removeprefix("idiolink."): row["ours"] for row in rows}
     kept = {name: ours[f"kept_by_{name}"] for name in ("paper", "released")}
@@ -107,9 +107,7 @@ def test_the_table_lists_what_each_reading_of_the_filter_keeps(default_run: Path
 
 
 @pytest.mark.parametrize(("semantics", "stated"), [("released", True), ("paper", False)])
-def test_the_reading_of_the_filter_is_stated_where_it_is_not_the_text(
-    semantics: str, stated: bool
-) -> None:
+def test_a_reading_that_differs_from_the_paper_is_stated(semantics: str, stated: bool) -> None:
     settings = IdiolinkSettings.model_validate({"construction": {"semantics": semantics}})
     study = IdiolinkStudy(settings, Run(load_registry(ROOT / "models.yaml"), LLMSettings()))
     conditions = json.loads(study.data_conditions("constructed"))
@@ -120,7 +118,7 @@ def test_the_reading_of_the_filter_is_stated_where_it_is_not_the_text(
     assert IdiolinkSettings().construction.semantics == "released"
 
 
-def test_corrections_reach_the_data_set(default_run: Path) -> None:
+def test_corrections_reach_the_dataset(default_run: Path) -> None:
     folder = default_run / "results/datasets/idiolink/constructed"
     texts = {
         item["id"]: item
@@ -132,7 +130,7 @@ def test_corrections_reach_the_data_set(default_run: Path) -> None:
     assert texts["011_s05_lit_01"]["is_gold"] is False
 
 
-def test_the_experiments_can_take_the_constructed_data_set(finished: Path) -> None:
+def test_the_experiments_can_use_the_constructed_dataset(finished: Path) -> None:
     target = "results/datasets/idiolink/test/manifest.json"
     setting = "idiolink={dataset: constructed}"
     result = run_snakemake(finished, "--cores", "1", target, "--config", setting)
@@ -142,10 +140,10 @@ def test_the_experiments_can_take_the_constructed_data_set(finished: Path) -> No
     assert manifest["released"] is False
 
 
-def test_a_changed_prompt_needs_new_answers_and_says_so_in_one_line(
+def test_a_changed_prompt_needs_new_answers_with_a_one_line_error(
     default_run: Path, tmp_path: Path
 ) -> None:
-    """Nothing is asked of a paid model behind the user's back, and no traceback is shown."""
+    """Paid models are not queried without consent, and no traceback is shown."""
     prompt = tmp_path / "queries.jinja"
     text = (ROOT / "prompts/idiolink/queries.jinja").read_text(encoding="utf-8")
     prompt.write_text(text.replace("You write short", "You write very short"), encoding="utf-8")

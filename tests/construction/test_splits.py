@@ -1,4 +1,4 @@
-"""Splits: sizes, seed, no overlap, and the released division."""
+"""Splits: sizes, seed, disjointness, and the released splits."""
 
 import json
 from pathlib import Path
@@ -35,14 +35,14 @@ def test_the_papers_sizes_partition_107_pies() -> None:
     assert set(splits.gold) <= set(splits.test)
 
 
-def test_the_seed_decides_and_the_order_of_the_pies_does_not() -> None:
+def test_splits_depend_on_the_seed_but_not_on_the_order() -> None:
     one = draw_splits(PIES, SplitSizes(), seed=42)
     assert draw_splits(reversed(PIES), SplitSizes(), seed=42) == one
     assert draw_splits(PIES, SplitSizes(), seed=43).train != one.train
 
 
-def test_sizes_must_fit() -> None:
-    with pytest.raises(UserError, match="the splits take 107 PIEs and there are 106"):
+def test_sizes_must_sum_to_the_number_of_pies() -> None:
+    with pytest.raises(UserError, match="split sizes sum to 107, but there are 106 PIEs"):
         draw_splits(PIES[1:], SplitSizes(), seed=42)
     with pytest.raises(ValueError, match="gold"):
         SplitSizes(test=3, gold=4)
@@ -51,14 +51,14 @@ def test_sizes_must_fit() -> None:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"val": ["a"]}, "'a' stands in train and in val"),
-        ({"test": ["a", "d"]}, "'a' stands in train and in test"),
-        ({"test": ["b", "d"]}, "'b' stands in val and in test"),
+        ({"val": ["a"]}, "'a' is in both train and val"),
+        ({"test": ["a", "d"]}, "'a' is in both train and test"),
+        ({"test": ["b", "d"]}, "'b' is in both val and test"),
         ({"test": ["c", "c", "d"]}, "twice in test"),
         ({"gold": ["a"]}, "gold PIE 'a' is not in test"),
     ],
 )
-def test_overlap_is_refused(tmp_path: Path, changes: dict[str, object], problem: str) -> None:
+def test_overlap_is_rejected(tmp_path: Path, changes: dict[str, object], problem: str) -> None:
     path = tmp_path / "splits.json"
     path.write_text(json.dumps(FIELDS | changes), encoding="utf-8")
     with pytest.raises(UserError) as caught:

@@ -1,4 +1,4 @@
-"""Majority votes and the agreement with people."""
+"""Majority votes and agreement with reviewers."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -28,16 +28,16 @@ GOOD = {"fluent": True, "unambiguous": True, "on_domain": True, "span_fits": Tru
         (["valid", "missing", "truncated"], "undecided"),
         (["unparseable"] * 3, "undecided"),
         (["valid", "invalid"], "undecided"),
-        # Two to one of four asked is no majority of what was asked.
+        # Two of four votes are not a majority.
         (["valid", "valid", "invalid", "unparseable"], "undecided"),
     ],
 )
-def test_the_majority_is_of_all_runs(votes: list[str], label: str) -> None:
+def test_the_majority_counts_all_runs(votes: list[str], label: str) -> None:
     assert majority(votes) == label
 
 
 def judgements(*broken: Mapping[str, Any]) -> dict[str, Any]:
-    """An answer on the two texts, with these changes to their judgements."""
+    """Return an answer about the two texts, with these changes to the judgments."""
     items = [{"number": n, **GOOD, **changes} for n, changes in enumerate(broken, start=1)]
     return {"text": json.dumps({"judgements": items})}
 
@@ -65,7 +65,7 @@ def test_two_to_one_with_one_unparseable_answer() -> None:
 
 
 @pytest.mark.parametrize("criterion", GOOD)
-def test_any_criterion_makes_a_text_invalid(criterion: str) -> None:
+def test_any_failed_criterion_makes_a_text_invalid(criterion: str) -> None:
     turn = judgements({criterion: False}, {})
     found = verdicts_of(turn, turn, turn)
     assert found[FIRST].label == "invalid"
@@ -84,12 +84,14 @@ def test_any_criterion_makes_a_text_invalid(criterion: str) -> None:
         ({"text": None, "finish_reason": "content_filter"}, ["filtered", "filtered"]),
     ],
 )
-def test_a_vote_that_says_nothing_is_neither(turn: dict[str, Any], votes: list[str]) -> None:
+def test_a_missing_vote_is_neither_valid_nor_invalid(
+    turn: dict[str, Any], votes: list[str]
+) -> None:
     found = verdicts_of(turn)
     assert [found[FIRST].votes[0], found[SECOND].votes[0]] == votes
 
 
-def test_each_pair_and_run_is_one_question_with_marked_texts() -> None:
+def test_each_pair_and_run_has_one_question_with_marked_texts() -> None:
     asked: list[Question] = []
 
     def turns(question: Question) -> dict[str, Any]:
@@ -106,7 +108,7 @@ def test_each_pair_and_run_is_one_question_with_marked_texts() -> None:
 
 
 def judged(cells: Sequence[tuple[bool, bool, int]]) -> tuple[dict[str, bool], dict[str, bool]]:
-    """Flags and human findings with these numbers of (flagged, found invalid)."""
+    """Return flags and human judgments with these numbers of (flagged, judged invalid)."""
     flagged, invalid = {}, {}
     for flag, finding, number in cells:
         for _ in range(number):
@@ -133,11 +135,11 @@ def test_agreement_needs_texts_that_both_judged() -> None:
     assert agreement({"a": True}, {"b": True}) is None
 
 
-def test_the_printed_agreement_is_the_f1_of_valid_texts_and_no_macro_average() -> None:
-    """Section 3.2.4: accuracy 72.08 % and 42 missed texts of 1,300 leave one unknown.
+def test_the_printed_agreement_is_the_f1_of_valid_texts() -> None:
+    """Section 3.2.4: accuracy 72.08% and 42 missed of 1,300 texts leave one unknown.
 
-    Whatever the number of texts that people found invalid, the macro-averaged F1 does not exceed
-    the accuracy; with 121 of them the F1 of the class "valid" is exactly that.
+    For any number of texts that reviewers judged invalid, the macro-averaged F1 does not exceed
+    the accuracy; with 121 of them, the F1 of the class "valid" equals the printed value.
     """
     correct, missed, texts = 937, 42, 1300
     reproduced = []

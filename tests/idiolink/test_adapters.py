@@ -1,4 +1,4 @@
-"""LoRA adapters: their changes against forward hooks, and adapters that are none."""
+"""LoRA adapters: comparison with forward hooks, and invalid adapters."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +32,7 @@ MODULES = {
 
 
 def save_adapter(folder: Path, base: Path, modules: tuple[str, ...], *, head: str = "") -> Path:
-    """Write an adapter of some linear layers of a base model as peft saves it."""
+    """Write an adapter of some linear layers of a base model, in peft's format."""
     folder.mkdir()
     layers = dict(AutoModel.from_pretrained(base).named_modules())
     torch.manual_seed(3)
@@ -80,14 +80,14 @@ def test_an_adapter_equals_its_forward_pass(
         assert vector != pytest.approx(plain.numpy(), abs=1e-2)
 
 
-def test_its_files_are_a_part_of_what_is_loaded(tmp_path: Path) -> None:
+def test_adapter_files_are_among_the_loaded_files(tmp_path: Path) -> None:
     base = save_tiny("bert", tmp_path / "base")
     adapter = save_adapter(tmp_path / "adapter", base, MODULES["bert"])
     entry = tiny_entry(base, pooling="mean", adapter=str(adapter))
     run = Run({"own": entry}, LLMSettings())
     assert str(adapter / "adapter_model.safetensors") in run.weights_files("own")
     assert "adapter/adapter_config.json" in weights_digests(entry)
-    # Weights that were trained from it have it already.
+    # Fine-tuned weights already include the adapter.
     trained = load_encoder(entry, device="cpu")
     trained.save(str(tmp_path / "trained"))
     again = load_encoder(entry, weights=tmp_path / "trained", device="cpu")
@@ -100,7 +100,7 @@ def test_its_files_are_a_part_of_what_is_loaded(tmp_path: Path) -> None:
 
 
 def changed(**fields: Any) -> Callable[[Path], None]:
-    """Change fields of an adapter's configuration."""
+    """Return a function that changes fields of an adapter's configuration."""
     return lambda folder: write_json(folder / "adapter_config.json", CONFIG | fields)
 
 
@@ -126,7 +126,7 @@ def with_an_embedding(folder: Path) -> None:
         (lambda folder: (folder / "adapter_config.json").unlink(), "no adapter_config.json"),
     ],
 )
-def test_what_cannot_be_added_is_one_line(
+def test_an_invalid_adapter_gives_a_one_line_error(
     change: Callable[[Path], None], problem: str, tmp_path: Path
 ) -> None:
     base = save_tiny("bert", tmp_path / "base")
@@ -136,7 +136,7 @@ def test_what_cannot_be_added_is_one_line(
         load_encoder(tiny_entry(base, pooling="mean", adapter=str(adapter)), device="cpu")
 
 
-def test_attention_does_not_leave_an_adapter_out_in_silence(tmp_path: Path) -> None:
+def test_attention_does_not_silently_skip_an_adapter(tmp_path: Path) -> None:
     own = {"own": tiny_entry(tmp_path, adapter=str(tmp_path))}
     run = Run(load_registry(ROOT / "models.yaml") | own, LLMSettings(), root=ROOT)
     settings = JamSettings.model_validate({"attention": {"model": "own"}})

@@ -50,7 +50,7 @@ def data(composition: str) -> IdiolinkDataset:
 def ranked(
     composition: str, model: str, mode: str, seed: int, top_k: int
 ) -> tuple[IdiolinkMetrics, QueryScores]:
-    """What ranks is BM25, whatever the model is called."""
+    """Return metrics and query scores; the ranker is BM25 regardless of the model name."""
     dataset = data(composition)
     index = build_index(dataset.documents, Bm25Parameters(k1=0.9, b=0.4))
     run = search(
@@ -64,7 +64,7 @@ def ranked(
 
 
 def measured(made: IdiolinkStudy, path: str) -> Any:
-    """The record of a metric file."""
+    """Return the record of a metric file."""
     *_, index, model, mode, seed = Path(path).with_suffix("").parts
     if index == "metrics":
         texts, _ = read_loosely([(split, SAMPLE / split) for split in ("train", "val", "test")])
@@ -87,7 +87,7 @@ def measured(made: IdiolinkStudy, path: str) -> Any:
 
 
 def shown(made: IdiolinkStudy) -> Iterator[tuple[str, list[dict[str, str]], str]]:
-    """Every table with its rows and its LaTeX, and every figure with the text under it."""
+    """Yield every table with its rows and LaTeX, and every figure with its notes."""
     for item in (*made.tables(), *made.figures()):
         for path in item.display_inputs.metrics:
             write_json(path, measured(made, path).model_dump())
@@ -117,7 +117,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=str,
 )
-def test_few_models_make_every_table_and_figure(settings: dict[str, Any]) -> None:
+def test_a_few_models_produce_every_table_and_figure(settings: dict[str, Any]) -> None:
     made = study(**settings)
     names = {name for name, _, text in shown(made) if text}
     assert names == {item.name for item in (*made.tables(), *made.figures())}
@@ -125,7 +125,7 @@ def test_few_models_make_every_table_and_figure(settings: dict[str, Any]) -> Non
     assert "idiolink_modes" in names or not made.metrics_files("full", made.settings.models)
 
 
-def test_scores_below_the_cut_are_unknown_everywhere_and_say_why() -> None:
+def test_scores_below_the_cutoff_are_unknown_with_a_reason() -> None:
     told = []
     for name, rows, text in shown(study(models=["bm25", "sbert"], top_k=9, finetuning=TUNED)):
         scores = [row for row in rows if row.get("metric") in {"r_precision", "ndcg_at_10"}]
@@ -148,7 +148,7 @@ def test_scores_below_the_cut_are_unknown_everywhere_and_say_why() -> None:
     assert told == [*((name, True) for name in tables), *((name, False) for name in figures)]
 
 
-def test_enough_documents_leave_nothing_unknown() -> None:
+def test_enough_documents_make_all_scores_known() -> None:
     for name, rows, text in shown(study(models=["bm25", "sbert"], finetuning=TUNED)):
         assert UNKNOWN not in text, name
         assert not any(UNKNOWN in row["reason"] for row in rows), name

@@ -1,4 +1,4 @@
-"""Training tuples, losses, and a training that ends the same however often it was killed."""
+"""Training tuples, losses, and trainings that give the same result after interruptions."""
 
 import json
 import math
@@ -78,14 +78,14 @@ class TestTuples:
             assert not {document.usage for document in hard} & relevant
             assert query.pie not in {document.pie for document in soft}
 
-    def test_each_is_what_the_paper_says(self, train: IdiolinkDataset) -> None:
+    def test_each_tuple_matches_the_paper(self, train: IdiolinkDataset) -> None:
         tuples = sample_tuples(train.queries, train.documents, seed=42)
         self.check(train, tuples)
-        # Drawn without replacement; a few of the released tuples hold a soft negative twice.
+        # Sampling is without replacement; a few released tuples repeat a soft negative.
         assert {len({*row.hard, *row.soft}) for row in tuples} == {5}
 
     @pytest.mark.parametrize(("hard", "soft"), [(1, 3), (4, 3), (0, 3), (2, 0), (2, 7)])
-    def test_the_settings_decide_how_many_negatives_there_are(
+    def test_the_settings_determine_the_number_of_negatives(
         self, train: IdiolinkDataset, hard: int, soft: int
     ) -> None:
         texts = {text.id: text for text in (*train.documents, *train.queries)}
@@ -98,13 +98,13 @@ class TestTuples:
         assert TrainingSettings.model_validate(
             {"loss": "paper", "train_mode": "span", "seed": 1, "hard_negatives": 0}
         )
-        with pytest.raises(ValueError, match="both 0"):
+        with pytest.raises(ValueError, match="must not both be 0"):
             TrainingSettings.model_validate(
                 {"loss": "paper", "train_mode": "span", "seed": 1}
                 | {"hard_negatives": 0, "soft_negatives": 0}
             )
 
-    def test_of_released_tuples_the_first_negatives_are_taken(
+    def test_released_tuples_keep_the_first_negatives(
         self, train: IdiolinkDataset, tmp_path: Path
     ) -> None:
         path = self.write(tmp_path / "t.jsonl", self.released(train))
@@ -115,13 +115,13 @@ class TestTuples:
             (row.hard[:1], row.soft[:2]) for row in every
         ]
 
-    def test_the_seed_decides_and_nothing_else(self, train: IdiolinkDataset) -> None:
+    def test_only_the_seed_matters(self, train: IdiolinkDataset) -> None:
         drawn = sample_tuples(train.queries, train.documents, seed=42)
         assert drawn == sample_tuples(train.queries, train.documents, seed=42)
         assert drawn != sample_tuples(train.queries, train.documents, seed=43)
         assert drawn[3:5] == sample_tuples(train.queries[3:5], train.documents, seed=42)
 
-    def test_every_kind_of_document_is_drawn(self, train: IdiolinkDataset) -> None:
+    def test_every_kind_of_document_is_sampled(self, train: IdiolinkDataset) -> None:
         documents = {document.id: document for document in train.documents}
         usages = {
             documents[
@@ -138,7 +138,7 @@ class TestTuples:
             sample_tuples([query], own, seed=1)
 
     def released(self, train: IdiolinkDataset) -> list[dict[str, object]]:
-        """The sampled tuples as the release writes them: texts, hard negatives first."""
+        """Return the sampled tuples in the released format: texts, hard negatives first."""
         text = {row.id: row.sentence for row in [*train.queries, *train.documents]}
         return [
             {
@@ -165,12 +165,12 @@ class TestTuples:
         ("change", "problem"),
         [
             (lambda row: row.update(query="Unknown."), "text 'Unknown.' is not in the split"),
-            (lambda row: row["negatives"].reverse(), "not one positive, two hard and three soft"),
-            (lambda row: row["negatives"].pop(), "not one positive, two hard and three soft"),
+            (lambda row: row["negatives"].reverse(), "expected one positive, two hard and three"),
+            (lambda row: row["negatives"].pop(), "expected one positive, two hard and three"),
             (lambda row: row.pop("positive"), "positive: Field required"),
         ],
     )
-    def test_released_file_with_a_wrong_line(
+    def test_released_file_with_an_invalid_line(
         self,
         train: IdiolinkDataset,
         tmp_path: Path,
@@ -250,7 +250,7 @@ def test_span_vectors_have_the_gradients_of_single_texts(tmp_path: Path) -> None
 def settings(**fields: object) -> TrainingSettings:
     shared = {"loss": "released", "train_mode": "sentence", "seed": 42, "batch_size": 4}
     shared |= {"max_epochs": 3, "warmup_steps": 2, "learning_rate": 1e-3}
-    # Not validated: learning rates that make a loss infinite are refused by the configuration.
+    # Not validated, because the configuration rejects learning rates that make the loss infinite.
     return TrainingSettings.model_validate(shared).model_copy(update=fields)
 
 
@@ -306,7 +306,7 @@ class TestTraining:
     def test_each_configuration_learns(
         self, trainer: Trainer, monkeypatch: pytest.MonkeyPatch, mode: str, loss: str
     ) -> None:
-        # Another test validates in every mode.
+        # Another test covers validation in every mode.
         monkeypatch.setattr(contrastive._Training, "validate", lambda training: {})
         fields = {"train_mode": mode, "loss": loss, "max_epochs": 4, "learning_rate": 3e-3}
         log, _ = trainer(score=lambda run: 0.0, **fields)
@@ -329,7 +329,7 @@ class TestTraining:
         assert not same(one[1], trainer(max_epochs=2, seed=43)[1])
 
     @pytest.mark.parametrize("loss", ["paper", "released"])
-    def test_what_does_not_fit_in_memory_is_computed_twice_and_changes_nothing(
+    def test_recomputation_when_out_of_memory_changes_nothing(
         self, trainer: Trainer, monkeypatch: pytest.MonkeyPatch, loss: str
     ) -> None:
         expected = trainer(max_epochs=1, loss=loss)
@@ -347,7 +347,7 @@ class TestTraining:
         assert log == expected[0]
         assert same(weights, expected[1])
 
-    def test_parts_are_halved_where_that_is_not_enough(
+    def test_parts_are_halved_if_recomputation_is_not_enough(
         self, trainer: Trainer, monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str], tmp_path: Path,
     ) -> None:  # fmt: skip
@@ -364,8 +364,8 @@ class TestTraining:
         limited(5)
         whole = trainer(max_epochs=2)
         told = capsys.readouterr()
-        assert "activations are computed twice" in told.out + told.err
-        assert "going on with 4 texts at once" in told.out + told.err
+        assert "recomputing activations" in told.out + told.err
+        assert "continuing with 4 texts at once" in told.out + told.err
 
         def stops(run: dict[str, dict[str, float]]) -> float:
             if checkpoint.exists():
@@ -375,14 +375,14 @@ class TestTraining:
         checkpoint = tmp_path / "checkpoint.pt"
         with pytest.raises(KeyboardInterrupt):
             trainer(checkpoint, score=stops, max_epochs=2)
-        # On a larger machine the parts stay small, since their dropout is drawn part by part.
+        # The parts stay small on a larger machine, because dropout is drawn per part.
         limited(1000)
         assert same(trainer(checkpoint, max_epochs=2)[1], whole[1])
         limited(0)
-        with pytest.raises(UserError, match="does not hold the training of a single text"):
+        with pytest.raises(UserError, match="out of memory with a single text"):
             trainer(max_epochs=1)
 
-    def test_the_best_epoch_is_kept_and_the_minimal_difference_ends_training(
+    def test_the_best_epoch_is_kept_and_min_delta_stops_training(
         self, trainer: Trainer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def changed(training: Any, epoch: int) -> float:
@@ -390,7 +390,7 @@ class TestTraining:
                 next(training.model.parameters()).add_(epoch + 1)
             return 0.0
 
-        # What an epoch learns does not matter here, nor what is ranked: the scores are given.
+        # The scores are fixed, so training and ranking do not matter.
         monkeypatch.setattr(contrastive._Training, "run_epoch", changed)
         monkeypatch.setattr(contrastive._Training, "validate", lambda training: {})
 
@@ -399,7 +399,7 @@ class TestTraining:
             stopping = {"max_epochs": 10, "patience": 3, "min_delta": 0.001}
             return trainer(score=lambda run: next(given), **stopping)
 
-        # Epoch 3 is the best, but not by enough to let training go on beyond epoch 5.
+        # Epoch 3 is the best, but its improvement is too small to continue after epoch 5.
         log, weights = trained(0.5, 0.6, 0.6009, 0.55, 0.6005, 0.9)
         assert [epoch.validation_ndcg_at_10 for epoch in log.epochs] == [
             0.5,
@@ -411,11 +411,11 @@ class TestTraining:
         assert log.best_epoch == 3
         assert same(weights, trained(0.1, 0.2, 0.6, 0.1, 0.1, 0.1)[1])
         assert not same(weights, trained(0.1, 0.6, 0.1, 0.1, 0.1)[1])
-        # Many small steps add up to a difference; of equal epochs the first is kept.
+        # Small improvements accumulate; ties keep the first epoch.
         assert len(trained(*(0.5 + 0.0004 * n for n in range(10)))[0].epochs) == 10
         assert trained(0.5, 0.6, 0.6, 0.5, 0.5)[0].best_epoch == 2
 
-    def test_the_last_batch_may_be_left_out(
+    def test_the_last_batch_can_be_dropped(
         self, trainer: Trainer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         sizes: list[int] = []
@@ -429,10 +429,10 @@ class TestTraining:
         trainer(max_epochs=1, batch_size=3, drop_last=True)
         assert kept[-1] < 3
         assert sizes == kept[:-1]
-        with pytest.raises(UserError, match=r"make no whole batch of 1000; lower batch_size"):
+        with pytest.raises(UserError, match=r"than the batch size 1000; reduce batch_size"):
             trainer(max_epochs=1, batch_size=1000, drop_last=True)
 
-    def test_going_on_from_a_checkpoint_changes_nothing(
+    def test_resuming_from_a_checkpoint_changes_nothing(
         self, trainer: Trainer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         whole = trainer(max_epochs=4)
@@ -455,20 +455,20 @@ class TestTraining:
 
         assert capsys.readouterr().err == ""
         resumed = trainer(checkpoint, score=counts, max_epochs=4)
-        assert capsys.readouterr() == ("", "training goes on after epoch 2\n")
+        assert capsys.readouterr() == ("", "resuming after epoch 2\n")
         assert len(scored) == 2
         assert resumed[0] == whole[0]
         assert same(resumed[1], whole[1])
 
-    def test_checkpoint_of_another_training_is_not_taken(
+    def test_checkpoint_of_another_training_is_ignored(
         self, trainer: Trainer, tmp_path: Path
     ) -> None:
         checkpoint = tmp_path / "checkpoint.pt"
         trainer(checkpoint, max_epochs=2)
         assert same(trainer(checkpoint, max_epochs=2, seed=7)[1], trainer(max_epochs=2, seed=7)[1])
 
-    def test_a_loss_that_is_no_number(self, trainer: Trainer) -> None:
-        with pytest.raises(UserError, match=r"the loss is nan.*lower the learning rate"):
+    def test_a_loss_that_is_not_finite(self, trainer: Trainer) -> None:
+        with pytest.raises(UserError, match=r"the loss is nan.*reduce the learning rate"):
             trainer(learning_rate=1e30, max_norm=1e30, warmup_steps=0)
 
     def test_saved_weights_give_the_same_vectors(self, tiny: EmbedderEntry, tmp_path: Path) -> None:
@@ -485,7 +485,7 @@ class TestTraining:
 
 
 @pytest.mark.slow
-def test_killed_and_resumed_program_writes_the_same_bytes(
+def test_a_killed_and_resumed_program_writes_the_same_bytes(
     tiny: EmbedderEntry, train: IdiolinkDataset, validation: IdiolinkDataset, tmp_path: Path
 ) -> None:
     train.save(tmp_path / "train")
@@ -512,7 +512,7 @@ def test_killed_and_resumed_program_writes_the_same_bytes(
             log=str(tmp_path / "log"),
         ).returncode
 
-    # Killed within epoch 3, when its training is done and its checkpoint is not written.
+    # Killed in epoch 3, after training but before the checkpoint is written.
     dies = """
 import os, signal
 from pieline.studies.idiolink.training.contrastive import _Training

@@ -1,4 +1,4 @@
-"""Tables 3, 4 and 6: what the project states beside what the paper prints."""
+"""Tables 3, 4 and 6: statements of the project compared with printed ones."""
 
 import csv
 from importlib import metadata
@@ -25,14 +25,14 @@ NAMES = ("hyperparameters", "artifacts", "checkpoints")
 
 
 def given(name: str, **settings: Any) -> DisplayInputs:
-    """What the study makes a table from."""
+    """Return the inputs of a table of the study."""
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
     made = IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
     return next(table.display_inputs for table in made.tables() if table.name == f"idiolink_{name}")
 
 
 def stated(content: TableContent) -> dict[tuple[str, ...], StatedText]:
-    """The statements of a table, by key."""
+    """Return the statements of a table, by key."""
     found = {}
     for number in content.numbers():
         assert isinstance(number.comparison, StatedText)
@@ -41,13 +41,13 @@ def stated(content: TableContent) -> dict[tuple[str, ...], StatedText]:
 
 
 def tuned(*models: str, **settings: Any) -> dict[str, str]:
-    """What Table 3 says of a run, by parameter."""
+    """Return Table 3 of a run, by parameter."""
     content = hyperparameters(given("hyperparameters", finetuning={"models": models, **settings}))
     return {key[0]: cell.ours for key, cell in stated(content).items()}
 
 
 def printed(name: str) -> list[dict[str, str]]:
-    """The rows of a printed table."""
+    """Return the rows of a printed table."""
     with (ROOT / f"published/{name}.csv").open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
 
@@ -57,7 +57,7 @@ class TestHyperparameters:
         found = tuned("sbert", "drama-1b")
         assert found == {row["parameter"]: row["value"] for row in printed("idiolink_table3")}
 
-    def test_a_setting_of_this_run_stands_there_and_not_the_papers(self) -> None:
+    def test_settings_of_this_run_are_shown_instead_of_the_papers(self) -> None:
         found = tuned("drama-1b", max_epochs=2, learning_rate=3e-4, batch_sizes={}, batch_size=16)
         assert found["max_epochs"] == "2"
         assert found["learning_rate"] == "0.0003"
@@ -65,7 +65,7 @@ class TestHyperparameters:
         found = tuned("sbert", hard_negatives=4, soft_negatives=1)
         assert (found["hard_negatives"], found["soft_negatives"]) == ("4", "1")
 
-    def test_what_is_not_trained_has_its_row_and_the_reason(self) -> None:
+    def test_untrained_models_have_a_row_with_a_reason(self) -> None:
         assert tuned("sbert")["batch_size_drama"] == ""
         content = hyperparameters(given("hyperparameters"))
         rows = content.groups[0].rows
@@ -75,21 +75,21 @@ class TestHyperparameters:
 
 
 class TestArtifacts:
-    def test_versions_are_those_that_the_lock_file_pins(self) -> None:
+    def test_versions_match_the_lock_file(self) -> None:
         found = stated(artifacts(given("artifacts")))
         for name, package in PACKAGES.items():
             pinned = found[name, "version"].ours
             assert metadata.version(package.name).partition("+")[0] == pinned
 
     @pytest.mark.parametrize("name", PACKAGES)
-    def test_a_package_says_of_itself_the_licence_that_we_state(self, name: str) -> None:
+    def test_package_metadata_has_the_license_that_we_state(self, name: str) -> None:
         about = metadata.metadata(PACKAGES[name].name)
         fields = ("License-Expression", "License", "Classifier")
         said = [text for field in fields for text in about.get_all(field, [])]
         family = PACKAGES[name].licence.partition("-")[0]
         assert any(family in text for text in said)
 
-    def test_only_pytorchs_licence_is_not_as_printed(self) -> None:
+    def test_only_pytorchs_license_differs_from_the_paper(self) -> None:
         found = stated(artifacts(given("artifacts")))
         other = {key[0] for key, cell in found.items() if cell.reason == "not as printed"}
         assert other == {"PyTorch"}
@@ -117,7 +117,7 @@ class TestCheckpoints:
         assert found["gpt-4o-mini", "parameters"].ours == "not published"
         assert len(found["e5-base-v2", "revision"].ours) == 40
 
-    def test_a_model_that_no_entry_stands_for_has_its_row_and_the_reason(self) -> None:
+    def test_a_model_without_an_entry_has_a_row_with_a_reason(self) -> None:
         every = given("checkpoints")
         known = {name: said for name, said in every.options.items() if name != "BAAI/bge-m3"}
         rows = checkpoints(every.model_copy(update={"options": known})).groups[0].rows
@@ -147,7 +147,7 @@ class TestCheckpoints:
         assert {row["model"]: row["parameters"] for row in rows}.items() <= sizes.items()
 
 
-def test_statements_are_shown_and_never_count_as_reproduced(tmp_path: Path) -> None:
+def test_statements_are_shown_but_never_count_as_reproduced(tmp_path: Path) -> None:
     makers = (hyperparameters, artifacts, checkpoints)
     for name, maker in zip(NAMES, makers, strict=True):
         files = {end: tmp_path / f"{name}.{end}" for end in ("tex", "csv", "html")}
@@ -159,11 +159,8 @@ def test_statements_are_shown_and_never_count_as_reproduced(tmp_path: Path) -> N
     assert r"stella\_en\_1.5B\_v5\printed{NovaSearch/stella-en-1.5B-v5}" in tex
     assert r"\printed{BAAI" not in tex  # as printed
     html = (tmp_path / "checkpoints.html").read_text(encoding="utf-8")
-    assert (
-        '<td title="differs from the printed size even when rounded">22.7M<small>110M</small></td>'
-        in html
-    )
-    # Nor do they lengthen the list of numbers beside the printed ones.
+    assert '<td title="not the printed size, however rounded">22.7M<small>110M</small></td>' in html
+    # Statements are not in the list of compared numbers either.
     whole = {"csv": tmp_path / "comparison.csv", "tex": tmp_path / "comparison.tex"}
     summary = summarize([])
     write_comparison(

@@ -1,4 +1,4 @@
-"""Each instruction format: the exact text and the exact tokens of span and instruction."""
+"""Instruction formats: the exact text, and the exact tokens of span and instruction."""
 
 import pytest
 import torch
@@ -35,7 +35,7 @@ TEXTS = {
     + SENTENCE,
     "search_query": f"search_query: {SENTENCE}",
 }
-# Format, text before a plain query, text before a document.
+# Format, prefix of a plain query, prefix of a document.
 ENTRIES = {
     "sbert": ("instruction_newline_query", "", ""),
     "contriever": ("instruction_newline_query", "", ""),
@@ -62,7 +62,7 @@ ENTRIES = {
     "llama-embed-nemotron-8b": ("instruct_query", "", ""),
     "bge-multilingual-gemma2": ("gemma_instruct_query", "", ""),
 }
-# The released code: formats for sentences and spans, text before plain ones, text before documents.
+# The released code: formats for sentences and spans, query prefixes, document prefix.
 SPACED, UNSPACED = (
     (("instruct_query",) * 2, ("", ""), ""),
     (("instruct_query_unspaced",) * 2, ("", ""), ""),
@@ -102,7 +102,7 @@ def query() -> Query:
 
 
 def words(text: str) -> list[tuple[str, tuple[int, int]]]:
-    """Tokens of a tokenizer that splits at spaces and punctuation, with special ones around."""
+    """Return the tokens of a tokenizer that splits at spaces and punctuation and adds specials."""
     tokenizer = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     offsets = tokenizer.encode(text).offsets
@@ -155,7 +155,7 @@ def test_exact_token_positions(embedders: dict[str, EmbedderEntry], name: str) -
         assert [token for (token, _), here in zip(tokens, chosen, strict=True) if here] == [
             "break", "the", "ice",
         ]  # fmt: skip
-        # Plain: the first of the two occurrences. Behind an instruction: the last one.
+        # Plain queries use the first of the two occurrences, instructed queries the last one.
         last = text.text.rindex("break the ice")
         assert text.span[0] == (last if instructed else text.text.index("break the ice"))
 
@@ -167,7 +167,7 @@ def test_exact_token_positions(embedders: dict[str, EmbedderEntry], name: str) -
         assert left_out == ([token for token, _ in words(head)][:-1] if head else [])
 
 
-def test_prefix_of_documents_is_left_out_where_the_entry_says_so(
+def test_document_prefix_is_not_pooled_if_the_entry_excludes_it(
     embedders: dict[str, EmbedderEntry],
 ) -> None:
     document = Document(**query().model_dump())
@@ -180,11 +180,11 @@ def test_prefix_of_documents_is_left_out_where_the_entry_says_so(
 
 def test_an_instruction_that_fills_the_input_is_an_error() -> None:
     offsets = torch.tensor([[[0, 0], [0, 4], [5, 9]]])
-    with pytest.raises(UserError, match="instruction alone fills the model's input"):
+    with pytest.raises(UserError, match="instruction fills the model's input"):
         instruction_mask(offsets, [20])
 
 
-def test_remote_code_runs_only_where_the_library_has_no_own(
+def test_remote_code_runs_only_without_a_library_class(
     embedders: dict[str, EmbedderEntry],
 ) -> None:
     assert {name for name, entry in embedders.items() if entry.trust_remote_code} == REMOTE_CODE

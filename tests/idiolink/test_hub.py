@@ -1,4 +1,4 @@
-"""Weights from the hub, here a small stand-in of it: listed, fetched, and loaded from the cache."""
+"""Weights from a stand-in for the hub: listing, downloading, and loading from the cache."""
 
 import hashlib
 import json
@@ -55,13 +55,13 @@ GOOD_TOKEN = "hf_accepted"
 
 @dataclass
 class Hub:
-    """What the stand-in has, by repository, and what was asked of it."""
+    """Content of the stand-in by repository, and the requests that it received."""
 
     address: str = ""
     files: dict[str, dict[str, bytes]] = field(default_factory=dict)
     gated: set[str] = field(default_factory=set)
     breaks: set[str] = field(default_factory=set)
-    """Files whose download always breaks off in the middle."""
+    """Files whose download always fails halfway."""
     asked: list[str] = field(default_factory=list)
 
     def publish(self, name: str, folder: Path) -> None:
@@ -177,7 +177,7 @@ def entry(name: str = "org/model", **fields: Any) -> EmbedderEntry:
 
 
 def fetched(*entries: Any) -> list[RequiredCheckpoint]:
-    """What is wanted after all of it was downloaded."""
+    """Download everything, and return what is still wanted."""
     named = {f"model-{number}": item for number, item in enumerate(entries)}
     list(fetch(required_checkpoints(named)))
     return required_checkpoints(named)
@@ -197,7 +197,9 @@ class TestFiles:
                                                 "model-00001-of-00002.safetensors"}),
         ],
     )  # fmt: skip
-    def test_one_format_of_the_weights(self, checkpoint: HubCheckpoint, left_out: set[str]) -> None:
+    def test_only_one_format_of_the_weights_is_needed(
+        self, checkpoint: HubCheckpoint, left_out: set[str]
+    ) -> None:
         loaded = {
             "config.json", "model.safetensors", "model-00001-of-00002.safetensors", "spiece.model",
             "merges.txt", "tokenizer.json", "pytorch_model.bin", "2_Dense/config.json", "code.py",
@@ -209,13 +211,13 @@ class TestFiles:
         }  # fmt: skip
         assert set(checkpoint.needed(loaded | never)) == loaded - left_out
 
-    def test_parts_count_where_there_is_no_whole(self) -> None:
+    def test_parts_are_needed_without_a_single_file(self) -> None:
         parts = [f"model-0000{part}-of-00002.safetensors" for part in (1, 2)]
         assert HubCheckpoint("x").needed(parts) == parts
 
 
 class TestListing:
-    def test_tells_sizes_and_downloads_nothing(self, hub: Hub, tmp_path: Path) -> None:
+    def test_lists_sizes_without_downloading(self, hub: Hub, tmp_path: Path) -> None:
         [found] = required_checkpoints({"one": entry(), "other": entry(label="same weights")})
         assert found.models == ("one", "other")
         assert found.size == found.missing == len(WEIGHTS) + 5
@@ -223,7 +225,7 @@ class TestListing:
         assert not (tmp_path / "hub").exists()
         assert "1 checkpoint of 0.0 GB; 0.0 GB to download" in summary([found])
 
-    def test_chat_models_join_in(self, hub: Hub) -> None:
+    def test_chat_models_are_listed(self, hub: Hub) -> None:
         chat = SimpleNamespace(
             kind="llm", source="hub", repository="org/model", revision=COMMIT, checkpoint="openai/x"
         )
@@ -233,7 +235,9 @@ class TestListing:
         )
         assert (whole.size, one.size) == (len(WEIGHTS) + 5, 4)
 
-    def test_a_chat_model_without_a_commit_is_not_fetched(self, hub: Hub, tmp_path: Path) -> None:
+    def test_a_chat_model_without_a_commit_is_not_downloaded(
+        self, hub: Hub, tmp_path: Path
+    ) -> None:
         chat = SimpleNamespace(
             kind="llm", source="hub", repository="org/model", label="Chat", parameters="1B"
         )
@@ -244,9 +248,9 @@ class TestListing:
             list(fetch([found]))
         assert not hub.asked
         assert not (tmp_path / "hub").exists()
-        # Another model may have the main branch.
+        # Another model may use the main branch.
         [found] = required_checkpoints({"chat": chat, "embedder": entry(revision=None)})
-        assert found.state == "to download"
+        assert found.state == "to fetch"
 
     def test_without_network_sizes_are_estimated(self, hub: Hub, no_network: None) -> None:
         known = entry(parameters="1.5B", dtype="bfloat16")
@@ -260,7 +264,7 @@ class TestListing:
         with pytest.raises(UserError, match=r"cannot be reached.*; run this on a machine with"):
             list(fetch(found))
 
-    def test_the_full_grid_s_checkpoints_are_listed(
+    def test_checkpoints_of_the_full_grid_are_listed(
         self, hub: Hub, no_network: None, capsys: pytest.CaptureFixture[str]
     ) -> None:
         raw = read_yaml(ROOT / "config/paper.yaml")
@@ -272,10 +276,10 @@ class TestListing:
             params={"config": config, "root": ROOT, "fetch": False},
         )
         told = capsys.readouterr().out
-        # Embedders, a base of fine-tuning, taggers, and the model that is looked into.
+        # Embedders, a base model for fine-tuning, taggers, and the model with attention analysis.
         for name in ("gritlm-7b", "e5-base-v2", "gbert", "llama-3.2-3b"):
             assert told.count(f" {name} ") == 1
-        # What comes with a package, is behind an interface, or left out.
+        # Models that come with a package, use an API, or are left out.
         for name in ("sbert", "gpt-4o", "bge-multilingual-gemma2"):
             assert f" {name} " not in told
         assert told.count("cannot be reached") == 1
@@ -288,7 +292,7 @@ class TestListing:
             ({"pickled": True, "checkpoint": "org/plain"}, "no pickled weights at this commit"),
         ],
     )
-    def test_a_wrong_entry_is_one_line(
+    def test_an_invalid_entry_gives_a_one_line_error(
         self, hub: Hub, fields: dict[str, Any], message: str
     ) -> None:
         hub.files["org/plain"] = {"model.safetensors": b"x"}
@@ -302,7 +306,7 @@ class TestGated:
         ("token", "told"),
         [("", "HF_TOKEN is not set"), ("hf_other", "the account of HF_TOKEN has not")],
     )
-    def test_names_the_page_and_fetches_the_others(
+    def test_links_the_page_and_downloads_the_others(
         self, hub: Hub, token: str, told: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         hub.files["org/gated"], hub.gated = dict(FILES), {"org/gated"}
@@ -314,7 +318,9 @@ class TestGated:
         assert not token or token not in str(caught.value)
         assert required_checkpoints({"open": entry()})[0].state == "in the cache"
 
-    def test_is_fetched_with_the_licence(self, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_downloaded_after_accepting_the_license(
+        self, hub: Hub, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         hub.gated = {"org/model"}
         monkeypatch.setenv("HF_TOKEN", GOOD_TOKEN)
         assert required_checkpoints({"gated": entry()})[0].state == "to download, license accepted"
@@ -322,7 +328,7 @@ class TestGated:
 
 
 class TestFetching:
-    def test_fetches_what_is_loaded_and_asks_no_more(self, hub: Hub, tmp_path: Path) -> None:
+    def test_downloads_the_loaded_files_once(self, hub: Hub, tmp_path: Path) -> None:
         [found] = fetched(entry())
         assert (found.state, found.missing) == ("in the cache", 0)
         assert snapshot_files(tmp_path) == LOADED
@@ -330,7 +336,7 @@ class TestFetching:
         assert fetched(entry()) == [found]
         assert hub.asked == []
 
-    def test_goes_on_with_what_is_missing(
+    def test_resumes_with_missing_files(
         self, hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         hub.breaks = {"model.safetensors"}
@@ -347,7 +353,7 @@ class TestFetching:
         assert (tmp_path / f"hub/models--org--model/snapshots/{COMMIT}/model.safetensors"
                 ).read_bytes() == WEIGHTS  # fmt: skip
 
-    def test_progress_is_in_bytes_through_a_pipe(
+    def test_progress_is_in_bytes_in_a_pipe(
         self, hub: Hub, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         told: list[Any] = []
@@ -362,7 +368,7 @@ class TestFetching:
         assert line == "1 of 1: org/model at aaaaaaaa, 0.0 GB"
         assert ("org/model at aaaaaaaa", len(WEIGHTS) + 5, len(WEIGHTS) + 5) in told
 
-    def test_too_small_a_disk_is_refused_before(
+    def test_insufficient_disk_space_is_an_error_before_the_download(
         self, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
@@ -370,7 +376,7 @@ class TestFetching:
             fetched(entry())
         assert not (tmp_path / "hub").exists()
 
-    def test_so_is_too_small_a_quota(
+    def test_insufficient_quota_is_an_error_before_the_download(
         self, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         program = tmp_path / "bin/fallocate"
@@ -382,7 +388,7 @@ class TestFetching:
             fetched(entry())
         assert not (tmp_path / "hub").exists()
 
-    def test_a_disk_that_fills_up_is_one_line(self, hub: Hub) -> None:
+    def test_a_full_disk_gives_a_one_line_error(self, hub: Hub) -> None:
         found = required_checkpoints({"model": entry()})
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(WEIGHTS) // 2, hard))
@@ -396,7 +402,7 @@ class TestFetching:
 
 
 class TestLoading:
-    def test_without_network_is_one_line_that_names_the_command(
+    def test_without_network_a_one_line_error_names_the_command(
         self, hub: Hub, no_network: None
     ) -> None:
         with pytest.raises(UserError) as caught:
@@ -405,9 +411,7 @@ class TestLoading:
             assert told in str(caught.value)
         assert "\n" not in str(caught.value)
 
-    def test_a_hub_that_does_not_answer_is_not_waited_for(
-        self, hub: Hub, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_an_unresponsive_hub_times_out(self, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
         released = threading.Event()
         monkeypatch.setattr(HubCheckpoint, "_info", lambda *arguments: released.wait())
         monkeypatch.setattr(hub_module, "HUB_TIMEOUT_S", 0.1)
@@ -429,7 +433,7 @@ class TestLoading:
         (folder / "1_Pooling/pytorch_model.bin").write_bytes(b"not fetched")
         hub.publish("org/model", folder)
         expected = vectors(tiny_entry(folder))
-        # The first job fetches it where it may, later ones and those of other nodes do not ask.
+        # The first job downloads it if allowed; later jobs and other nodes send no requests.
         assert np.array_equal(vectors(entry(revision=revision)), expected)
         hub.asked.clear()
         assert np.array_equal(vectors(entry(revision=revision)), expected)
@@ -437,7 +441,7 @@ class TestLoading:
         assert loaded_revision(load_encoder(entry(revision=revision), device="cpu")) == COMMIT
         assert weights_digests(entry()) == {}
 
-    def test_remote_code_of_another_repository_comes_along(
+    def test_remote_code_of_another_repository_is_included(
         self, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         anatomy, code = Anatomy("nomic", "mean"), tmp_path / "nomic-code"
@@ -459,10 +463,10 @@ class TestLoading:
         assert np.array_equal(vectors(remote), expected)
         assert hub.asked == []
 
-    def test_a_snapshot_that_another_program_fetched_will_do(
+    def test_a_snapshot_downloaded_by_another_program_is_accepted(
         self, hub: Hub, tmp_path: Path, no_network: None
     ) -> None:
-        """One without a list of files, so that nobody knows whether it is complete."""
+        """Such a snapshot has no list of files, so its completeness is unknown."""
         folder = tmp_path / "hub/models--org--model/snapshots" / COMMIT
         save_tiny("bert", folder)
         assert len(vectors(entry(pooling="mean"))) == len(SENTENCES)

@@ -1,4 +1,4 @@
-"""Models of every architecture family: loading, pooling, precision, memory, resuming."""
+"""Models of every architecture family: loading, pooling, precision, memory and resuming."""
 
 import json
 import math
@@ -34,7 +34,7 @@ from pieline.studies.idiolink.predictions.unpacking import unpack_weights
 from pieline.studies.idiolink.predictions.vectors import Shards, save_manifest, save_vectors
 from pieline.studies.idiolink.records import Document
 
-# How a family's embedders pool, and the tokens that the span "broke the ice" has in each tokenizer.
+# Pooling of each family's embedders, and the tokens of the span "broke the ice".
 POOLINGS = {
     "bert": ("mean", ["broke", "the", "ice"]),
     "mpnet": ("mean", ["broke", "the", "ice"]),
@@ -52,7 +52,7 @@ SPAN = (5, 18)
 def hidden_states(
     folder: Path, text: str, *, both_ways: bool = False
 ) -> tuple[list[str], torch.Tensor]:
-    """Tokens and last-layer vectors, computed without our code and without padding."""
+    """Return tokens and last-layer vectors, computed without our code and without padding."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     encoded = tokenizer(text, return_tensors="pt")
     encoded.pop("token_type_ids", None)
@@ -76,7 +76,7 @@ def test_family_against_its_own_forward_pass(family: str, tmp_path: Path) -> Non
     folder = save_tiny(family, tmp_path / family)
     ends = {"end_token": ""} if family in {"mistral", "llama", "qwen2"} else {}
     model = load_encoder(tiny_entry(folder, pooling=pooling, **ends), device="cpu")
-    # Batched with a shorter and a longer text, so that each is padded or pads.
+    # The batch has a shorter and a longer text, to test padding.
     vectors = embed_queries(
         model,
         [
@@ -97,13 +97,13 @@ def test_family_against_its_own_forward_pass(family: str, tmp_path: Path) -> Non
         assert model.tokenizer.padding_side == "left"
 
 
-def test_an_apple_gpu_is_used_only_where_it_is_asked_for(
+def test_an_apple_gpu_is_used_only_if_requested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The library takes one by itself if no device is named."""
+    """Without an explicit device, the library would select it."""
     entry = tiny_entry(save_tiny("bert", tmp_path / "tiny"), pooling="mean")
     apple = entry.model_copy(update={"device": "mps"})
-    with pytest.raises(UserError, match="device: mps: torch finds no Apple GPU; set device: null"):
+    with pytest.raises(UserError, match="device: mps: no Apple GPU available; set device: null"):
         load_encoder(apple)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
@@ -122,7 +122,7 @@ def test_bidirectional_attention(family: str, bidirectional: bool, tmp_path: Pat
     model = load_encoder(entry, device="cpu")
     pair = [QueryText("They broke the ice.", (0, 4)), QueryText("They broke the water.", (0, 4))]
     first, second = embed_queries(model, pair, batch_size=2, progress=False).span
-    # The span is the first word: only with bidirectional attention does it see the last one.
+    # The span is the first word, which only bidirectional attention connects to the last one.
     assert np.allclose(first, second, atol=1e-6) is not bidirectional
     _, hidden = hidden_states(folder, pair[0].text, both_ways=bidirectional)
     vector = embed_documents(model, [pair[0].text], batch_size=1, progress=False)[0]
@@ -147,7 +147,7 @@ def test_pooling_of_the_checkpoint(family: str, pooling: str, tmp_path: Path) ->
     [
         ("t5", "They", "▁"),
         ("mistral", "They", "▁They"),
-        # A token that begins with the space before its word is of the text, not the instruction.
+        # A token that starts with the space before its word belongs to the text.
         ("t5", "the", "▁the"),
         ("mistral", "the", "▁the"),
     ],
@@ -184,7 +184,7 @@ def test_half_precision(dtype: str, tmp_path: Path) -> None:
 class TestEndOfInputs:
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:
-        # Its tokenizer begins inputs with a token and ends them with none.
+        # Its tokenizer adds a token only at the start of inputs.
         return save_tiny("mistral", tmp_path / "mistral")
 
     @staticmethod
@@ -193,7 +193,7 @@ class TestEndOfInputs:
         place.write_text(json.dumps(json.loads(place.read_text()) | {"add_eos_token": True}))
 
     @pytest.mark.parametrize("by", ["entry", "files"])
-    def test_the_token_of_the_training_ends_every_input(self, folder: Path, by: str) -> None:
+    def test_every_input_ends_with_the_training_token(self, folder: Path, by: str) -> None:
         if by == "files":
             self.asked_for(folder)
         entry = tiny_entry(
@@ -210,17 +210,15 @@ class TestEndOfInputs:
         _, hidden = hidden_states(folder, "It melted.</s>")
         np.testing.assert_allclose(vector, pooled(hidden, "lasttoken"), atol=2e-5)
 
-    def test_saved_with_the_weights_it_is_not_added_twice(
-        self, folder: Path, tmp_path: Path
-    ) -> None:
+    def test_a_saved_end_token_is_not_added_twice(self, folder: Path, tmp_path: Path) -> None:
         entry = tiny_entry(folder, pooling="lasttoken", end_token="</s>")
         save_folder(load_encoder(entry, device="cpu"), tmp_path / "saved")
         again = load_encoder(entry, weights=tmp_path / "saved", device="cpu")
         ids = again.tokenizer("ice")["input_ids"]
         assert ids[-2] != ids[-1] == again.tokenizer.eos_token_id
 
-    def test_a_last_token_that_nobody_names_is_not_pooled(self, folder: Path) -> None:
-        with pytest.raises(UserError, match=r"nothing says which token.*end_token"):
+    def test_an_undefined_last_token_is_not_pooled(self, folder: Path) -> None:
+        with pytest.raises(UserError, match=r"end token is undefined.*end_token"):
             load_encoder(tiny_entry(folder, pooling="lasttoken"), device="cpu")
         load_encoder(tiny_entry(folder, pooling="lasttoken", end_token=""), device="cpu")
         load_encoder(tiny_entry(folder, pooling="mean"), device="cpu")
@@ -230,14 +228,14 @@ class TestEndOfInputs:
         with pytest.raises(UserError, match=r"ends inputs with '\[SEP\]', not with '\[MASK\]'"):
             load_encoder(tiny_entry(folder, pooling="mean", end_token="[MASK]"), device="cpu")
 
-    def test_a_token_that_the_vocabulary_lacks(self, folder: Path) -> None:
-        with pytest.raises(UserError, match=r"no '<\|end\|>'"):
+    def test_a_token_missing_from_the_vocabulary(self, folder: Path) -> None:
+        with pytest.raises(UserError, match=r"'<\|end\|>' is not in the vocabulary"):
             load_encoder(tiny_entry(folder, pooling="mean", end_token="<|end|>"), device="cpu")
 
 
 class TestCheckpoints:
     @pytest.mark.parametrize("shape", [None, (16, 32)])
-    def test_weights_that_the_library_would_draw_are_refused(
+    def test_missing_weights_are_rejected(
         self, shape: tuple[int, int] | None, tmp_path: Path
     ) -> None:
         folder = save_tiny("bert", tmp_path / "bert", pooling="cls")
@@ -251,25 +249,25 @@ class TestCheckpoints:
         problem = r"1 of the model's weights are missing or have a different shape: .*query"
         with pytest.raises(UserError, match=problem):
             load_encoder(tiny_entry(folder), device="cpu")
-        # Converted, those that were drawn could not be told from its own any more.
+        # After conversion, randomly initialized weights could no longer be detected.
         torch.save(weights, folder / "pytorch_model.bin")
         place.unlink()
         with pytest.raises(UserError, match=problem):
             unpack_weights(tiny_entry(folder), tmp_path / "converted")
         assert not (tmp_path / "converted").exists()
 
-    def test_broken_weights_are_refused(self, tmp_path: Path) -> None:
+    def test_broken_weights_are_rejected(self, tmp_path: Path) -> None:
         place = save_tiny("bert", tmp_path / "bert") / "model.safetensors"
         place.write_bytes(place.read_bytes()[:2000])
         with pytest.raises(UserError, match=r"cannot load the weights: .*download them again"):
             load_encoder(tiny_entry(place.parent, pooling="mean"), device="cpu")
 
-    def test_no_pooling_is_invented(self, tmp_path: Path) -> None:
+    def test_no_pooling_is_guessed(self, tmp_path: Path) -> None:
         folder = save_tiny("bert", tmp_path / "bert")
-        with pytest.raises(UserError, match=r"no modules\.json.*name the pooling"):
+        with pytest.raises(UserError, match=r"modules\.json is missing.*pooling"):
             load_encoder(tiny_entry(folder), device="cpu")
         torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
-        with pytest.raises(UserError, match=r"no modules\.json.*name the pooling"):
+        with pytest.raises(UserError, match=r"modules\.json is missing.*pooling"):
             unpack_weights(tiny_entry(folder), tmp_path / "converted")
 
     def test_an_unused_pooler_may_be_missing(self, tmp_path: Path) -> None:
@@ -279,7 +277,7 @@ class TestCheckpoints:
         save_file(kept, place, metadata={"format": "pt"})
         load_encoder(tiny_entry(folder, pooling="mean"), device="cpu")
 
-    def test_a_pickle_is_refused_and_can_be_converted(self, tmp_path: Path) -> None:
+    def test_a_pickle_is_rejected_but_can_be_converted(self, tmp_path: Path) -> None:
         folder = save_tiny("bert", tmp_path / "bert", pooling="cls")
         entry = tiny_entry(folder)
         before = embed_documents(
@@ -298,19 +296,19 @@ class TestCheckpoints:
         first, again = (weights_digests(entry, tmp_path / name) for name in ("converted", "again"))
         assert first == again
 
-    def test_attention_that_is_causal_is_noticed(self, tmp_path: Path) -> None:
+    def test_causal_attention_is_detected(self, tmp_path: Path) -> None:
         model = load_encoder(tiny_entry(save_tiny("llama", tmp_path / "llama"), pooling="mean"))
-        with pytest.raises(UserError, match="tokens see only those before them"):
+        with pytest.raises(UserError, match="attention is causal"):
             require_bidirectional(model, "llama")
 
-    def test_a_checkpoint_without_pooling_is_refused(self, tmp_path: Path) -> None:
+    def test_a_checkpoint_without_pooling_is_rejected(self, tmp_path: Path) -> None:
         folder = save_tiny("bert", tmp_path / "bert", pooling="cls")
         rows = json.loads((folder / "modules.json").read_text())
         (folder / "modules.json").write_text(json.dumps([rows[0], rows[2] | {"idx": 1}]))
         with pytest.raises(UserError, match="second module is not a pooling"):
             load_encoder(tiny_entry(folder), device="cpu")
 
-    def test_pinned_code_takes_a_pooling_of_the_entry(self, tmp_path: Path) -> None:
+    def test_pinned_code_needs_a_pooling_in_the_entry(self, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="'code_revision' needs a 'pooling'"):
             tiny_entry(tmp_path, code_revision="0" * 40)
 
@@ -336,7 +334,7 @@ class TestLatentPooling:
         }
 
     def by_hand(self, weights: dict[str, torch.Tensor], tokens: torch.Tensor) -> torch.Tensor:
-        """One text's vector: attention head by head and token by token."""
+        """Return one text's vector, computed head by head and token by token."""
 
         def norm(vectors: torch.Tensor, name: str) -> torch.Tensor:
             centred = vectors - vectors.mean(dim=-1, keepdim=True)
@@ -362,7 +360,7 @@ class TestLatentPooling:
         tokens = tokens + gated @ weights[f"{second}.2.weight"].T + weights[f"{second}.2.bias"]
         return tokens.mean(dim=0)
 
-    def test_model_with_it(self, tmp_path: Path) -> None:
+    def test_a_model_with_latent_pooling(self, tmp_path: Path) -> None:
         folder = save_tiny("mistral", tmp_path / "mistral")
         weights = self.weights()
         save_file(
@@ -374,13 +372,13 @@ class TestLatentPooling:
             expected = self.by_hand(weights, hidden_states(folder, text)[1])
             np.testing.assert_allclose(vector, functional.normalize(expected, dim=0), atol=2e-5)
 
-    def test_it_survives_saving(self, tmp_path: Path) -> None:
+    def test_latent_pooling_survives_saving(self, tmp_path: Path) -> None:
         layer = LatentAttentionPooling.from_weights(self.weights())
         layer.save(str(tmp_path))
         again = LatentAttentionPooling.from_folder(tmp_path).state_dict()
         assert all(torch.equal(again[name], tensor) for name, tensor in layer.state_dict().items())
 
-    def test_weights_without_it(self, tmp_path: Path) -> None:
+    def test_weights_without_latent_pooling(self, tmp_path: Path) -> None:
         folder = save_tiny("mistral", tmp_path / "mistral")
         with pytest.raises(UserError, match=r"no weights named latent_attention_model"):
             load_encoder(tiny_entry(folder, pooling="latent"), device="cpu")
@@ -398,7 +396,7 @@ def texts(count: int) -> list[str]:
 
 
 def limited(monkeypatch: pytest.MonkeyPatch, *, largest: int, words: str) -> list[int]:
-    """Let forward passes over more texts than `largest` fail; the sizes of all that were tried."""
+    """Make forward passes over more than `largest` texts fail; return all attempted sizes."""
     tried = []
     encode = TokenizedTexts.encode
 
@@ -419,20 +417,20 @@ def limited(monkeypatch: pytest.MonkeyPatch, *, largest: int, words: str) -> lis
         "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 99 bytes",
     ],
 )
-def test_batches_are_halved_where_memory_runs_out(
+def test_batches_are_halved_when_memory_runs_out(
     bert: SentenceTransformer, monkeypatch: pytest.MonkeyPatch, words: str
 ) -> None:
     expected = embed_documents(bert, texts(11), batch_size=8, progress=False)
     tried = limited(monkeypatch, largest=3, words=words)
     for at_once in (1, 2):
-        monkeypatch.setattr(embedding, "_batches_at_once", lambda _, number=at_once: number)
+        monkeypatch.setattr(embedding, "_parallel_batches", lambda _, number=at_once: number)
         vectors = embed_documents(bert, texts(11), batch_size=8, progress=False)
         np.testing.assert_allclose(vectors, expected, atol=2e-6)
         if at_once == 1:
             assert tried == [8, 4, 2, 2, 2, 2, 2, 1]
 
 
-def test_no_byte_depends_on_the_number_of_threads(bert: SentenceTransformer) -> None:
+def test_output_does_not_depend_on_the_number_of_threads(bert: SentenceTransformer) -> None:
     before = torch.get_num_threads()
     try:
         vectors = []
@@ -444,19 +442,19 @@ def test_no_byte_depends_on_the_number_of_threads(bert: SentenceTransformer) -> 
     assert {each.tobytes() for each in vectors} == {vectors[0].tobytes()}
 
 
-def test_memory_for_not_even_one_text(
+def test_out_of_memory_with_one_text(
     bert: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limited(monkeypatch, largest=0, words="out of memory")
-    with pytest.raises(UserError, match="memory does not hold a single text"):
+    with pytest.raises(UserError, match="out of memory with a single text"):
         embed_documents(bert, texts(3), batch_size=2, progress=False)
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])
-def test_vectors_that_are_not_numbers(
+def test_vectors_that_are_not_finite(
     bert: SentenceTransformer, monkeypatch: pytest.MonkeyPatch, number: float
 ) -> None:
-    """As half precision gives where a model's activations are too large for it."""
+    """Half precision yields such vectors if a model's activations are too large for it."""
     encode = TokenizedTexts.encode
 
     def overflows(self: TokenizedTexts, indices: Sequence[int], *, spans: bool) -> Encoded:
@@ -465,11 +463,11 @@ def test_vectors_that_are_not_numbers(
         return Encoded(vectors, None)
 
     monkeypatch.setattr(TokenizedTexts, "encode", overflows)
-    with pytest.raises(UserError, match="not numbers; give its entry dtype: bfloat16"):
+    with pytest.raises(UserError, match="not finite; set dtype: bfloat16"):
         embed_documents(bert, texts(3), batch_size=2, progress=False)
 
 
-def test_other_errors_are_not_swallowed(
+def test_other_errors_are_raised(
     bert: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = limited(monkeypatch, largest=0, words="index out of range")
@@ -479,7 +477,7 @@ def test_other_errors_are_not_swallowed(
 
 
 class TestResuming:
-    def test_finished_parts_are_not_embedded_again(
+    def test_finished_parts_are_reused(
         self, bert: SentenceTransformer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         monkeypatch.setattr(embedding, "_SHARD_ROWS", 4)
@@ -501,7 +499,7 @@ class TestResuming:
         tried = limited(monkeypatch, largest=9, words="")
         vectors = embed_documents(bert, texts(14), batch_size=2, progress=False, shards=shards)
         assert np.array_equal(vectors, expected)
-        # Two shards of four texts were finished, the fifth batch was in a third one.
+        # Two shards of four texts were finished; the fifth batch was in the third shard.
         assert sum(tried) == 14 - 8
 
         again = embed_documents(bert, texts(14), batch_size=2, progress=False, shards=shards)
@@ -528,7 +526,7 @@ class TestResuming:
         assert Shards.beside(tmp_path / "seed-0.npy", half, **same).load(0) is None
 
 
-def test_manifest_tells_what_the_vectors_are_of(tmp_path: Path) -> None:
+def test_manifest_describes_the_vectors(tmp_path: Path) -> None:
     folder = save_tiny("bert", tmp_path / "bert")
     entry = tiny_entry(folder, pooling="mean", dtype="bfloat16")
     digests = weights_digests(entry)
@@ -546,12 +544,12 @@ def test_manifest_tells_what_the_vectors_are_of(tmp_path: Path) -> None:
     assert changed == {"model.safetensors"}
 
 
-def test_missing_weights_are_one_line(tmp_path: Path) -> None:
+def test_a_missing_folder_gives_a_one_line_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"^tiny \(folder\): cannot load the weights"):
         load_encoder(tiny_entry(tmp_path / "nowhere", pooling="mean"), device="cpu")
 
 
-def test_document_is_embedded_whole(bert: SentenceTransformer) -> None:
+def test_documents_are_embedded_entirely(bert: SentenceTransformer) -> None:
     document = Document(
         id="d", sentence=SENTENCES[0], pie="break the ice", span="broke the ice", subject="Food",
         is_gold=False, usage="idiomatic",

@@ -1,4 +1,4 @@
-"""What as many seeds explain, by simulation: seeds of one and the same normal distribution."""
+"""Simulated coverage of the ranges that seeds explain, with seeds from one normal distribution."""
 
 from collections.abc import Iterator
 from statistics import fmean, stdev
@@ -15,7 +15,7 @@ RUNS = 1500
 
 
 def pairs(ours: int, *, ddof: int = 1) -> Iterator[tuple[Spread, Spread]]:
-    """Our spread and the printed one, of three seeds, with its deviation of this ddof."""
+    """Yield our spread and the printed one, of three seeds, with this ddof."""
     random = np.random.default_rng(8)
     for _ in range(RUNS):
         values = random.normal(70, 0.4, size=3)
@@ -29,9 +29,7 @@ def share(verdicts: Iterator[bool]) -> float:
 
 @pytest.mark.parametrize("seeds", [1, 3, 5])
 @pytest.mark.parametrize("ddof", [0, 1])
-def test_a_mean_of_the_same_distribution_is_reproduced_in_95_per_cent(
-    seeds: int, ddof: int
-) -> None:
+def test_means_of_the_same_distribution_are_reproduced_in_95_percent(seeds: int, ddof: int) -> None:
     found = share(
         low <= ours.mean <= high
         for ours, printed in pairs(seeds, ddof=ddof)
@@ -42,7 +40,7 @@ def test_a_mean_of_the_same_distribution_is_reproduced_in_95_per_cent(
 
 @pytest.mark.parametrize("seeds", [3, 5])
 @pytest.mark.parametrize("ddof", [0, 1])
-def test_a_deviation_of_the_same_distribution_is_reproduced_in_95_per_cent(
+def test_deviations_of_the_same_distribution_are_reproduced_in_95_percent(
     seeds: int, ddof: int
 ) -> None:
     found = share(
@@ -53,7 +51,7 @@ def test_a_deviation_of_the_same_distribution_is_reproduced_in_95_per_cent(
     assert 0.935 < found < 0.965
 
 
-def test_taking_the_printed_deviation_for_the_true_one_would_reject_too_often() -> None:
+def test_treating_the_printed_deviation_as_exact_rejects_too_often() -> None:
     low, high = np.sqrt(chi2.ppf([0.025, 0.975], 2) / 2)
     found = share(
         low <= (ours.deviation or 0) / (printed.deviation or 1) <= high
@@ -62,17 +60,17 @@ def test_taking_the_printed_deviation_for_the_true_one_would_reject_too_often() 
     assert 0.72 < found < 0.80
 
 
-def test_the_range_of_a_deviation_by_hand() -> None:
+def test_the_range_of_a_deviation_computed_manually() -> None:
     printed = Spread(mean=42.14, deviation=0.05, seeds=3)
     found = deviation_ranges(3, printed, ddof=[1, 0], decimals=2)
-    # The 2.5 and 97.5 % points of F(2, 2) are 1 / 39 and 39; 0.05 is what 0.045 to 0.055 rounds to.
+    # The 2.5 and 97.5% points of F(2, 2) are 1 / 39 and 39; 0.045 to 0.055 round to 0.05.
     assert found["printed with ddof 1"] == pytest.approx((0.045 / 39**0.5, 0.055 * 39**0.5))
     assert found["printed with ddof 0"] == pytest.approx(
         (0.045 / 39**0.5 * 1.5**0.5, 0.055 * 39**0.5 * 1.5**0.5)
     )
 
 
-def test_the_range_of_a_mean_by_hand() -> None:
+def test_the_range_of_a_mean_computed_manually() -> None:
     printed = Spread(mean=50.0, deviation=0.3, seeds=3)
     values = [50.2, 50.5, 50.8]
     ((low, high),) = mean_ranges(spread(values), printed).values()
@@ -86,7 +84,7 @@ def test_the_range_of_a_mean_by_hand() -> None:
     assert (low, high) == pytest.approx((49.995, 50.005))
 
 
-def test_a_reading_that_alone_holds_is_named() -> None:
+def test_the_only_matching_reading_is_reported() -> None:
     printed = Spread(mean=42.14, deviation=0.05, seeds=3)
     ranges = deviation_ranges(3, printed, ddof=[1, 0])
     for ours, reason in (

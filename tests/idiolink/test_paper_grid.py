@@ -1,4 +1,4 @@
-"""`snakemake --profile profiles/paper -n` plans the whole study."""
+"""`snakemake --profile profiles/paper -n` plans the full study."""
 
 import re
 from pathlib import Path
@@ -12,9 +12,9 @@ MODES = 4
 SEEDS = 3
 EMBEDDERS = 24
 COMPOSITIONS = 3
-# Models of Table 5, times training configurations, with both losses.
+# Models in Table 5, training modes, and losses.
 TRAININGS = 5 * 4 * 2
-# Without and with instructions each: two query modes after training on sentences, one on spans.
+# With and without instructions: two query modes after training on sentences, one on spans.
 EVALUATIONS = 5 * 2 * (2 + 1) * 2
 
 
@@ -23,7 +23,7 @@ def test_the_whole_grid(project: Path) -> None:
     result = run_snakemake(project, "--profile", "profiles/paper", "-n", "-q", "rules")
     assert result.returncode == 0, result.stderr[-3000:]
     text = result.stdout + result.stderr
-    # What is left out ends the plan: a line for each reason, and each model of the papers once.
+    # The plan ends with what is left out: one line per reason, each model of the papers once.
     lines = [line for line in result.stderr.splitlines() if line.startswith("left out of ")]
     assert result.stderr.endswith("\n".join(lines) + "\n")
     assert len(lines) < 10
@@ -43,7 +43,7 @@ def test_the_whole_grid(project: Path) -> None:
     zero_shot = EMBEDDERS * MODES * COMPOSITIONS
     bm25 = 2 * COMPOSITIONS
     assert jobs["idiolink_metrics"] == zero_shot + bm25 + EVALUATIONS * SEEDS
-    # Only what was trained on sentences has two modes to compare.
+    # Only models trained on sentences have two modes to compare.
     assert jobs["idiolink_significance"] == EMBEDDERS + 1 + TRAININGS // 2 * SEEDS
     assert jobs["sampled_tuples"] == SEEDS
     keys = ["train_mode", "model", "query_mode"]

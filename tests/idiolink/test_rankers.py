@@ -1,4 +1,4 @@
-"""Rerankers and late interaction against transformers alone, and what the study makes of them."""
+"""Rerankers and late interaction, compared with plain transformers, and in the study."""
 
 import json
 import re
@@ -45,21 +45,21 @@ PAIRS = {
     "bert": "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
     "xlm-roberta": "<s>:0 $A:0 </s>:0 </s>:0 $B:0 </s>:0",
 }
-"""What public cross-encoders of a family put around a pair of texts, with the types of tokens."""
+"""Special tokens and token types that public cross-encoders add to a pair of texts."""
 KEPT = DOCUMENTS[:2]
-"""What the first stage keeps of the first three documents."""
+"""Documents kept by the first stage, out of the first three."""
 RERANKER = {"kind": "reranker", "first_stage": "bm25"}
 
 
 def entry(folder: Path | str = ".", **fields: Any) -> Any:
-    """An entry of models.yaml for a folder."""
+    """Return a models.yaml entry for a folder."""
     given = {"label": "Tiny", "licence": "CC0-1.0", "checkpoint": "tiny", "source": "folder"}
     given |= {"path": str(folder), "max_length": 512, "batch_size": 3}
     return validated(ENTRY, given | fields, where="entry", hint="")
 
 
 def save_reranker(family: str, folder: Path, *, scores: int = 1) -> Path:
-    """Write a tiny cross-encoder with the class and the pairs of a public one."""
+    """Write a tiny cross-encoder with the class and pair format of a public one."""
     save_tiny(family, folder)
     torch.manual_seed(1)
     model = AutoModelForSequenceClassification.from_config(
@@ -80,7 +80,7 @@ def save_reranker(family: str, folder: Path, *, scores: int = 1) -> Path:
 
 
 def logits(family: str, folder: Path) -> Callable[[str, str], float]:
-    """The score of a pair of texts, unpadded, with transformers alone."""
+    """Return a function that scores a pair of texts, unpadded, with plain transformers."""
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
 
@@ -103,7 +103,7 @@ def logits(family: str, folder: Path) -> Callable[[str, str], float]:
 
 
 def run_of(script: str, ranker: Any, mode: str, folder: Path) -> RankedRun:
-    """The run that a script writes for the queries in a mode."""
+    """Return the run that a script writes for the queries in a mode."""
     first = {query.id: {text.id: 1.0 for text in KEPT} for query in QUERIES}
     write_run(folder / "first.run.gz", first, tag="first")
     save_jsonl(folder / "documents.jsonl", DOCUMENTS[:3])
@@ -123,7 +123,7 @@ def run_of(script: str, ranker: Any, mode: str, folder: Path) -> RankedRun:
 
 
 def run_script_of_all_modes(ranker: Any, folder: Path) -> dict[str, RankedRun]:
-    """The runs of late interaction by query mode."""
+    """Return the runs of late interaction by query mode."""
     save_jsonl(folder / "documents.jsonl", DOCUMENTS[:3])
     save_jsonl(folder / "queries.jsonl", QUERIES)
     runs = {mode: folder / mode / "seed-0.run.gz" for mode in QUERY_MODES}
@@ -141,7 +141,7 @@ def run_script_of_all_modes(ranker: Any, folder: Path) -> dict[str, RankedRun]:
 
 
 @pytest.mark.parametrize("family", PAIRS)
-def test_a_reranker_equals_transformers_alone(family: str, tmp_path: Path) -> None:
+def test_a_reranker_equals_plain_transformers(family: str, tmp_path: Path) -> None:
     folder = save_reranker(family, tmp_path / "weights")
     reference = logits(family, folder)
     ranker = entry(folder, **RERANKER, passage_prefix="It: ")
@@ -157,7 +157,7 @@ def test_a_reranker_equals_transformers_alone(family: str, tmp_path: Path) -> No
             assert list(found[query.id]) == sorted(expected, key=lambda name: -expected[name])
 
 
-def test_a_model_that_was_not_trained_to_rank_is_one_line(tmp_path: Path) -> None:
+def test_a_model_not_trained_for_ranking_gives_a_one_line_error(tmp_path: Path) -> None:
     save_tiny("bert", tmp_path / "encoder")
     with pytest.raises(UserError, match=r"2 of the model's weights are missing.*classifier"):
         load_reranker(entry(tmp_path / "encoder", **RERANKER))
@@ -180,7 +180,7 @@ def test_weights_are_pinned_safetensors(fields: dict[str, Any], problem: str) ->
 
 
 def study(own: dict[str, AnyEntry], **settings: Any) -> IdiolinkStudy:
-    """The study with custom models next to the project's."""
+    """Return the study with custom models in addition to the project's."""
     run = Run(REGISTRY | own, LLMSettings(), root=ROOT)
     return IdiolinkStudy(IdiolinkSettings.model_validate({"models": list(own)} | settings), run)
 
@@ -193,7 +193,7 @@ LATE = {"kind": "late_interaction", "instruction_format": "instruction_space_que
 
 
 def save_colbert(folder: Path, *, projects: bool = True) -> Path:
-    """Write a tiny ColBERTv2: its files, its markers, its expansion of queries."""
+    """Write a tiny ColBERTv2 with its files, markers and query expansion."""
     save_checkpoint(Anatomy("bert", hidden=32), folder, words=("[unused0]", "[unused1]", *WORDS))
     weights = load_file(folder / "model.safetensors")
     found = {f"bert.{name}": tensor for name, tensor in weights.items()}
@@ -208,7 +208,7 @@ def save_colbert(folder: Path, *, projects: bool = True) -> Path:
 
 
 class ColBert:
-    """ColBERTv2 with transformers alone, one unpadded text at a time."""
+    """ColBERTv2 in plain transformers, with one unpadded text at a time."""
 
     def __init__(self, folder: Path) -> None:
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -217,7 +217,7 @@ class ColBert:
         self.skipped = {self.tokenizer.token_to_id(sign) for sign in string.punctuation}
 
     def vectors(self, marker: str, text: str, length: int = 0) -> tuple[list[int], torch.Tensor]:
-        """Tokens of a text between its marker and `length`, and all their unit vectors."""
+        """Return the tokens and unit vectors of a text between its marker and `length`."""
         found = self.tokenizer.encode(text, add_special_tokens=False).ids
         named = [self.tokenizer.token_to_id(name) for name in ("[CLS]", marker, "[SEP]", "[MASK]")]
         ids = [*named[:2], *found, named[2]]
@@ -230,13 +230,13 @@ class ColBert:
         return ids, torch.nn.functional.normalize(hidden @ self.weight.T, dim=-1)
 
     def score(self, query: torch.Tensor, document: str) -> float:
-        """MaxSim of a query's vectors with a document, whose punctuation does not count."""
+        """Return the MaxSim of a query's vectors with a document, ignoring its punctuation."""
         ids, vectors = self.vectors("[unused1]", document)
         kept = vectors[[number not in self.skipped for number in ids]]
         return float((query @ kept.T).max(dim=1).values.sum())
 
     def query(self, head: str, text: str, span: tuple[int, int] | None) -> torch.Tensor:
-        """Vectors of a query, expanded to 32 tokens, or those of its span."""
+        """Return the vectors of a query, expanded to 32 tokens, or of its span."""
         vectors = self.vectors("[unused0]", head + text, 32)[1]
         if not span:
             return vectors
@@ -246,7 +246,7 @@ class ColBert:
         return vectors[places]
 
 
-def test_late_interaction_equals_transformers_alone(tmp_path: Path) -> None:
+def test_late_interaction_equals_plain_transformers(tmp_path: Path) -> None:
     folder = save_colbert(tmp_path / "weights")
     reference = ColBert(folder)
     ranker = entry(folder, **LATE, query_prefix="Query: ", passage_prefix="It: ")
@@ -267,21 +267,21 @@ def test_late_interaction_equals_transformers_alone(tmp_path: Path) -> None:
             assert found[query.id] == pytest.approx(expected, rel=1e-6)
 
 
-def test_a_checkpoint_without_a_projection_is_one_line(tmp_path: Path) -> None:
+def test_a_checkpoint_without_a_projection_gives_a_one_line_error(tmp_path: Path) -> None:
     folder = save_colbert(tmp_path / "weights", projects=False)
-    with pytest.raises(UserError, match="tiny: it has no projection of its token vectors"):
+    with pytest.raises(UserError, match="tiny: the checkpoint has no projection of token vectors"):
         load_late_interaction(entry(folder, **LATE))
 
 
-def test_a_span_beyond_the_longest_input_is_one_line(tmp_path: Path) -> None:
+def test_a_span_beyond_the_input_limit_gives_a_one_line_error(tmp_path: Path) -> None:
     model = load_late_interaction(entry(save_colbert(tmp_path / "weights"), **LATE, max_length=33))
     text = text_in_mode(QUERIES[1], entry(**LATE), "instruction_sentence")
-    with pytest.raises(UserError, match="the span lies beyond the model's 33 tokens"):
+    with pytest.raises(UserError, match="the span is beyond the model's limit of 33 tokens"):
         query_token_vectors(model, [text], batch_size=1)
 
 
 def api_embedder(**fields: Any) -> Any:
-    """An entry of models.yaml for a model behind an API."""
+    """Return a models.yaml entry of an API embedder."""
     given = {"kind": "embedder", "source": "api", "label": "API", "licence": "none"}
     given |= {"litellm_id": "openai/embed", "provider": "openai", "api_key_env": "TEST_KEY"}
     given |= {"prices": "free", "trained_with_instructions": False}
@@ -289,13 +289,13 @@ def api_embedder(**fields: Any) -> Any:
 
 
 class TestStudy:
-    def test_a_reranker_takes_the_runs_of_its_first_stage(self) -> None:
+    def test_a_reranker_uses_the_runs_of_its_first_stage(self) -> None:
         own = {"over-bm25": entry(**RERANKER)}
         own["over-sbert"] = own["over-bm25"].model_copy(update={"first_stage": "sbert"})
         made = study(own)
         place = "results/predictions/idiolink/test-lit_idiom/{}/{}/seed-0.run.gz".format
         asked = ("test-lit_idiom", "instruction_sentence")
-        # BM25 takes no instruction.
+        # BM25 ignores instructions.
         assert made.first_stage_run("over-bm25", *asked) == place("bm25", "sentence")
         assert made.first_stage_run("over-sbert", *asked) == place("sbert", asked[1])
         assert made.modes_of("over-bm25") == ["sentence", "instruction_sentence"]
@@ -311,7 +311,7 @@ class TestStudy:
         assert len(tables["idiolink_zero_shot"]) == 4
         assert len(tables["idiolink_ablation"]) == 3 * 4
 
-    def test_a_provider_embeds_texts_and_no_spans(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_api_embedder_has_no_span_modes(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TEST_KEY", "key")
         own = {"api": api_embedder(), "rr": entry(**RERANKER | {"first_stage": "api"})}
         made = study(own)
@@ -326,14 +326,14 @@ class TestStudy:
         assert len({task.recordings for task in asked.tasks()}) == 3
         assert not re.fullmatch(made.embedder_constraint(), "api")
         assert re.fullmatch(made.ranker_constraint(), "api")
-        # A changed entry asks anew, and changes the conditions of nothing else.
+        # A changed entry requires new answers, and does not change other conditions.
         other = study(own | {"api": api_embedder(query_prefix="q: ")})
         (changed,) = (each for each in other.llm_tasks() if each.name == "idiolink_embed")
         assert changed.tasks()[0].spec != asked.tasks()[0].spec
         assert made.conditions("api") != other.conditions("api")
         assert made.conditions("bm25") == other.conditions("bm25")
 
-    def test_without_key_and_recordings_it_is_a_row_with_its_reason(self, tmp_path: Path) -> None:
+    def test_without_key_and_recordings_a_row_has_a_reason(self, tmp_path: Path) -> None:
         own = {"api": api_embedder(), "rr": entry(**RERANKER | {"first_stage": "api"})}
         made = study(own)
         reason = "nothing is recorded, and the environment variable TEST_KEY is not set"
@@ -344,11 +344,11 @@ class TestStudy:
         shown = {row.labels[0]: row.reason for row in content.groups[-1].rows}
         assert shown == {"API": reason, "Tiny (over API)": f"api: {reason}"}
 
-    def test_it_cannot_be_fine_tuned(self) -> None:
-        with pytest.raises(UserError, match=r"finetuning\.models: 'api' is an API model"):
+    def test_an_api_embedder_cannot_be_fine_tuned(self) -> None:
+        with pytest.raises(UserError, match=r"finetuning\.models: 'api' is behind an API"):
             study({"api": api_embedder()}, finetuning={"models": ["api"]})
 
-    def test_the_first_stage_is_a_part_of_the_conditions(self) -> None:
+    def test_the_first_stage_is_part_of_the_conditions(self) -> None:
         over = {name: entry(**RERANKER | {"first_stage": name}) for name in ("bm25", "sbert")}
         plain = {name: study({"rr": ranker}).conditions("rr") for name, ranker in over.items()}
         assert plain["bm25"] != plain["sbert"]
@@ -366,17 +366,17 @@ class TestStudy:
             (
                 "bge-m3",
                 {"models": ["rr", "bge-m3"], "leave_out": {"bge-m3": "no GPU"}},
-                "'bge-m3' is left out, so 'rr' has nothing to rank",
+                "'bge-m3' is left out, but 'rr' reranks its results",
             ),
         ],
     )
-    def test_a_first_stage_that_cannot_be(
+    def test_an_invalid_first_stage(
         self, first: str, settings: dict[str, Any], problem: str
     ) -> None:
         with pytest.raises(UserError, match=problem):
             study({"rr": entry(**RERANKER | {"first_stage": first})}, **settings)
 
-    def test_span_modes_are_empty_with_their_reason(self, tmp_path: Path) -> None:
+    def test_span_modes_are_empty_with_a_reason(self, tmp_path: Path) -> None:
         made = study({"rr": entry(**RERANKER)})
         (table,) = (table for table in made.tables() if table.name == "idiolink_zero_shot")
         files = []

@@ -1,4 +1,4 @@
-"""Word overlap and nDCG@10: rankers made by rule, and the script, tables and figure."""
+"""Word overlap and nDCG@10: rule-based rankers, and the script, tables and figure."""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -50,9 +50,9 @@ def text(kind: Any, name: str, pie: str, usage: str, words: Sequence[str], span:
 
 
 def dataset(pies: int = 8) -> IdiolinkDataset:
-    """Ten queries for each PIE and usage: n of the ten words of the n-th are those of its meaning.
+    """Return ten queries per PIE and usage; the n-th has n of the ten words of its meaning.
 
-    Documents have five words of their meaning. All other words are of twenty that all texts share.
+    Documents have five words of their meaning. The other words come from a pool of twenty.
     """
     random, documents, queries = np.random.default_rng(2), [], []
     for number, usage in product(range(pies), ("literal", "idiomatic")):
@@ -71,7 +71,7 @@ def dataset(pies: int = 8) -> IdiolinkDataset:
 def measured(
     data: IdiolinkDataset, score: Callable[[Query, Document], float], resamples: int = 60
 ) -> Shortcuts:
-    """What is measured of a ranker that scores documents by a rule."""
+    """Return the shortcut metrics of a rule-based ranker."""
     qrels = meaning_qrels(data.queries, data.documents)
     rows = (np.array([score(query, each) for each in data.documents]) for query in data.queries)
     names = [[each.id for each in texts] for texts in (data.queries, data.documents)]
@@ -86,7 +86,7 @@ class TestOverlap:
         one = text(Document, "a", "cold feet", "idiomatic", ("all", "chefs", "soup"), "cold feet")
         other = text(Document, "b", "cold feet", "sense", ("it's", "fear"), "chefs")
         found = overlaps([query], [one, other], {"q": {"a": 1, "b": 1}})["q"]
-        # Cold, feet, nervous, chefs beside cold, feet, chefs, soup, and beside chefs, fear.
+        # Query: cold, feet, nervous, chefs. Documents: cold, feet, chefs, soup; and chefs, fear.
         assert found["idiomatic"] == dict(zip(MEASURES, (3 / 5, 3 / 4, 1 / 3, 1 / 2), strict=True))
         assert found["sense"] == dict(zip(MEASURES, (1 / 5, 1 / 4, 0, 0), strict=True))
         assert found[ALL] == pytest.approx(
@@ -99,7 +99,7 @@ class TestOverlap:
 
 
 class TestRankersByRule:
-    def test_one_that_sees_words_alone(self) -> None:
+    def test_a_ranker_based_only_on_words(self) -> None:
         def jaccard(query: Query, document: Document) -> float:
             one, other = content_words(query.sentence), content_words(document.sentence)
             return len(one & other) / len(one | other)
@@ -116,10 +116,10 @@ class TestRankersByRule:
         rising = [tenth.value for tenth in found.tenths["recall"] if tenth.usage == ALL]
         assert len(rising) == 10
         assert rising[0] < 0.3 < 0.8 < rising[-1]
-        # Each tenth has one query of each PIE and usage, and so no PIE decides between them.
+        # Each tenth has one query per PIE and usage, so PIEs do not affect the comparison.
         assert {tenth.queries for tenth in found.tenths["recall"]} == {16, 8}
 
-    def test_one_that_ignores_words(self) -> None:
+    def test_a_ranker_that_ignores_words(self) -> None:
         draws = np.random.default_rng(3)
 
         def by_meaning(query: Query, document: Document) -> float:
@@ -132,8 +132,8 @@ class TestRankersByRule:
             assert interval
             assert interval.low < 0 < interval.high
 
-    def test_hard_pies_that_share_few_words_are_no_shortcut(self) -> None:
-        """The interval holds 0 in about 95 of 100 studies where only PIE and usage decide."""
+    def test_hard_pies_with_little_overlap_are_not_a_shortcut(self) -> None:
+        """The interval contains 0 in about 95 of 100 studies in which only PIE and usage matter."""
         random = np.random.default_rng(5)
         pies, literal = np.repeat(np.arange(20), 10), np.tile([0, 1], 100)
         cells = 2 * pies + literal
@@ -142,7 +142,7 @@ class TestRankersByRule:
         for _ in range(150):
             easy = random.normal(size=20)[pies] + 2 * literal
             overlap, ndcg = (easy + random.normal(size=200) for _ in range(2))
-            # A score of few values, as nDCG@10 is where nothing is found.
+            # A score with few values, such as nDCG@10 without any relevant document.
             interval = partial_correlation(
                 overlap, np.clip(ndcg, 0, 2), cells, drawn[:, pies]
             ).interval
@@ -151,7 +151,7 @@ class TestRankersByRule:
         assert 0.88 <= np.mean(holds) <= 0.98
         assert min(plain) > 0.3
 
-    def test_the_correlation_is_that_of_the_ranks_residuals(self) -> None:
+    def test_the_correlation_uses_residual_ranks(self) -> None:
         random = np.random.default_rng(6)
         pies = np.repeat(np.arange(6), 8)
         cells = 2 * pies + np.tile([0, 1], 24)
@@ -169,12 +169,12 @@ class TestRankersByRule:
         drawn = np.array([[1, 0, 2, 1, 0, 2]])
         found = partial_correlation(first, second, cells, drawn[:, pies])
         assert found.value == pytest.approx(by_regression(np.arange(48), cells))
-        # Of a PIE that is drawn twice every query counts twice.
+        # If a PIE is drawn twice, each of its queries counts twice.
         members = np.repeat(np.arange(48), drawn[0][pies])
         assert found.interval
         assert found.interval.low == pytest.approx(by_regression(members, cells[members]))
 
-    def test_what_does_not_vary_or_is_unknown(self) -> None:
+    def test_constant_and_unknown_values(self) -> None:
         data = dataset(1)
         alike = measured(data, lambda *_: 0.0)
         assert {(each.value, each.interval) for each in alike.correlations.values()} == {
@@ -187,7 +187,7 @@ class TestRankersByRule:
         assert (without.correlations, without.tenths) == ({}, {})
         assert without.overlap == alike.overlap
 
-    def test_a_pie_may_lack_documents_of_a_usage(self) -> None:
+    def test_a_pie_may_have_no_documents_of_a_usage(self) -> None:
         data = dataset(2)
         data.documents.append(text(Document, "more", "pie 1", "sense", ("other1",), "it"))
         found = measured(data, lambda *_: 0.0).overlap["idiomatic"]
@@ -205,7 +205,7 @@ class TestStudy:
         )
         return IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
 
-    def test_only_if_it_is_asked_for(self) -> None:
+    def test_only_if_requested(self) -> None:
         without, made = self.study(), self.study(shortcuts=True)
         new = {*made.targets()} - {*without.targets()}
         assert new == {
@@ -222,7 +222,7 @@ class TestStudy:
         assert made.conditions_of(path) == made.conditions_of(of_run)
         assert made.behind(path) == made.behind(of_run)
 
-    def test_without_texts_it_says_why(self) -> None:
+    def test_without_texts_the_error_states_the_reason(self) -> None:
         with pytest.raises(UserError, match=r"idiolink\.shortcuts: .* dataset is 'archived'"):
             self.study(shortcuts=True, dataset="archived").check("idiolink")
 

@@ -1,8 +1,8 @@
-"""Each of the paper's 24 embedders, in small: the library against transformers alone.
+"""Small versions of the paper's 24 embedders: the library compared with plain transformers.
 
-A stand-in has the anatomy of the public checkpoint (tiny_models.py) and its entry of models.yaml.
-The reference reads one text at a time, unpadded, with the special tokens, the attention and the
-modules that the model was trained with.
+A stand-in has the architecture of the public checkpoint (tiny_models.py) and its models.yaml entry.
+The reference encodes one unpadded text at a time, with the special tokens, attention and modules
+used in training.
 """
 
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ DOCUMENTS = [
         "In it melted.",
         "And then the warm water broke the ice in it, they joke with a query.",
         "They broke the ice with a joke: it — “melted”.",
-        # Longer than any model reads: text is cut off, but not the token behind it.
+        # Exceeds every model's limit: the text is truncated, but not the end token.
         f"So it melted{' in warm water, and then it broke' * 80}.",
     ])
 ]  # fmt: skip
@@ -61,16 +61,16 @@ ALL = SPANS | RUN_REPORT
 
 @dataclass(frozen=True)
 class Reference:
-    """What a model makes of the texts, with transformers alone.
+    """Embeddings of the texts, computed with plain transformers.
 
     Attributes:
-        name: of the entry.
-        entry: of the stand-in.
-        anatomy: of the stand-in.
-        prompt: put before every text.
-        pools_all: whether an instruction counts in the mean of models that leave it out.
-        heads_on_spans: whether a span's vector goes through what stands behind the pooling.
-        swaps: whether the first occurrence of a span is taken for the last one.
+        name: Name of the entry.
+        entry: Entry of the stand-in.
+        anatomy: Architecture of the stand-in.
+        prompt: Prefix of every text.
+        pools_all: Whether models that exclude the instruction from pooling include it.
+        heads_on_spans: Whether span vectors pass through the modules after the pooling.
+        swaps: Whether the first occurrence of a span is used instead of the last one.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Reference:
     swaps: bool = False
 
     def vectors(self) -> dict[str, Vectors]:
-        """Those of the documents, and of the queries by mode."""
+        """Return the vectors of the documents, and of the queries by mode."""
         form, query_prefix, passage_prefix = ENTRIES[self.name]
         rows = {"documents": [self._read(passage_prefix, it.sentence)[0] for it in DOCUMENTS]}
         for query in QUERIES:
@@ -101,7 +101,7 @@ class Reference:
     def _read(
         self, head: str, text: str, start: int = 0, end: int = 1
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Vectors of a text behind its head and of the text's characters from `start` to `end`."""
+        """Return the vectors of a text after its prefix, and of its characters `start` to `end`."""
         head = self.prompt + head
         encoding = self._tokenizer.encode(head + text, add_special_tokens=False)
         around = self.anatomy.trained or self.anatomy.written
@@ -111,7 +111,7 @@ class Reference:
         )
         room = self.entry.max_length - len(before) - len(after)
         ids = torch.tensor([before + encoding.ids[:room] + after])
-        # A decoder that sees ahead is given the mask of its attention, not a flag.
+        # A bidirectional decoder gets an explicit attention mask rather than a flag.
         mask = torch.zeros(1, 1, ids.shape[1], ids.shape[1]) if self.anatomy.sees_ahead else None
         with torch.inference_mode():
             hidden = self._model(input_ids=ids, attention_mask=mask).last_hidden_state[0]
@@ -127,7 +127,7 @@ class Reference:
         return self._finish(pooled), self._finish(part, heads=self.heads_on_spans)
 
     def _finish(self, vector: torch.Tensor, *, heads: bool = True) -> torch.Tensor:
-        """The modules behind the pooling."""
+        """Apply the modules after the pooling."""
         if self.anatomy.dense and heads:
             weights = load_file(Path(str(self.entry.path)) / "2_Dense/model.safetensors")
             vector = weights["linear.weight"] @ vector
@@ -148,7 +148,7 @@ class Reference:
 
 
 class StandIns:
-    """Stand-ins below a folder, each written and embedded once."""
+    """Stand-ins in a folder, each written and embedded once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -156,7 +156,7 @@ class StandIns:
         self._embedded: dict[str, dict[str, Vectors]] = {}
 
     def entry(self, name: str, **fields: Any) -> EmbedderEntry:
-        """The entry of models.yaml, but for the place and the precision of the weights."""
+        """Return the models.yaml entry, with the folder and precision of the stand-in."""
         folder = self._folder / name
         if not folder.exists():
             anatomy = ANATOMY[name]
@@ -170,7 +170,7 @@ class StandIns:
         return EmbedderEntry.model_validate(said | place | fields)
 
     def embedded(self, name: str) -> dict[str, Vectors]:
-        """What the library makes of the texts, by mode."""
+        """Return the library's vectors of the texts, by mode."""
         if name not in self._embedded:
             self._embedded[name] = embedded(self.entry(name))
         return self._embedded[name]
@@ -180,18 +180,18 @@ class StandIns:
 
 
 def embedded(entry: EmbedderEntry, **attributes: Any) -> dict[str, Vectors]:
-    """The library's vectors of the texts; `attributes` are set on the loaded tokenizer."""
+    """Return the library's vectors of the texts; `attributes` are set on the tokenizer."""
     model = load_encoder(entry, device="cpu")
     for name, value in attributes.items():
         setattr(model.tokenizer, name, value)
     documents = embed_index(model, DOCUMENTS, entry, progress=False)
     vectors = {"documents": documents, **embed_query_modes(model, QUERIES, entry)}
-    # Cosines rank: whether a checkpoint has a Normalize module changes nothing.
+    # Rankings use cosines, so a Normalize module makes no difference.
     return {mode: rows / np.linalg.norm(rows, axis=1)[:, None] for mode, rows in vectors.items()}
 
 
 def differing(one: dict[str, Vectors], other: dict[str, Vectors], *, by: float) -> dict[str, float]:
-    """By mode, the largest difference of a number, where it is larger than that."""
+    """Return the largest difference in each mode, if it exceeds `by`."""
     assert one.keys() == other.keys() == ALL
     found = {}
     for mode, vectors in one.items():
@@ -203,10 +203,10 @@ def differing(one: dict[str, Vectors], other: dict[str, Vectors], *, by: float) 
 @pytest.fixture(scope="module")
 def stand_ins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIns]:
     folder, threads = tmp_path_factory.mktemp("stand-ins"), torch.get_num_threads()
-    # Models so small take longer on two threads.
+    # Tiny models are slower on two threads.
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
-        # Where transformers copies the code of a checkpoint.
+        # Folder to which transformers copies the code of a checkpoint.
         patch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(folder / "code"))
         yield StandIns(folder)
     torch.set_num_threads(threads)
@@ -237,7 +237,7 @@ def test_every_embedder_equals_its_reference(stand_ins: StandIns, name: str) -> 
         ("gritlm-7b", {"pools_all": True}, RUN_REPORT),
     ],
 )
-def test_every_trait_of_the_anatomy_counts(
+def test_every_trait_of_the_architecture_matters(
     stand_ins: StandIns, name: str, wrong: dict[str, Any], modes: set[str]
 ) -> None:
     reference = stand_ins.reference(name)
@@ -249,14 +249,14 @@ def test_every_trait_of_the_anatomy_counts(
     assert found.keys() == modes
 
 
-def test_padding_on_the_other_side_counts(stand_ins: StandIns) -> None:
+def test_padding_on_the_wrong_side_changes_the_vectors(stand_ins: StandIns) -> None:
     name = "bge-base-en-v1.5"
     found = embedded(stand_ins.entry(name), padding_side="left")
     assert differing(found, stand_ins.embedded(name), by=1e-3).keys() == ALL
 
 
-def test_experts_are_in_the_code_of_the_checkpoint_alone(stand_ins: StandIns) -> None:
-    with pytest.raises(UserError, match="weights are missing or have a different shape"):
+def test_only_the_checkpoint_code_has_experts(stand_ins: StandIns) -> None:
+    with pytest.raises(UserError, match="weights are missing or of another shape"):
         load_encoder(stand_ins.entry("nomic-v2-moe", trust_remote_code=False), device="cpu")
 
 
@@ -293,10 +293,10 @@ def test_documents_and_spans_are_ranked_in_one_space(
             assert list(scores) == [f"d{place}" for place in np.argsort(-row)]
 
 
-def test_attention_that_stays_causal_is_one_line(
+def test_causal_attention_gives_a_one_line_error(
     stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where a version of transformers reads another flag."""
+    """This simulates a version of transformers that reads a different flag."""
     deaf = property(lambda config: True, lambda config, value: None)
     monkeypatch.setattr("transformers.MistralConfig.is_causal", deaf, raising=False)
     with pytest.raises(UserError, match="bidirectional"):

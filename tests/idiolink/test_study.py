@@ -1,4 +1,4 @@
-"""What the study declares: files, trainings, conditions, tasks and tables, without Snakemake."""
+"""The study's declaration: files, trainings, conditions, tasks and tables, without Snakemake."""
 
 import json
 from pathlib import Path
@@ -24,13 +24,13 @@ REGISTRY = load_registry(ROOT / "models.yaml")
 
 
 def study(data: Any = "sample", **settings: Any) -> IdiolinkStudy:
-    """The study with these settings."""
+    """Return the study with these settings."""
     run = Run(REGISTRY, LLMSettings(recordings_folder=ROOT / "recordings"), data, root=ROOT)
     return IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
 
 
 def configured(name: str) -> IdiolinkStudy:
-    """The study as a configuration of the project has it."""
+    """Return the study as in one of the project's configurations."""
     raw = layered(read_yaml(ROOT / name), ROOT / "config/sample.yaml")
     return study(raw.get("data", "sample"), **raw["idiolink"])
 
@@ -55,18 +55,18 @@ class TestMistakes:
             ({"leave_out": {"sbrt": "no GPU"}}, r"leave_out: unknown model 'sbrt'"),
             ({"leave_out": {"bge-m3": "no GPU"}}, "'bge-m3' is not among the models to run"),
             ({"construction": {"validator": "sbert"}}, "construction: model 'sbert'"),
-            ({"dataset": "constructed"}, "nothing constructs it"),
+            ({"dataset": "constructed"}, "the construction is not enabled"),
             (
                 {"construction": {"enabled": True, "prompts": "mine"}},
-                r"construction\.prompts: no prompt documents\.jinja in mine; see the files",
+                r"construction\.prompts: mine has no documents\.jinja; see the files",
             ),
         ],
     )
-    def test_settings_that_cannot_be_run(self, settings: dict[str, Any], problem: str) -> None:
+    def test_invalid_settings(self, settings: dict[str, Any], problem: str) -> None:
         with pytest.raises(UserError, match=problem):
             study(**settings)
 
-    def test_an_unknown_key_is_one_and_the_defaults_can_be_run(self) -> None:
+    def test_an_unknown_key_is_invalid_and_the_defaults_are_valid(self) -> None:
         with pytest.raises(ValueError, match="los"):
             study(finetuning={"los": ["paper"]})
         assert study().models() == ["bm25", "sbert"]
@@ -88,7 +88,7 @@ PRINTED: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", ["config/paper.yaml", "config/released.yaml"])
 def test_the_papers_settings(name: str) -> None:
-    """Table 3, appendix E.1, section 3.2 and appendix A, as a run on the real data has them."""
+    """A run on the real data uses Table 3, appendix E.1, section 3.2 and appendix A."""
     settings = configured(name).settings
     told = settings.finetuning.model_dump(include=set(PRINTED))
     assert told == PRINTED
@@ -118,12 +118,12 @@ class TestConditions:
         return found
 
     @pytest.mark.parametrize("name", ["config/paper.yaml", "config/released.yaml"])
-    def test_the_papers_runs_deviate_in_nothing(self, name: str) -> None:
+    def test_the_papers_settings_have_no_deviations(self, name: str) -> None:
         made = configured(name)
         for model in [*made.settings.models, *made.tuned_models()]:
             assert self.deviations(made.conditions(model)) == []
 
-    def test_each_deviation_is_a_reason(self) -> None:
+    def test_each_deviation_is_listed(self) -> None:
         made = study(
             top_k=50,
             bm25={"k1": [0.9], "b": [0.4]},
@@ -143,10 +143,10 @@ class TestConditions:
         ]
         assert json.loads(told)["settings"]["tuples"] == "sampled"
         assert json.loads(told)["weights"]["checkpoint"] == REGISTRY["sbert"].checkpoint  # type: ignore[union-attr]
-        # The paper trains this model with small batches.
+        # The paper trains this model with a smaller batch size.
         assert self.deviations(made.conditions("drama-1b+sentence+paper"))[-1].startswith("max")
 
-    def test_what_the_released_code_writes_is_told_and_is_no_deviation(self) -> None:
+    def test_released_inputs_are_recorded_but_are_no_deviation(self) -> None:
         for inputs, written in (("paper", "passage: "), ("released", "")):
             made = study(data="released", models=["e5-base-v2"], inputs=inputs)
             told = made.conditions("e5-base-v2")
@@ -155,7 +155,7 @@ class TestConditions:
             assert json.loads(told)["weights"]["passage_prefix"] == written
             assert made.embedder("e5-base-v2").passage_prefix == written
 
-    def test_a_data_set_has_those_of_its_construction(self) -> None:
+    def test_dataset_conditions_include_the_construction(self) -> None:
         sample = configured("config.yaml")
         assert "min occurrences 8, the paper 30" in self.deviations(
             sample.data_conditions("constructed")
@@ -174,7 +174,7 @@ class TestFiles:
         ]
         assert made.modes_of("sbert+span+paper") == ["span"]
 
-    def test_bm25_takes_the_point_of_its_own_mode_and_index_in_the_ablation_alone(self) -> None:
+    def test_bm25_uses_parameters_per_mode_and_index_only_in_the_ablation(self) -> None:
         place = "results/predictions/idiolink/{}/bm25/{}/tuning.json".format
         made = study()
         for mode in ("sentence", "span"):
@@ -183,18 +183,18 @@ class TestFiles:
         assert made.tuning("sbert", "test-lit_idiom", "span") == []
         one = study(bm25={"tuning": "sentence"})
         assert one.tuning("bm25", "test-lit_idiom", "span") == [place("val", "sentence")]
-        # What does not concern the full index makes none of its metrics stale.
+        # Settings that do not affect the full index leave its metrics up to date.
         assert one.conditions("bm25") == made.conditions("bm25")
 
     def test_every_run_has_its_scores_by_query(self) -> None:
         made = study(compositions=["lit_idiom"], finetuning={"models": ["sbert"], "seeds": [1]})
         found = made.items().behind
-        # Two modes of BM25 and four of SBERT over two indexes; the trainings over the full one.
+        # Two modes of BM25 and four of SBERT over two indexes; trainings over the full index.
         assert len(found) == len(set(found)) == 2 * (2 + 4) + 6
         assert "results/metrics/idiolink/test-lit_idiom/bm25/span/seed-0.queries.csv" in found
         assert study(models=[]).items().behind == ()
 
-    def test_prompts_of_ones_own_replace_the_projects(self, tmp_path: Path) -> None:
+    def test_custom_prompts_replace_the_projects(self, tmp_path: Path) -> None:
         for name in ("documents", "queries", "validate"):
             (tmp_path / f"{name}.jinja").write_text("=== user ===\n{{ pie }}\n", "utf-8")
         made = study(construction={"enabled": True, "prompts": str(tmp_path)})
@@ -202,7 +202,7 @@ class TestFiles:
         assert made.validation("queries").inputs["prompt"] == str(tmp_path / "validate.jinja")
         assert made.data_conditions("constructed") == study().data_conditions("constructed")
 
-    def test_a_batch_size_of_one_model_and_the_way_of_writing_queries(self) -> None:
+    def test_batch_size_of_one_model_and_format_of_queries(self) -> None:
         made = study(finetuning={"models": ["sbert", "drama-1b"]})
         drama = made.training("drama-1b", "sentence", "paper", "42")
         assert (drama.batch_size, drama.seed) == (8, 42)
@@ -210,7 +210,7 @@ class TestFiles:
         assert "query_prefix" in made.training_spec("sbert", "sentence")
         assert "query_prefix" not in made.training_spec("sbert", "instruction_span")
 
-    def test_an_apple_gpu_is_stated_where_it_embeds_and_only_there(self) -> None:
+    def test_an_apple_gpu_is_stated_only_for_embedders(self) -> None:
         usual, apple = study(), study(device="mps")
         assert json.loads(apple.embedder("sbert").execution_spec()) == {
             **json.loads(usual.embedder("sbert").execution_spec()),
@@ -221,7 +221,7 @@ class TestFiles:
         for spec in ("sentence", "span"):
             assert apple.training_spec("sbert", spec) == usual.training_spec("sbert", spec)
 
-    def test_other_numbers_of_negatives_deviate_and_train_anew(self) -> None:
+    def test_other_numbers_of_negatives_deviate_and_retrain(self) -> None:
         made = study(finetuning={"models": ["sbert"], "hard_negatives": 1})
         usual = study(finetuning={"models": ["sbert"]})
         tuned = "sbert+sentence+paper"
@@ -236,7 +236,7 @@ class TestFiles:
         assert made.conditions("sbert") == usual.conditions("sbert")
 
     @pytest.mark.parametrize(("name", "most"), [("hard_negatives", 2), ("soft_negatives", 3)])
-    def test_released_tuples_have_no_more_negatives(
+    def test_released_tuples_limit_the_number_of_negatives(
         self, tmp_path: Path, name: str, most: int
     ) -> None:
         file = tmp_path / "idiolink/train/triplets_train_full.jsonl"
@@ -248,11 +248,11 @@ class TestFiles:
             IdiolinkStudy(IdiolinkSettings.model_validate({"finetuning": tuning}), run)
         tuning = {"models": ["sbert"], "tuples": "released", name: most + 1}
         settings = IdiolinkSettings.model_validate({"finetuning": tuning})
-        problem = rf"finetuning\.{name}: {most + 1} where the released tuples have {most}"
+        problem = rf"finetuning\.{name}: {most + 1} exceeds the {most} in the released tuples"
         with pytest.raises(UserError, match=problem):
             IdiolinkStudy(settings, run)
 
-    def test_released_tuples_are_taken_where_they_can_be_had(self, tmp_path: Path) -> None:
+    def test_released_tuples_are_used_if_available(self, tmp_path: Path) -> None:
         wanted = {"finetuning": {"models": ["sbert"], "tuples": "released_where_available"}}
         settings = IdiolinkSettings.model_validate(wanted)
         file = tmp_path / "idiolink/train/triplets_train_full.jsonl"
@@ -260,7 +260,7 @@ class TestFiles:
         file.touch()
         sampled = "results/datasets/idiolink/train/tuples/sampled-seed-42.jsonl"
         released = "results/datasets/idiolink/train/tuples/released.jsonl"
-        # They have no public URL.
+        # Released tuples have no public URL.
         for data, mirror, taken in (
             ("sample", None, sampled),
             ("released", None, sampled),
@@ -275,7 +275,7 @@ class TestFiles:
             raw = "results/raw/idiolink/train/triplets_train_full.jsonl"
             assert (raw in made.raw_files()) == (taken == released)
 
-    def test_a_fine_tuned_model_loads_what_its_training_wrote(self) -> None:
+    def test_a_fine_tuned_model_loads_its_trained_weights(self) -> None:
         made = study()
         assert made.weights("sbert+span+released", "7") == [
             "results/training/idiolink/sbert/span/released/seed-7/weights"
@@ -286,7 +286,7 @@ class TestFiles:
             "results/predictions/idiolink/test/sbert/documents/seed-0.npy"
         )
 
-    def test_a_local_checkpoint_is_every_file_of_its_folder(self, tmp_path: Path) -> None:
+    def test_a_local_checkpoint_includes_every_file_of_its_folder(self, tmp_path: Path) -> None:
         folder = tmp_path / "weights"
         (folder / "1_Pooling").mkdir(parents=True)
         (folder / "model.safetensors").write_bytes(b"0")
@@ -301,7 +301,7 @@ class TestFiles:
         assert run.weights_files("own+span+paper") == names
         assert run.weights_files("sbert") == []
 
-    def test_what_lies_behind_a_number(self) -> None:
+    def test_files_behind_a_number(self) -> None:
         made = configured("config.yaml")
         found = made.behind("results/metrics/idiolink/test-lit_idiom/sbert/span/seed-0.json")
         assert found[0] == "results/predictions/idiolink/test-lit_idiom/sbert/span/seed-0.run.gz"
@@ -311,7 +311,7 @@ class TestFiles:
 
 
 class TestLeftOut:
-    def test_a_model_is_a_row_with_its_reason_and_nothing_is_run(self) -> None:
+    def test_a_skipped_model_has_a_row_with_a_reason(self) -> None:
         tuning = {"models": ["bge-m3", "sbert"]}
         made = study(
             models=["bm25", "sbert", "bge-m3"],
@@ -336,7 +336,7 @@ class TestDeclaration:
         names = [table.name for table in made.tables()]
         assert len(names) == len(set(names)) == 13
 
-    def test_what_is_not_run_has_no_table(self) -> None:
+    def test_results_that_are_not_run_have_no_table(self) -> None:
         made = study(models=["bm25"], compositions=["full"], data="released")
         names = {table.name for table in made.tables()}
         assert names == {
@@ -380,7 +380,7 @@ class TestAsking:
             keys = [question.key for question in task.questions(task.entry())]
             assert set(keys) == read_answers(task.recordings).keys()
             counts[collection] = len(keys)
-        # Two answers on documents do not serve and were asked again.
+        # Two answers about documents were unusable and requested again.
         assert counts == {"documents": 8 + 2, "queries": 8}
 
     def test_validation_waits_for_the_texts(

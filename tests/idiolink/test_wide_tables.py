@@ -1,4 +1,4 @@
-"""Table 5, the average gains, scores by PIE, and the randomisation test between query modes."""
+"""Table 5, average gains, scores by PIE, and the randomization tests."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -63,7 +63,7 @@ def metrics(
     deviations: tuple[str, ...] = (),
     settings: dict[str, str] | None = None,
 ) -> IdiolinkMetrics:
-    """A metric file with these scores in per cent."""
+    """Return a metric file with these scores in percent."""
     r_precision, ndcg = scores
     overall = RankingScores(
         queries=2,
@@ -100,7 +100,7 @@ def given(
     folder: Path,
     published: str = "",
 ) -> DisplayInputs:
-    """What a table of these metrics is made from; a model without any was not run."""
+    """Return the inputs of a table of these metrics; models without any were not run."""
     paths = []
     for number, item in enumerate(found):
         paths.append(str(folder / f"{number}.json"))
@@ -117,7 +117,7 @@ def given(
 
 
 def written(content: TableContent, folder: Path) -> tuple[str, list[dict[str, str]]]:
-    """LaTeX and rows of a table."""
+    """Return the LaTeX and rows of a table."""
     files = {kind: folder / f"table.{kind}" for kind in ("tex", "csv", "html")}
     write_table("table", content, templates=ROOT / "templates", **files)
     return files["tex"].read_text(encoding="utf-8"), read_comparisons(files["csv"])
@@ -151,7 +151,7 @@ class TestTable5:
         assert cells[*key, "r_precision"]["reason"] == ""
         assert cells[*key, "r_precision_pct_std"]["ours"] == "0.20"
         assert cells[*key, "r_precision_pct_std"]["reproduced"] == "within sampling range"
-        # Nine times the printed deviation is more than three seeds explain.
+        # Three seeds cannot explain nine times the printed deviation.
         assert cells["sentence", "paper", "sbert", "span", "r_precision_pct_std"]["reproduced"] == (
             "no"
         )
@@ -177,7 +177,7 @@ class TestTable5:
         assert {row["comparable"] for row in missing} == {"no"}
         assert all(row["reason"].startswith("not run") for row in missing)
 
-    def test_one_seed_has_no_deviation_and_a_span_no_column_of_sentences(
+    def test_one_seed_has_no_deviation_and_span_training_no_sentence_columns(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
         found = [
@@ -189,8 +189,8 @@ class TestTable5:
         deviation = cells[*key, "r_precision_pct_std"]
         assert (deviation["ours"], deviation["comparable"]) == ("", "no")
         assert deviation["reason"] == "one seed has no deviation"
-        # A single seed may lie 4.97 deviations off: 0.4 from 48.03 ± 0.08, 0.7 from 71.83 ± 0.14,
-        # or 0.85 if that is a deviation of ddof 0.
+        # A single seed may differ by 4.97 deviations: 0.4 from 48.03 ± 0.08, 0.7 from 71.83 ± 0.14,
+        # or 0.85 if the deviation has ddof 0.
         assert (cells[*key, "r_precision"]["reproduced"], cells[*key, "r_precision"]["reason"]) == (
             "within sampling range",
             "",
@@ -213,7 +213,7 @@ class TestTable5:
         row = cells["sentence", "paper", "sbert", "sentence", "r_precision"]
         assert (row["comparable"], row["reason"]) == ("no", "max epochs 2, the paper 10")
 
-    def test_what_was_not_trained_stands_in_the_table_with_its_reason(
+    def test_untrained_models_are_in_the_table_with_a_reason(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
         found = [metrics("sbert+sentence+paper", "sentence", (42.0, 71.0), seed=42)]
@@ -225,7 +225,7 @@ class TestTable5:
         assert r"--\printed{81.81 $\pm$ 0.63}" in tex
         assert tex.index("SBERT") < tex.index("Drama") < tex.index("E5") < tex.index("BGE-M3")
 
-    def test_no_printed_deviation_is_reproduced_by_none(
+    def test_a_missing_printed_deviation_is_never_reproduced(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
         names = {model.published_as: model.name for model in embedders}
@@ -244,7 +244,7 @@ class TestTable5:
         verdicts = [(key[-1].endswith("_std"), row["reproduced"]) for key, row in cells.items()]
         assert verdicts.count((True, "no")) == verdicts.count((False, "yes")) == 60
 
-    def test_both_losses_stand_beside_the_printed_numbers(
+    def test_both_losses_are_compared_with_the_printed_numbers(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
         found = [
@@ -274,7 +274,7 @@ class TestTable5:
         ]
         assert evaluated_modes("span") == ["span"]
 
-    def test_figure_3_takes_the_better_training(self) -> None:
+    def test_figure_3_shows_the_better_training(self) -> None:
         found = [
             metrics("a+sentence+paper", "span", (50.0, 70.0)),
             metrics("a+span+paper", "span", (40.0, 80.0)),
@@ -285,7 +285,7 @@ class TestTable5:
         assert best["a", "span", "ndcg_at_10"][1].mean == pytest.approx(80.0)
 
     @pytest.mark.parametrize("losses", [("paper", "released"), ("released", "paper")])
-    def test_figure_3_shows_the_released_loss_where_both_were_run(
+    def test_figure_3_shows_the_released_loss_if_both_were_run(
         self, losses: tuple[str, str]
     ) -> None:
         scores = {"paper": (99.0, 99.0), "released": (43.0, 72.0)}
@@ -298,14 +298,14 @@ class TestTable5:
 
 class TestTable2:
     @pytest.mark.parametrize("inputs", ["paper", "released"])
-    def test_inputs_of_the_released_code_are_noted(
+    def test_released_inputs_are_noted(
         self, inputs: str, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
         found = [metrics("sbert", "sentence", (18.34, 35.08), settings={"inputs": inputs})]
         content = zero_shot(given(found, embedders, tmp_path, "idiolink_table2"))
         assert (RELEASED_INPUTS_NOTE in content.notes) is (inputs == "released")
 
-    def test_rows_in_the_paper_s_order_and_ours_apart(
+    def test_rows_follow_the_papers_order_and_ours_are_separate(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
         found = [
@@ -346,7 +346,7 @@ class TestTable2:
     @pytest.mark.parametrize(
         ("model", "mode", "ours", "reproduced"),
         [
-            # Printed 18.34, 38.4 and, with instructions, 32.57.
+            # Printed: 18.34, 38.4 and, with instructions, 32.57.
             ("sbert", "sentence", 18.344, "yes"),
             ("sbert", "sentence", 18.336, "yes"),
             ("sbert", "sentence", 18.346, "no"),
@@ -356,7 +356,7 @@ class TestTable2:
             ("sbert", "instruction_sentence", 32.626, "no"),
         ],
     )
-    def test_how_near_a_number_must_be_depends_on_its_decimals_and_on_instructions(
+    def test_tolerance_depends_on_decimals_and_instructions(
         self, model: str, mode: str, ours: float, reproduced: str,
         embedders: list[ModelDescription], tmp_path: Path,
     ) -> None:  # fmt: skip
@@ -367,7 +367,7 @@ class TestTable2:
         assert number.comparison.reproduced == reproduced
         assert number.metrics == (str(tmp_path / "0.json"),)
 
-    def test_best_cells_and_arrows_are_those_of_two_decimals(
+    def test_best_cells_and_arrows_use_two_decimals(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
         found = [
@@ -391,7 +391,7 @@ class TestTable2:
             ("sbert", "span", "ndcg_at_10"): (False, "down"),
             ("sbert", "instruction_sentence", "r_precision"): (True, ""),
             ("sbert", "instruction_sentence", "ndcg_at_10"): (False, ""),
-            # Against the sentence with instructions, where its score is known.
+            # Compared with the sentence with instructions, if its score is known.
             ("sbert", "instruction_span", "r_precision"): (True, "up"),
             ("sbert", "instruction_span", "ndcg_at_10"): (True, ""),
             ("contriever", "sentence", "r_precision"): (True, ""),
@@ -402,7 +402,7 @@ class TestTable2:
                for mode in ("sentence", "span") for metric in ("r_precision", "ndcg_at_10")},
         }  # fmt: skip
 
-    def test_intervals_and_unknown_scores_stand_in_the_csv(
+    def test_intervals_and_unknown_scores_are_in_the_csv(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
         interval = {"r_precision": Interval(low=0.17504, high=0.19251)}
@@ -422,7 +422,7 @@ class TestTable2:
             "ndcg_at_10": ("", "", "", f"{UNKNOWN}; {sample}"),
         }
 
-    def test_models_stand_as_printed_then_by_whether_they_were_trained_with_instructions(
+    def test_models_are_sorted_as_printed_then_by_instruction_training(
         self, tmp_path: Path
     ) -> None:
         def model(name: str, published_as: str = "", kind: str = "embedder", **fields: object):  # type: ignore[no-untyped-def]
@@ -456,7 +456,7 @@ class TestTable2:
             "theirs": f"not run: no such run{none}",
         }  # fmt: skip
 
-    def test_the_heads_of_all_columns(
+    def test_the_headers_of_all_columns(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
         found = [metrics("sbert", "sentence", (18.34, 35.08))]
@@ -479,8 +479,8 @@ class TestTable2:
             *[("ndcg_at_10", "instruction_sentence"), ("ndcg_at_10", "instruction_span")],
         ]
 
-    def test_bm25_is_compared_with_its_own_tolerance(self, tmp_path: Path) -> None:
-        # Printed: k1 0.9, b 0.4, 36.04 and 59.07; scores may lie 0.155 off.
+    def test_bm25_has_its_own_tolerance(self, tmp_path: Path) -> None:
+        # Printed: k1 0.9, b 0.4, 36.04 and 59.07; scores may differ by 0.155.
         chosen = Tuning(
             query_mode="sentence", composition="full", chosen=Bm25Parameters(k1=0.9, b=0.5),
             grid=[],
@@ -519,7 +519,7 @@ class TestAblation:
         keys = ("query_mode", "composition", "metric")
         return tex, {tuple(row[key] for key in keys): row for row in rows}
 
-    def test_the_released_run_stands_beside_ours_and_is_not_printed(self, tmp_path: Path) -> None:
+    def test_the_released_run_is_shown_but_does_not_count_as_printed(self, tmp_path: Path) -> None:
         found = [
             self.found(mode, composition, (mode, composition))
             for mode in ("sentence", "span")
@@ -539,7 +539,7 @@ class TestAblation:
         }
         assert "32.55 [32.63]" in tex
 
-    def test_another_choice_of_k1_and_b_is_not_compared(self, tmp_path: Path) -> None:
+    def test_other_values_of_k1_and_b_are_not_compared(self, tmp_path: Path) -> None:
         found = [self.found("sentence", "lit_sim_sense", ("sentence", "full"))]
         _, cells = self.write(found, tmp_path)
         assert {row["within_tolerance"] for row in cells.values()} == {""}
@@ -547,7 +547,7 @@ class TestAblation:
 
 
 class TestGains:
-    """The text's 11.21 and 14.83 are not what Table 2 gives; the other four are."""
+    """The printed 11.21 and 14.83 do not follow from Table 2; the other four do."""
 
     EXPECTED: ClassVar = {
         ("instruction", "r_precision"): 10.53,
@@ -588,7 +588,7 @@ class TestGains:
         assert "over 24 models" in tex
         assert "12.13\\printed{12.13}" in tex
 
-    def test_over_some_models_is_not_comparable(
+    def test_means_over_some_models_are_not_comparable(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
         found = [row for row in self.printed(embedders) if row.model == "sbert"]
@@ -598,10 +598,10 @@ class TestGains:
         assert (row["ours"], row["comparable"]) == ("22.54", "no")
         assert row["reason"] == "over 1 of the paper's 24 models"
         assert "over 1 model," in tex
-        # The model that the paper does not have counts in no mean, so its file is behind none.
+        # Means exclude the model that the paper does not have, so its file is not listed.
         assert len(row["metrics"].split()) == 4
 
-    def test_a_missing_score_leaves_the_mean_unknown(self) -> None:
+    def test_a_missing_score_makes_the_mean_unknown(self) -> None:
         scores = {("a", "sentence", "r_precision"): 1.0, ("a", "span", "r_precision"): 3.0}
         scores |= {("b", "sentence", "r_precision"): 1.0}
         assert average_gains(scores, ["a"]) == {("span", "r_precision"): 2.0}
@@ -625,7 +625,7 @@ class TestPies:
         scores = scores_by_pie(self.found())
         assert scores["hard", "sbert+sentence+paper", "span", "ndcg_at_10"] == pytest.approx(40)
         assert hardest_first(self.found()) == ["hard", "even", "easy"]
-        # Each fine-tuned model against itself in the same mode, whatever other models score.
+        # Each fine-tuned model is compared with itself; other models do not matter.
         strong = metrics("other", "span", (1, 1), pies={"easy": 0, "hard": 99, "even": 0})
         for found in (scores, scores_by_pie([*self.found(), strong])):
             gains = gains_by_pie(found)
@@ -653,13 +653,13 @@ class TestSignificance:
             exact.append(np.mean([total >= abs(row.sum()) - 1e-9 for total in sums]))
         found = randomization_test(differences, permutations=999, seed=1)
         np.testing.assert_allclose(found, exact)
-        # Two patterns give as large a sum as all signs alike: theirs, and the opposite of each.
+        # Two patterns reach the sum of equal signs: all plus and all minus.
         for units in (2, 4):
             alike = np.full((1, units), 0.5)
             assert randomization_test(alike, permutations=999, seed=1).tolist() == [2 / 2**units]
         assert (sign_patterns(4, 999), sign_patterns(75, 999)) == (16, 999)
 
-    def test_many_units_have_drawn_ones(self) -> None:
+    def test_many_units_have_sampled_sign_patterns(self) -> None:
         differences = np.random.default_rng(4).normal(0.3, 1.0, size=(2, 14))
         exact = randomization_test(differences, permutations=2**14, seed=1)
         found = randomization_test(differences, permutations=9_999, seed=1)
@@ -669,12 +669,12 @@ class TestSignificance:
         assert randomization_test(equal, permutations=999, seed=0).tolist() == [1.0]
         assert randomization_test(apart, permutations=999, seed=0).tolist() == [0.001]
 
-    def test_where_pies_differ_and_modes_do_not_only_the_test_over_pies_errs_in_5_per_cent(
+    def test_only_the_test_over_pies_keeps_its_level_if_pies_differ(
         self,
     ) -> None:
         draws, pies, each = 400, 12, 10
         random = np.random.default_rng(11)
-        # In each PIE one mode or the other is better by chance; its queries follow it.
+        # In each PIE, a random mode is better for all of its queries.
         of_pies = random.normal(size=(draws, pies, 1))
         queries = of_pies + random.normal(size=(draws, pies, each))
         errors = [
@@ -684,7 +684,7 @@ class TestSignificance:
         assert 0.03 < errors[0] < 0.07
         assert errors[1] > 0.3
 
-    def test_an_interval_over_pies_holds_the_mean_as_often_as_it_says(self) -> None:
+    def test_an_interval_over_pies_has_its_nominal_coverage(self) -> None:
         draws, pies, each = 300, 40, 5
         random = np.random.default_rng(12)
         queries = random.normal(size=(draws, pies, 1)) + random.normal(size=(draws, pies, each))
@@ -704,7 +704,7 @@ class TestSignificance:
         assert holm([0.6, 0.7]) == [1.0, 1.0]
 
     def compared(self, pies: int) -> list[RankingComparison]:
-        """Of 40 queries, where R-Precision differs by 0.4 and nDCG@10 not at all."""
+        """Compare 40 queries whose R-Precision differs by 0.4 and whose nDCG@10 is equal."""
         names = {f"q{number}": f"p{number % pies}" for number in range(40)}
         low: QueryScores = {name: {"r_precision": 0.2, "ndcg_at_10": 0.5} for name in names}
         high: QueryScores = {name: {"r_precision": 0.6, "ndcg_at_10": 0.5} for name in names}
@@ -717,13 +717,13 @@ class TestSignificance:
         assert told["r_precision"].p_value == pytest.approx(0.001)
         assert told["ndcg_at_10"].p_value == 1.0
         assert {(row.first, row.second) for row in told.values()} == {("sentence", "span")}
-        # Four PIEs cannot show more than two of sixteen patterns, however many their queries.
+        # With four PIEs, the minimum is two of sixteen patterns for any number of queries.
         assert {row.metric: row.p_value for row in self.compared(4)}["r_precision"] == 2 / 16
         single = {row.metric: row for row in self.compared(1)}["r_precision"]
         assert (single.p_value, single.interval) == (1.0, None)
 
-    def test_the_interval_draws_whole_pies(self) -> None:
-        # Ten queries of one PIE gain, ten of another lose: drawn by PIE the mean can be either.
+    def test_the_interval_resamples_pies(self) -> None:
+        # Ten queries of one PIE gain and ten of another lose, so PIE resamples give both signs.
         queries = {f"q{number}": "gains" if number < 10 else "loses" for number in range(20)}
         first = {name: dict.fromkeys(("r_precision", "ndcg_at_10"), 0.5) for name in queries}
         second = {
@@ -737,7 +737,9 @@ class TestSignificance:
         assert (found[0].interval.low, found[0].interval.high) == pytest.approx((-0.4, 0.4))
 
     @pytest.mark.parametrize(("pies", "patterns"), [(4, "all 16"), (20, "999")])
-    def test_the_table_says_what_was_drawn(self, pies: int, patterns: str, tmp_path: Path) -> None:
+    def test_the_caption_states_the_resampling(
+        self, pies: int, patterns: str, tmp_path: Path
+    ) -> None:
         item = ModeSignificance(
             split="test", model="m", seed=0, queries=40, pies=pies,
             patterns=sign_patterns(pies, 999), resamples=50, dataset_is_released=True,
@@ -757,7 +759,7 @@ class TestSignificance:
         assert r"its 95 \% interval and the $p$-value" in tex
         assert (rows[0]["low"], rows[0]["high"]) == ("40.00", "40.00")
 
-    def test_an_unknown_score_leaves_its_metric_untested(self) -> None:
+    def test_metrics_with_an_unknown_score_are_not_tested(self) -> None:
         pies = {f"q{number}": f"p{number}" for number in range(4)}
         known: QueryScores = {name: {"r_precision": 0.2, "ndcg_at_10": 0.5} for name in pies}
         cut = known | {"q3": {"r_precision": None, "ndcg_at_10": 0.1}}
@@ -769,8 +771,8 @@ class TestSignificance:
         untested = told["r_precision"].model_dump(exclude={"first", "second", "metric"})
         assert set(untested.values()) == {None}
 
-    def test_every_two_models_of_a_query_mode(self, tmp_path: Path) -> None:
-        # "c" lies 10 points above "a" in each of four PIEs; "b" gains in two what it loses in two.
+    def test_every_pair_of_models_in_a_query_mode(self, tmp_path: Path) -> None:
+        # "c" is 10 points above "a" in all four PIEs; gains and losses of "b" cancel.
         gains = {"a": (0, 0, 0, 0), "b": (20, 20, -20, -20), "c": (10, 10, 10, 10)}
         found = [
             metrics(
@@ -795,7 +797,7 @@ class TestSignificance:
         above = tested["span", "a", "c"]
         assert (above["ours"], above["low"], above["high"]) == ("10.00", "10.00", "10.00")
         assert tested["span", "a", "b"]["ours"] == "0.00"
-        # Two of all sixteen patterns, times the three pairs of the mode.
+        # Two of sixteen patterns, times the three pairs of the mode.
         assert (above["p_value"], above["p_holm"]) == ("0.125", "0.375")
         assert above["metrics"].split() == [made_from.metrics[0], made_from.metrics[2]]
         assert "all 16 sign patterns" in content.caption

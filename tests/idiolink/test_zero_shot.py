@@ -1,4 +1,4 @@
-"""Embedding, BM25, ranking and scoring against independent computations."""
+"""Embedding, BM25, ranking and scoring compared with independent computations."""
 
 import gzip
 import math
@@ -85,7 +85,7 @@ def score(
 
 
 class TestQueryTexts:
-    def test_plain_span_is_the_first_occurrence_behind_the_prefix(self) -> None:
+    def test_plain_span_is_the_first_occurrence_after_the_prefix(self) -> None:
         text = plain_text(query("in time, just in time", "in time"), query_prefix="query: ")
         assert text.text == "query: in time, just in time"
         assert text.span == (7, 14)
@@ -143,10 +143,10 @@ class TestEmbedding:
     def test_a_span_beyond_the_limit_is_an_error(self, sbert: SentenceTransformer) -> None:
         text = "word " * 400 + "ends"
         far = QueryText(text, (len(text) - 4, len(text)))
-        with pytest.raises(UserError, match=r"beyond the model's 256 tokens.*raise max_length"):
+        with pytest.raises(UserError, match=r"limit of 256 tokens.*increase `max_length`"):
             embed_queries(sbert, [far], batch_size=1, progress=False)
 
-    def test_mask_takes_partly_covered_tokens_and_no_special_ones(self) -> None:
+    def test_mask_includes_partly_covered_tokens_but_no_special_ones(self) -> None:
         offsets = torch.tensor([[[0, 0], [0, 4], [5, 8], [8, 12], [13, 15], [0, 0]]])
         mask = span_mask(offsets, [(6, 9)])
         assert mask.tolist() == [[False, False, True, True, False, False]]
@@ -169,7 +169,7 @@ class TestBm25:
             "don't", "break", "the", "ice", "cream", "2", "days", "rest",
         ]  # fmt: skip
 
-    def test_tuning_keeps_the_whole_grid_and_takes_its_best_point(
+    def test_tuning_keeps_the_grid_and_chooses_its_best_point(
         self, documents: list[Document], queries: list[Query]
     ) -> None:
         qrels = meaning_qrels(queries, documents)
@@ -197,13 +197,13 @@ class TestBm25:
 
 
 class TestRuns:
-    def test_ties_are_in_trec_evals_order(self) -> None:
+    def test_ties_are_ordered_as_in_trec_eval(self) -> None:
         names = ["d1", "d10", "d2", "d3"]
         scores = np.array([0.5, 0.5, 0.9, 0.5])
         run = rank(["q"], [scores], names, top_k=3)
         assert list(run["q"]) == ["d2", "d3", "d10"]
-        # trec_eval sorts by score and then by descending id, whatever the order in the file: only
-        # if ours is the same does the first relevant document stand where we put it.
+        # trec_eval sorts by score and then by descending id, regardless of the order in the file;
+        # the reciprocal rank shows whether our order is the same.
         for relevant, position in (("d2", 1), ("d3", 2), ("d10", 3)):
             evaluator = pytrec_eval.RelevanceEvaluator({"q": {relevant: 1}}, {"recip_rank"})
             shuffled = dict(sorted(run["q"].items()))
@@ -216,7 +216,7 @@ class TestRuns:
         top_k=st.integers(1, 35),
         shuffled=st.randoms(use_true_random=False),
     )
-    def test_ranks_as_if_everything_were_sorted(
+    def test_ranking_equals_a_full_sort(
         self, scores: list[float], top_k: int, shuffled: Random
     ) -> None:
         names = [f"d{number}" for number in range(len(scores))]
@@ -225,17 +225,17 @@ class TestRuns:
         everything = sorted(zip(scores, names, strict=True), reverse=True)
         assert [(score, name) for name, score in run["q"].items()] == everything[:top_k]
 
-    def test_cosine_ignores_length_and_survives_zero(self) -> None:
+    def test_cosine_ignores_length_and_accepts_zero_vectors(self) -> None:
         rows = np.array([[2.0, 0.0], [0.0, 0.0]], dtype=np.float32)
         columns = np.array([[3.0, 3.0], [0.0, 5.0]], dtype=np.float32)
         scores = np.array(list(cosine_scores(rows, columns)))
         np.testing.assert_allclose(scores, [[math.sqrt(0.5), 0.0], [0.0, 0.0]], atol=1e-7)
 
-    def test_scores_are_the_same_bytes_from_a_file_read_in_parts(
+    def test_scores_are_identical_for_a_file_read_in_parts(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         drawn = np.random.default_rng(0).standard_normal((40, 24)).astype(np.float32)
-        # Zero, and equal: ties at any place.
+        # A zero vector and equal vectors create ties.
         drawn[7], drawn[[9, 21, 33]] = 0, drawn[3]
         np.save(tmp_path / "documents.npy", drawn)
         rows = list(range(39, -1, -2))
@@ -244,7 +244,7 @@ class TestRuns:
         scores = list(cosine_scores_of_file(drawn, tmp_path / "documents.npy", rows))
         assert [row.tobytes() for row in scores] == [row.tobytes() for row in expected]
 
-    def test_file_gives_back_the_run_and_repeats_its_bytes(self, tmp_path: Path) -> None:
+    def test_a_saved_run_round_trips_and_is_deterministic(self, tmp_path: Path) -> None:
         run = {"q1": {"b": 1 / 3, "a": 0.1}, "q2": {"a": 1e-17}}
         write_run(tmp_path / "one.run.gz", run, tag="test")
         write_run(tmp_path / "two.run.gz", run, tag="test")
@@ -255,7 +255,7 @@ class TestRuns:
         with gzip.open(tmp_path / "one.run.gz", "rt") as stream:
             assert stream.readline() == "q1 Q0 b 1 0.3333333333333333 test\n"
 
-    def test_bad_line_is_named(self, tmp_path: Path) -> None:
+    def test_the_invalid_line_is_reported(self, tmp_path: Path) -> None:
         path = tmp_path / "bad.run.gz"
         with gzip.open(path, "wt") as stream:
             stream.write("q Q0 d 1 0.5 tag\nq Q0 d\n")
@@ -265,7 +265,7 @@ class TestRuns:
 
 class TestMetrics:
     def test_the_papers_example_of_r_precision(self) -> None:
-        """Appendix D: relevant at 1, 2, 4, 7 and 8 with R = 5 gives 3/5."""
+        """Appendix D: relevant documents at 1, 2, 4, 7 and 8 with R = 5 give 3/5."""
         places = {1, 2, 4, 7, 8}
         run = {"q": {f"d{place}": 1.0 / place for place in range(1, 21)}}
         qrels = {"q": {f"d{place}": 1 for place in places}}
@@ -276,7 +276,7 @@ class TestMetrics:
         assert scores["ndcg_at_10"] == pytest.approx(gain / ideal)
 
     def test_the_papers_example_of_ndcg(self) -> None:
-        """Appendix D: relevant documents at 1, 2 and 3 score more than at 3, 7 and 9."""
+        """Appendix D: relevant documents at 1, 2 and 3 score higher than at 3, 7 and 9."""
         ranking = {f"d{place}": 1.0 / place for place in range(1, 21)}
         qrels = {
             name: {f"d{place}": 1 for place in places}
@@ -288,7 +288,7 @@ class TestMetrics:
         found = 1 / 2 + 1 / 3 + 1 / math.log2(10)
         assert scores["second"]["ndcg_at_10"] == pytest.approx(found / ideal)
 
-    def test_a_query_that_the_run_lacks_scores_zero(self) -> None:
+    def test_a_query_missing_from_the_run_scores_zero(self) -> None:
         scores = score_queries({"a": {"d": 1.0}}, {"a": {"d": 1}, "b": {"d": 1}})
         assert scores["b"] == {"r_precision": 0.0, "ndcg_at_10": 0.0}
         assert scores["a"]["r_precision"] == 1.0
@@ -302,7 +302,7 @@ class TestMetrics:
             (3, 2, (False,) * 2),
         ],
     )
-    def test_a_score_is_known_if_all_that_it_looks_at_is_kept(
+    def test_a_score_is_known_if_all_required_ranks_are_kept(
         self, relevant: int, depth: int, known: tuple[bool, bool]
     ) -> None:
         run = {"q": {f"d{place}": 1 / place for place in range(1, depth + 1)}}
@@ -321,14 +321,14 @@ class TestMetrics:
                 {"literal"} if text.usage == "literal" else {"idiomatic", "simplification", "sense"}
             )
             assert {usage[name] for name in found} == expected
-            # 4 domains with 4 literal, or 2 + 2 + 2 other documents each.
+            # 4 domains with 4 literal or 2 + 2 + 2 other documents each.
             assert len(found) == (16 if text.usage == "literal" else 24)
 
-    def test_groups_average_to_the_whole_and_topicality_is_apart(
+    def test_groups_average_to_the_total_and_topicality_is_separate(
         self, documents: list[Document], queries: list[Query]
     ) -> None:
         dataset = IdiolinkDataset("test", "full", False, documents, queries)
-        # A run that ranks by subject alone: perfect for the subject, poor for the meaning.
+        # A run ranked by subject is perfect for the subject and poor for the meaning.
         subject = {text.id: text.subject for text in documents}
         run = {
             text.id: {
@@ -352,7 +352,7 @@ class TestMetrics:
             mean = sum((group.ndcg_at_10 or 0) * group.queries for group in groups.values())
             assert mean / len(queries) == pytest.approx(metrics.overall.ndcg_at_10)
 
-    def test_r_precision_below_the_cut_is_unknown(
+    def test_r_precision_below_the_cutoff_is_unknown(
         self, documents: list[Document], queries: list[Query]
     ) -> None:
         dataset = IdiolinkDataset("test", "full", False, documents, queries)
@@ -363,7 +363,7 @@ class TestMetrics:
         assert metrics.by_usage["literal"].r_precision is not None
         assert metrics.overall.ndcg_at_10 is not None
 
-    def test_a_run_of_fewer_than_ten_documents_says_nothing_of_the_tenth(
+    def test_ndcg_of_a_run_with_fewer_than_ten_documents_is_unknown(
         self, documents: list[Document], queries: list[Query]
     ) -> None:
         dataset = IdiolinkDataset("test", "full", False, documents, queries)
@@ -371,11 +371,11 @@ class TestMetrics:
         for found in (metrics.overall, metrics.same_subject, *metrics.by_pie.values()):
             assert (found.r_precision, found.ndcg_at_10) == (None, None)
         assert {value for of_query in scores.values() for value in of_query.values()} == {None}
-        # All of a small index is ranked, so nothing stands below the cut.
+        # A small index is ranked entirely, so no document is below the cutoff.
         small = IdiolinkDataset("test", "full", False, documents[:9], queries)
         assert score({}, small, depth=9)[0].overall.ndcg_at_10 == 0.0
 
-    def test_the_table_of_queries_has_the_means_of_the_metric_file(
+    def test_query_scores_average_to_the_metric_file(
         self, documents: list[Document], queries: list[Query], tmp_path: Path
     ) -> None:
         dataset = IdiolinkDataset("test", "full", False, documents, queries)
@@ -386,7 +386,7 @@ class TestMetrics:
         save_query_scores(own, metrics, scores, queries)
         rows = pd.read_csv(own, dtype={"r_precision": float})
         assert list(rows["query"]) == [text.id for text in queries]
-        # 24 documents are relevant to an idiomatic query, 16 to a literal one.
+        # An idiomatic query has 24 relevant documents, a literal one 16.
         assert list(rows["r_precision"].isna()) == [text.usage == "idiomatic" for text in queries]
         for field in ("usage", "subject", "pie"):
             groups = getattr(metrics, f"by_{field}")
@@ -402,7 +402,7 @@ class TestMetrics:
     ("composition", "r_precision", "ndcg"),
     [("lit_sim_sense", 32.63, 43.00), ("lit_idiom", 42.67, 58.52)],
 )
-def test_tuned_on_the_same_composition_bm25_gives_the_released_ablation(
+def test_bm25_tuned_on_the_same_composition_gives_the_released_ablation(
     composition: str, r_precision: float, ndcg: float
 ) -> None:
     def data(split: str) -> IdiolinkDataset:
@@ -413,7 +413,7 @@ def test_tuned_on_the_same_composition_bm25_gives_the_released_ablation(
 
     val, test = data("val"), data("test")
     qrels = meaning_qrels(val.queries, val.documents)
-    # Of the whole grid, which takes a minute, these are the best and the full index's.
+    # The full grid takes a minute; these points are its best and that of the full index.
     tuning = tune(
         val.documents, val.queries, query_mode="sentence", composition=composition,
         k1=[0.6, 0.9], b=[0.4, 0.9], ndcg_at_10=lambda run: ndcg_at_10(run, qrels),
@@ -428,7 +428,7 @@ def test_tuned_on_the_same_composition_bm25_gives_the_released_ablation(
     assert 100 * (overall.ndcg_at_10 or 0) == pytest.approx(ndcg, abs=BM25_TOLERANCE)
 
 
-def test_compositions_leave_out_what_they_say(
+def test_compositions_leave_out_the_right_usages(
     documents: list[Document], queries: list[Query]
 ) -> None:
     left = compose_index(documents, "lit_idiom")

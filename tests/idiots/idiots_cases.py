@@ -1,4 +1,4 @@
-"""Hand-made sentences and answers of IdioTS for the tests."""
+"""Synthetic sentences and answers of IdioTS."""
 
 import json
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ PIE = "To spill the beans"
 def sentences(
     idiomatic: int, distractors: int, kinds: Sequence[DistractorKind | None] = (None,)
 ) -> list[IdiotsSentence]:
-    """A test suite of so many sentences; the kinds of distractors take turns."""
+    """Return a test suite of this size, cycling through the kinds of distractors."""
     rows = [(f"idi{number:03}-sen01-id", True) for number in range(idiomatic)]
     rows += [(f"idi{number:03}-sen02-di", False) for number in range(distractors)]
     return [
@@ -38,12 +38,12 @@ def sentences(
 
 
 def answer(name: str, text: str | None, **fields: Any) -> Answer:
-    """An answer of a model on a sentence."""
+    """Return a model's answer about a sentence."""
     return Answer(key=f"answer to {name}", text=text, **{"finish_reason": "stop"} | fields)
 
 
 def says(has_idiom: bool, idiom: str = "") -> str:
-    """The text of an answer that keeps to the form."""
+    """Return the text of a well-formed answer."""
     return json.dumps({"hasIdiom": has_idiom, "idiom": idiom, "meaning": "m", "explanation": "e"})
 
 
@@ -55,7 +55,7 @@ def predictions_of(
     true_negatives: int,
     pie_in_distractor: int,
 ) -> list[DetectionPrediction]:
-    """Answers of a model with so many sentences of each sort."""
+    """Return the answers of a model with these numbers of sentences."""
     texts = [says(True, "spilled the beans")] * right_idiom
     texts += [says(True, "used the old model")] * (true_positives - right_idiom)
     positives = sum(sentence.is_idiomatic for sentence in suite)
@@ -78,7 +78,7 @@ def score(
     resamples: int = 50,
     **options: Any,
 ) -> DetectionMetrics:
-    """Metrics of a run of this model."""
+    """Return the metrics of a run of this model."""
     options = {"origin": "released"} | options
     return detection_metrics(
         suite, predictions, DetectionRun(model, "zero_shot", 0), resamples=resamples, **options
@@ -86,6 +86,6 @@ def score(
 
 
 def published(table: str, key: str = "model") -> dict[str, dict[str, float]]:
-    """The rows of a file of published/."""
+    """Return the rows of a file in published/."""
     rows = read_published(ROOT / "published" / f"{table}.csv", [key])
     return {name: row for (name,), row in rows.items()}

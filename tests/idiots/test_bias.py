@@ -1,4 +1,4 @@
-"""Signal detection on IdioTS: readers made by rule must come out as made."""
+"""Signal detection on IdioTS recovers the parameters of rule-based readers."""
 
 import csv
 import json
@@ -56,7 +56,7 @@ SUITE = [
 
 
 def observer(d_prime: float, criterion: float, seed: int) -> list[DetectionPrediction]:
-    """The answers of a model that sees evidence with noise, and says yes beyond its criterion."""
+    """Return the answers of a model that sees noisy evidence and says yes above its criterion."""
     noise = np.random.default_rng(seed).normal(size=len(SUITE))
     return [
         says(item, (d_prime if item.is_idiomatic else 0) + noise[at] > d_prime / 2 + criterion)
@@ -70,7 +70,7 @@ def says(item: IdiotsSentence, yes: bool) -> DetectionPrediction:
 
 
 def inputs(runs: dict[str, list[DetectionPrediction]]) -> DisplayInputs:
-    """Inputs of table and figure for the answers of a model in each setting."""
+    """Return the inputs of table and figure for a model's answers in each setting."""
     metrics = [
         detection_metrics(
             SUITE, answers, DetectionRun("rules", setting, 0), origin="sample", resamples=10
@@ -91,7 +91,7 @@ def inputs(runs: dict[str, list[DetectionPrediction]]) -> DisplayInputs:
 
 @pytest.fixture
 def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DisplayInputs:
-    """One ability under three criteria, another ability, a yes-sayer, and one nobody can read."""
+    """Return one ability with three criteria, another ability, a yes-sayer and a mute model."""
     monkeypatch.chdir(tmp_path)
     unread = [read_prediction(item.id, answer(item.id, "Well.")) for item in SUITE]
     return inputs(
@@ -105,7 +105,7 @@ def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DisplayInputs:
     )
 
 
-def test_ability_and_bias_come_apart(simulated: DisplayInputs, tmp_path: Path) -> None:
+def test_ability_and_bias_are_separated(simulated: DisplayInputs, tmp_path: Path) -> None:
     files = {name: tmp_path / f"table.{name}" for name in ("tex", "csv", "html")}
     write_table("idiots_bias", bias(simulated), templates=ROOT / "templates", **files)
     with files["csv"].open() as stream:
@@ -126,7 +126,7 @@ def test_ability_and_bias_come_apart(simulated: DisplayInputs, tmp_path: Path) -
             assert float(found["low"]) <= put_in + 0.005
             assert put_in - 0.005 <= float(found["high"])
             assert value(setting, metric) == pytest.approx(put_in, abs=0.3)
-    # What moves the criterion, what moves d′.
+    # The first changes the criterion, the second changes d′.
     assert (
         value("eager", "criterion_change_p_holm") < 0.05 < value("eager", "d_prime_change_p_holm")
     )
@@ -150,14 +150,14 @@ def test_the_figure_has_every_prompt(simulated: DisplayInputs) -> None:
 def test_rates_of_zero_and_one_are_corrected_log_linearly() -> None:
     halves = signal_detection(np.array([100.0, 100, 0, 100]))
     assert halves == pytest.approx([2 * norm.ppf(100.5 / 101), 0])
-    # A constant answer shows no ability, also where classes differ in size.
+    # A constant answer shows no ability, even if class sizes differ.
     for yes in (0, 1):
         d_prime, criterion = signal_detection(np.array([yes * 164.0, 164, yes * 86, 86]))
         assert d_prime == pytest.approx(0)
         assert abs(criterion) == pytest.approx(norm.ppf(251 / 252))
 
 
-def test_unreadable_answers_have_no_place_in_the_counts() -> None:
+def test_unreadable_answers_are_not_counted() -> None:
     answers = observer(1.5, 0, 1)
     answers[1] = read_prediction(SUITE[1].id, answer("", "Well."))
     counts = counts_by_pie([list(zip(SUITE, answers, strict=True))])
@@ -167,7 +167,7 @@ def test_unreadable_answers_have_no_place_in_the_counts() -> None:
 
 
 def test_the_paired_test_keeps_its_level() -> None:
-    """Of two equal prompts, whose PIEs are hard together; benchmarks/beyond has more."""
+    """Two equal prompts with correlated PIEs; benchmarks/beyond has more simulations."""
     random, simulations = np.random.default_rng(0), 300
     rejected = np.zeros(2)
     for seed in range(simulations):
@@ -179,7 +179,7 @@ def test_the_paired_test_keeps_its_level() -> None:
             for part in yes.astype(float)
         )
         rejected += swap_test(first, second, permutations=199, seed=seed) <= 0.05
-    assert all(5 <= number <= 27 for number in rejected)  # 99 % of binomial(300, 0.05)
+    assert all(5 <= number <= 27 for number in rejected)  # 99% of binomial(300, 0.05)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_the_paired_test_keeps_its_level() -> None:
         ('{"freeOfIdioms": false, "idiom": "none"}', None),
     ],
 )
-def test_a_negated_question_is_read_as_its_opposite(text: str, has_idiom: bool | None) -> None:
+def test_a_negated_answer_is_read_as_its_opposite(text: str, has_idiom: bool | None) -> None:
     parsed = read_detection(answer("a", text), NegatedAnswer)
     assert (parsed.value and parsed.value.has_idiom) == has_idiom
 
@@ -206,7 +206,7 @@ def study(**settings: Any) -> IdiotsStudy:
     return IdiotsStudy(IdiotsSettings.model_validate(fields), run)
 
 
-def test_a_negated_prompt_is_asked_and_read_as_such(tmp_path: Path) -> None:
+def test_a_negated_prompt_is_sent_and_parsed(tmp_path: Path) -> None:
     task = study().detection("smollm2-135m-instruct", "negated", "0")
     task = Detection.model_validate_json(task.model_dump_json())
     assert task.parameters == OwnParameters(negated=True)
@@ -233,13 +233,13 @@ def test_a_negated_prompt_is_asked_and_read_as_such(tmp_path: Path) -> None:
     assert list(schema["properties"]) == ["freeOfIdioms", "idiom"]
 
 
-def test_table_and_figure_are_declared_with_the_setting() -> None:
+def test_table_and_figure_require_the_setting() -> None:
     names = {display.name for display in [*study().tables(), *study().figures()]}
     assert "idiots_bias" not in names
     declared = study(prompts_against="zero_shot")
     assert "idiots_bias" in {table.name for table in declared.tables()}
     assert "idiots_bias" in {figure.name for figure in declared.figures()}
-    with pytest.raises(ValueError, match="prompts_against 'zero_shot_schema' is none of"):
+    with pytest.raises(ValueError, match="prompts_against 'zero_shot_schema' is not one of"):
         study(prompts_against="zero_shot_schema")
 
 

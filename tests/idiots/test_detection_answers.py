@@ -1,4 +1,4 @@
-"""The prompt, the questions, and what is read from an answer."""
+"""The prompt, the questions, and the parsing of answers."""
 
 import hashlib
 import json
@@ -24,12 +24,12 @@ def entry(name: str) -> LLMEntry:
     return found
 
 
-def test_prompt_is_the_papers_word_by_word() -> None:
+def test_prompt_is_the_papers_verbatim() -> None:
     system, user = PROMPT.messages(sentence="She was {{ playing }} it by ear. ")
     assert (system.role, user.role) == ("system", "user")
     assert user.content == "She was {{ playing }} it by ear. "
     lines = system.content.split("\n")
-    # Section 4.2 quotes the prompt in parts, which must all be in it.
+    # The prompt must contain all parts that section 4.2 quotes.
     assert lines[0].startswith(
         "You are a professional linguist specialising in figurative language"
     )
@@ -38,12 +38,12 @@ def test_prompt_is_the_papers_word_by_word() -> None:
     assert [line.split(":")[0] for line in lines[2:]] == [
         "'hasIdiom'", "'idiom'", "'meaning'", "'explanation'",
     ]  # fmt: skip
-    # And not one character may change unnoticed: it would be another experiment.
+    # Any changed character would be a different experiment.
     digest = hashlib.sha256(system.content.encode("utf-8")).hexdigest()
     assert digest == "0c290f84ce7a11e75a66435f608c16f882020fce4e533ef9d2c23f4d66d2f445"
 
 
-def test_parameters_are_the_papers_where_the_provider_takes_them() -> None:
+def test_parameters_are_the_papers_if_the_provider_accepts_them() -> None:
     suite = sentences(1, 1)
 
     def sent(model: str, setting: str = "zero_shot") -> tuple[dict[str, object], tuple[str, ...]]:
@@ -105,7 +105,7 @@ READ: list[tuple[str | None, dict[str, str], OutcomeName, bool | None, str | Non
 
 
 @pytest.mark.parametrize(("text", "fields", "outcome", "has_idiom", "idiom"), READ)
-def test_an_answer_is_read_or_says_neither_yes_nor_no(
+def test_an_answer_is_parsed_or_neither_yes_nor_no(
     text: str | None,
     fields: dict[str, str],
     outcome: OutcomeName,
@@ -124,7 +124,7 @@ def test_an_answer_is_read_or_says_neither_yes_nor_no(
     assert DetectionPrediction.model_validate_json(line) == prediction
 
 
-def test_a_prediction_cannot_turn_silence_into_no() -> None:
+def test_a_missing_answer_cannot_become_a_no() -> None:
     for outcome, has_idiom in (("unparseable", False), ("ok", None)):
         with pytest.raises(ValueError, match="has_idiom"):
             DetectionPrediction(
@@ -135,7 +135,7 @@ def test_a_prediction_cannot_turn_silence_into_no() -> None:
             )
 
 
-def test_outcome_names_are_those_of_the_llm_layer() -> None:
+def test_outcome_names_match_the_llm_layer() -> None:
     from typing import get_args
 
     from pieline.llm.parsing import Outcome

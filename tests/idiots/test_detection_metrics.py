@@ -1,4 +1,4 @@
-"""What counts as right, the intervals, and the undefined."""
+"""Correctness, intervals, and undefined metrics."""
 
 from typing import get_args
 
@@ -25,7 +25,7 @@ def predict(texts: list[str | None], **fields: str) -> list[DetectionPrediction]
     ]
 
 
-def test_an_unreadable_answer_is_wrong_everywhere_and_positive_nowhere() -> None:
+def test_an_unreadable_answer_is_always_wrong_and_never_positive() -> None:
     suite = sentences(2, 2)
     metrics = score(suite, predict([says(True, "spill the beans"), "Yes!", says(False), "No!"]))
     counted = {
@@ -43,7 +43,7 @@ def test_an_unreadable_answer_is_wrong_everywhere_and_positive_nowhere() -> None
     assert metrics.outcomes == counts | {"ok": 2, "unparseable": 2}
 
 
-def test_errors_are_told_apart() -> None:
+def test_errors_are_distinguished() -> None:
     suite = sentences(5, 4)
     texts = [
         *(says(True, "spill the beans"), says(True, "else"), says(True, "other"), says(False), "?"),
@@ -66,7 +66,7 @@ def test_errors_are_told_apart() -> None:
     assert metrics.error_types == {}
 
 
-def test_a_model_that_answers_nothing_has_no_precision_and_no_consistency() -> None:
+def test_a_model_without_positives_has_no_precision_or_consistency() -> None:
     metrics = score(sentences(2, 2), predict(["", "", "", ""]))
     assert metrics.accuracy.value == metrics.recall.value == metrics.specificity.value == 0
     assert metrics.precision == Score(value=None, count=0, of=0)
@@ -74,7 +74,7 @@ def test_a_model_that_answers_nothing_has_no_precision_and_no_consistency() -> N
     assert metrics.distractor_pie_ratio.value == 0
 
 
-def test_without_distractors_what_needs_them_is_unknown() -> None:
+def test_distractor_metrics_are_unknown_without_distractors() -> None:
     suite = sentences(3, 0)
     counts = {"true_positives": 2, "right_idiom": 1, "true_negatives": 0, "pie_in_distractor": 0}
     metrics = score(suite, predictions_of(suite, **counts))
@@ -99,7 +99,7 @@ def test_distractors_by_kind() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from([True, False, None])), min_size=2))
-def test_the_counts_are_what_scikit_learn_measures(rows: list[tuple[bool, bool | None]]) -> None:
+def test_the_counts_match_scikit_learn(rows: list[tuple[bool, bool | None]]) -> None:
     rows = sorted(rows, key=lambda row: not row[0])
     positives = sum(label for label, _ in rows)
     suite = sentences(positives, len(rows) - positives)
@@ -127,14 +127,14 @@ def test_the_bootstrap_is_seeded_and_keeps_the_classes() -> None:
     assert set(weights[:, gold == NO].sum(axis=1)) == {3}
 
 
-def test_resamples_without_a_denominator_are_left_out() -> None:
+def test_resamples_without_a_denominator_are_skipped() -> None:
     ratios = resampled_ratios(np.array([[2, 0], [0, 2], [1, 1]]), [0.5, 0], [1, 0])
     assert ratios.tolist() == [0.5, pytest.approx(np.nan, nan_ok=True), 0.5]
     assert percentile_interval(ratios) == Interval(low=0.5, high=0.5)
     assert percentile_interval(ratios[1:2]) is None
 
 
-def test_an_interval_has_the_width_that_theory_gives() -> None:
+def test_an_interval_has_its_theoretical_width() -> None:
     suite = sentences(400, 400)
     counts = {"true_positives": 200, "right_idiom": 0, "true_negatives": 400}
     metrics = score(suite, predictions_of(suite, **counts, pie_in_distractor=0), resamples=4000)
@@ -148,10 +148,10 @@ def test_an_interval_has_the_width_that_theory_gives() -> None:
     assert balanced.low == pytest.approx(0.75 - half / 2, abs=0.004)
 
 
-def test_predictions_of_other_sentences_are_refused() -> None:
+def test_predictions_for_other_sentences_are_rejected() -> None:
     counts = {"true_positives": 2, "right_idiom": 1, "true_negatives": 1, "pie_in_distractor": 0}
     predictions = predictions_of(sentences(2, 2), **counts)
-    with pytest.raises(UserError, match="do not belong together"):
+    with pytest.raises(UserError, match="do not match"):
         score(sentences(2, 1), predictions)
-    with pytest.raises(UserError, match="do not belong together"):
+    with pytest.raises(UserError, match="do not match"):
         score(sentences(2, 2), [*predictions, predictions[0]])

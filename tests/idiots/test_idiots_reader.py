@@ -1,4 +1,4 @@
-"""The released format, and one line for everything that can be wrong with it."""
+"""The released format, and a one-line error for each possible mistake in it."""
 
 import csv
 import json
@@ -28,7 +28,7 @@ def test_the_sample() -> None:
     assert (len(idiomatic), len(distractors)) == (52, 30)
     assert len({sentence.pie_id for sentence in suite}) == 26
     assert {sentence.distractor_kind for sentence in distractors} == KINDS.keys()
-    # The trap: the string "False" is true.
+    # bool("False") would be true.
     assert not any(sentence.is_idiomatic for sentence in suite if sentence.id.endswith("-di"))
 
 
@@ -44,7 +44,7 @@ CASES: list[tuple[Callable[[Rows], object], str]] = [
 
 
 @pytest.mark.parametrize(("change", "problem"), CASES)
-def test_a_wrong_record_is_named(
+def test_an_invalid_record_is_reported(
     change: Callable[[Rows], object], problem: str, tmp_path: Path
 ) -> None:
     rows = sample_rows()
@@ -66,7 +66,7 @@ def test_a_wrong_record_is_named(
         ("[{", "not JSON"),
     ],
 )
-def test_a_file_of_another_form(text: str, problem: str, tmp_path: Path) -> None:
+def test_a_file_in_another_format(text: str, problem: str, tmp_path: Path) -> None:
     path = tmp_path / "idiots.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UserError) as caught:
@@ -75,7 +75,7 @@ def test_a_file_of_another_form(text: str, problem: str, tmp_path: Path) -> None
     assert str(path) in str(caught.value)
 
 
-def test_the_table_that_was_released(tmp_path: Path) -> None:
+def test_the_released_table(tmp_path: Path) -> None:
     rows = sample_rows()
     rows[0]["en"] = '"Well," she said, "that broke the ice."'
     path = tmp_path / "idioms_sentences.tsv"
@@ -127,21 +127,24 @@ def give_each_id_the_next_idiom(rows: Rows) -> None:
 IMPLAUSIBLE: dict[str, tuple[Callable[[Rows], object], str]] = {
     "two idioms of one id": (
         lambda rows: rows[1].update(idiom="To spill the beans"),
-        r"record 2 \(idi001-.*\): idiom 'To spill the beans' under idi001, which is 'To break the",
+        r"record 2 \(idi001-.*\): idiom 'To spill the beans' has the id idi001 of 'To break the",
     ),
-    "shifted idioms": (lambda rows: shift(rows, "idiom", 1), r"under idi00\d, which is"),
-    "shifted ids": (lambda rows: shift(rows, "idiom_id", 1), r"under idi00\d, which is"),
+    "shifted idioms": (lambda rows: shift(rows, "idiom", 1), r"has the id idi00\d of"),
+    "shifted ids": (lambda rows: shift(rows, "idiom_id", 1), r"has the id idi00\d of"),
     "idioms of the next id": (
         give_each_id_the_next_idiom,
-        r"only 0 of 52 idiomatic sentences have the words of their idiom",
+        r"only 0 of 52 idiomatic sentences contain their idiom",
     ),
-    "languages": (swap_languages, r"record 1 \(.*\): en is Spanish and es English"),
-    "languages of one record": (lambda rows: swap_languages(rows[40:41]), r"record 41 .*en is Spa"),
+    "languages": (swap_languages, r"record 1 \(.*\): en is in Spanish and es in English"),
+    "languages of one record": (
+        lambda rows: swap_languages(rows[40:41]),
+        r"record 41 .*en is in Spa",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", IMPLAUSIBLE)
-def test_columns_that_do_not_belong_together_are_refused(name: str, tmp_path: Path) -> None:
+def test_mismatched_columns_are_rejected(name: str, tmp_path: Path) -> None:
     change, problem = IMPLAUSIBLE[name]
     rows = sample_rows()
     change(rows)
@@ -151,7 +154,7 @@ def test_columns_that_do_not_belong_together_are_refused(name: str, tmp_path: Pa
         read_sentences(path)
 
 
-def test_one_idiom_may_be_spelled_in_several_ways(tmp_path: Path) -> None:
+def test_an_idiom_can_have_several_spellings(tmp_path: Path) -> None:
     rows = sample_rows()
     rows[1]["idiom"] = "break  the Ice"
     path = tmp_path / "idiots.json"
@@ -183,11 +186,11 @@ MARKED = next(
         ),
         (
             "sentence_id,kind\nidi001-sen01-id,parts\n",
-            ":2: sentence 'idi001-sen01-id' is idiomatic; mark only distractors",
+            ":2: sentence 'idi001-sen01-id' is idiomatic; list only distractors",
         ),
     ],
 )
-def test_wrong_kinds(text: str, problem: str, tmp_path: Path) -> None:
+def test_invalid_kinds(text: str, problem: str, tmp_path: Path) -> None:
     path = tmp_path / "kinds.csv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UserError) as caught:

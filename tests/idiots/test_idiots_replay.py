@@ -1,4 +1,4 @@
-"""The shipped recordings: complete, in canonical order, and enough without any model."""
+"""The shipped recordings are complete, in canonical order, and sufficient without a model."""
 
 import json
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_the_default_run_replays_without_model_or_provider_library(
 
 
 @pytest.mark.parametrize("recordings", sorted(RECORDINGS.iterdir()), ids=lambda path: path.stem)
-def test_recordings_are_in_order_and_hold_what_was_asked(recordings: Path) -> None:
+def test_recordings_are_sorted_and_match_the_questions(recordings: Path) -> None:
     assert verify(recordings) == []
     lines = raw_lines(recordings)
     assert b"".join(lines[key] for key in sorted(lines)) == recordings.read_bytes()

@@ -1,4 +1,4 @@
-"""IdioTS in the workflow: same bytes, nothing asked twice, one error before anything is asked."""
+"""IdioTS in the workflow: identical bytes, no repeated questions, errors before any question."""
 
 import hashlib
 import os
@@ -47,7 +47,7 @@ BILLED = {
         },
     ),
 }
-"""Replies that a provider bills, by what becomes of them."""
+"""Billed replies, by outcome."""
 
 
 def digests(folder: Path, *names: str) -> dict[str, str]:
@@ -73,7 +73,7 @@ def make(folder: Path, *arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_from_scratch_on_one_core_and_then_nothing(project: Path, default_run: Path) -> None:
+def test_one_core_gives_the_same_bytes_and_no_reruns(project: Path, default_run: Path) -> None:
     recordings = digests(project, "recordings")
     assert "to ask" not in make(project, "--cores", "1", *TARGETS)
     made = digests(project, "results", "paper_tables")
@@ -83,11 +83,11 @@ def test_from_scratch_on_one_core_and_then_nothing(project: Path, default_run: P
     assert digests(project, "recordings") == recordings
     assert "Nothing to be done" in make(project, "--cores", "1", *TARGETS)
 
-    # Neither a mode that reads the same answers nor a limit is a reason to make anything again.
+    # A mode that reads the same answers, or a changed limit, does not cause reruns.
     edit(project / "config.yaml", "mode: record", "mode: replay")
     edit(project / "config.yaml", "max_cost_usd: 0", "max_cost_usd: 0\n  timeout_s: 60")
     assert "Nothing to be done" in make(project, "-n", *TARGETS)
-    # Another seed is another run, which replay cannot make: its rows are empty and say why.
+    # Another seed is another run, which replay cannot make, so its rows are empty with a reason.
     edit(project / "config.yaml", "idiots:\n", "idiots:\n  seeds: [1]\n")
     told = make(project, "--cores", "1", *TARGETS[:1])
     reason = "nothing is recorded, and llm.mode is replay"
@@ -97,21 +97,21 @@ def test_from_scratch_on_one_core_and_then_nothing(project: Path, default_run: P
 
 
 def use(project: Path, *models: str, settings: str = "[zero_shot]") -> None:
-    """Have the study ask these models."""
+    """Configure the study with these models."""
     old = "idiots:\n  models: [smollm2-135m-instruct]\n  settings: [zero_shot, zero_shot_schema]"
     new = f"idiots:\n  models: [{', '.join(models)}]\n  settings: {settings}"
     edit(project / "config.yaml", old, new)
 
 
 def serve(project: Path, server: FaultServer, **fields: object) -> None:
-    """Add a model that a test server plays."""
+    """Add a model that is served by a test server."""
     entry = spec_for(server.api_base, **fields).model_dump(mode="json", exclude_none=True)
     with (project / "models.yaml").open("a", encoding="utf-8") as stream:
         yaml.safe_dump({"served": entry}, stream)
 
 
 @pytest.mark.slow
-def test_models_that_cannot_be_asked_are_empty_rows_with_a_reason(
+def test_unavailable_models_have_empty_rows_with_a_reason(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [*os.environ]:
@@ -142,8 +142,8 @@ def test_models_that_cannot_be_asked_are_empty_rows_with_a_reason(
     listed = make(project, "--cores", "1", "estimate_cost")
     assert "claude-4-sonnet (retired)" in listed
     assert "claude-4-sonnet cannot be asked: the checkpoint is retired, the environment" in listed
-    assert "remaining jobs: estimated from sizes" in listed
-    # It makes no data, and says which it lacks.
+    assert "what is left to run: estimated from sizes" in listed
+    # It creates no data, and lists the missing data.
     assert "snakemake --cores 1 -- results/datasets/idiots/sentences.jsonl" in listed
     check = run_snakemake(project, "--cores", "1", "check")
     assert "left out of" not in check.stderr
@@ -157,7 +157,7 @@ def test_models_that_cannot_be_asked_are_empty_rows_with_a_reason(
 
 
 @pytest.mark.slow
-def test_a_run_with_unanswered_questions_fails_and_goes_on_where_it_stopped(
+def test_a_run_with_unanswered_questions_fails_and_resumes(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEST_LLM_KEY", "sk-testing-testing")
@@ -195,7 +195,7 @@ def test_a_run_with_unanswered_questions_fails_and_goes_on_where_it_stopped(
         )
         assert reason in (project / targets[0]).read_text(encoding="utf-8")
 
-        # Another model takes over: few answers are paid for, once, and none becomes a prediction.
+        # Another model replaces it: few answers are billed, once, and none becomes a prediction.
         server.requests.clear()
         server.behave = lambda request: answer('{"hasIdiom": true}', model="successor")
         recorded = digests(project, "recordings/idiots/served")
@@ -219,7 +219,7 @@ def test_a_run_with_unanswered_questions_fails_and_goes_on_where_it_stopped(
         assert len(server.requests) == bad
         assert all(len(request.text) % 4 == 0 for request in server.requests)
         assert "Nothing to be done" in make(project, "--cores", "2", *targets)
-        # Whatever was billed is an answer, with an outcome of its own, and is not asked again.
+        # Every billed reply is an answer with its own outcome, and is not requested again.
         server.requests.clear()
         predictions = project / "results/predictions/idiots/served/zero_shot/seed-0.jsonl"
         found = load_jsonl(predictions, DetectionPrediction)
@@ -231,7 +231,7 @@ def test_a_run_with_unanswered_questions_fails_and_goes_on_where_it_stopped(
 
 
 @pytest.mark.slow
-def test_what_is_partly_recorded_and_cannot_be_asked_stops_the_run(
+def test_partial_recordings_of_an_unavailable_model_stop_the_run(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -253,7 +253,7 @@ def test_what_is_partly_recorded_and_cannot_be_asked_stops_the_run(
             assert result.returncode != 0
             assert "\ngpt-4o-mini (82 answers not recorded): the environment" in result.stderr
             assert "\nserved (82 answers not recorded): the checkpoint is ret" in result.stderr
-            # What needs no answers is made all the same if one asks for it.
+            # Targets that need no answers can still be built.
             assert statistics.exists() == bool(more)
         assert not server.requests
     assert not list((project / "results/predictions/idiots").rglob("*.jsonl"))

@@ -1,4 +1,4 @@
-"""All that the paper prints, from raw sentences and answers with the counts behind them."""
+"""Printed numbers, reproduced from raw sentences and answers with the corresponding counts."""
 
 import csv
 import json
@@ -58,7 +58,7 @@ ODD = {
     # 47 / 86 = 0.5465 was cut off, not rounded.
     ("vicuna-7b", "ratio"): "0.547",
 }
-"""Printed cells that the counts do not give, and what they give."""
+"""Printed cells that differ from the counts, with the values from the counts."""
 
 TABLES = {"detection": 1, "consistency": 2, "distractors": 3}
 PUBLISHED = {
@@ -69,10 +69,10 @@ REVIEWED = "llama-2-7b-chat"
 
 @pytest.fixture(scope="module")
 def metrics(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Metric files of the three models, from raw sentences and the texts of answers.
+    """Return metric files of the three models, from raw sentences and the texts of answers.
 
-    One person has judged all answers of Llama 2 as the matching function does, and sorted the
-    idioms that it invents: as many as the paper says.
+    A simulated person has judged all answers of Llama 2 like the matching function, and classified
+    as many idioms as invented as the paper states.
     """
     folder = tmp_path_factory.mktemp("metrics")
     write_suite(folder / "idiots.tsv", "full", Random(1))
@@ -92,7 +92,7 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def asked_of_a_server(model: str, texts: Iterable[str], folder: Path) -> list[DetectionPrediction]:
-    """What becomes of the texts as answers of a served model, in the order of the sentences."""
+    """Return the predictions from these texts as answers of a served model, in sentence order."""
     place = folder / model
     place.mkdir()
     entry = served(place, accepts=["temperature", "top_p", "top_k", "max_tokens", "seed"], slots=4)
@@ -125,7 +125,7 @@ def asked_of_a_server(model: str, texts: Iterable[str], folder: Path) -> list[De
 def judged(
     suite: list[IdiotsSentence], predictions: list[DetectionPrediction], folder: Path
 ) -> dict[str, ReviewCase]:
-    """What a person makes of a run's cases."""
+    """Return the simulated human verdicts on a run's cases."""
     run = DetectionRun(REVIEWED, "zero_shot", 0)
     files = {"jsonl": folder / "cases.jsonl", "table": folder / "cases.csv"}
     cases = printed_verdicts(review_cases(suite, predictions, run), ROOT / "published")
@@ -134,7 +134,7 @@ def judged(
 
 
 def make(table: str, metrics: list[str], folder: Path) -> tuple[list[dict[str, str]], str]:
-    """Rows of a table's CSV and its LaTeX; models without a metric file were not run."""
+    """Return the CSV rows and LaTeX of a table; models without a metric file were not run."""
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings())
     models = run.describe_models(COUNTS)
     ran, absent = models[: len(metrics)], models[len(metrics) :]
@@ -192,7 +192,7 @@ def test_errors_and_the_invented_idioms_from_a_review(metrics: list[str], tmp_pa
     assert rows[REVIEWED, "phrasal_verb"]["ours"] == "3"
     assert rows["vicuna-7b", "wrong_idiom"]["ours"] == "18"
     assert rows["vicuna-7b", "false_positives_elsewhere"]["ours"] == "32"
-    # What nobody judged is empty and says so, in the row too.
+    # Cells without verdicts are empty with a reason, which the row repeats.
     assert rows["vicuna-7b", "invented"]["ours"] == ""
     assert UNSORTED in rows["vicuna-7b", "invented"]["reason"]
     assert latex.count(UNSORTED) == 1
@@ -201,7 +201,7 @@ def test_errors_and_the_invented_idioms_from_a_review(metrics: list[str], tmp_pa
     assert r"23\printed{23}" in latex
 
 
-def test_agreement_stands_beside_the_consistency(metrics: list[str], tmp_path: Path) -> None:
+def test_agreement_is_shown_next_to_consistency(metrics: list[str], tmp_path: Path) -> None:
     lines, latex = make("consistency", metrics, tmp_path)
     found = {(row["model"], row["metric"]): row["ours"] for row in lines}
     assert [found[REVIEWED, name] for name in ("verdicts_human", "kappa")] == ["250", "1.000"]
@@ -219,7 +219,7 @@ def test_the_counts_of_section_3(metrics: list[str], tmp_path: Path) -> None:
     ]
 
 
-def test_a_mirror_without_the_sentences_leaves_rows_that_say_so(tmp_path: Path) -> None:
+def test_a_mirror_without_the_sentences_gives_rows_with_a_reason(tmp_path: Path) -> None:
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), "released", str(tmp_path), ROOT)
     study = IdiotsStudy(IdiotsSettings(models=list(COUNTS)), run)
     lack = "the mirror has no idiots/idioms_sentences.tsv"
@@ -247,12 +247,12 @@ def test_the_prompt_of_figures_1_and_2(tmp_path: Path) -> None:
     assert "<<SYS>>" not in outputs["tex"].read_text(encoding="utf-8")
 
 
-def test_no_number_of_false_positives_gives_the_odd_precision() -> None:
+def test_no_number_of_false_positives_gives_the_inconsistent_precision() -> None:
     assert not [fp for fp in range(87) if round(147 / (147 + fp), 3) == 0.680]
     assert round(147 / (147 + 68), 2) == 0.68
 
 
-def test_every_count_is_the_only_one_that_rounds_to_the_printed_fraction() -> None:
+def test_each_count_is_the_only_one_for_the_printed_fraction() -> None:
     first, second = published("idiots_table1"), published("idiots_table2")
     models = load_registry(ROOT / "models.yaml")
     for name, counts in COUNTS.items():
@@ -266,7 +266,7 @@ def test_every_count_is_the_only_one_that_rounds_to_the_printed_fraction() -> No
             assert [n for n in range(size + 1) if round(n / size, 3) == printed] == [count]
 
 
-def test_a_model_that_was_not_run_is_a_row_with_its_reason(
+def test_a_model_that_was_not_run_has_a_row_with_a_reason(
     metrics: list[str], tmp_path: Path
 ) -> None:
     lines, latex = make("detection", metrics[:1], tmp_path)
@@ -284,7 +284,7 @@ def test_a_model_that_was_not_run_is_a_row_with_its_reason(
 
 
 def under(settings: IdiotsSettings, root: Path, metrics: list[str], folder: Path) -> dict[str, str]:
-    """A row of a table of the first model's counts under the conditions of some settings."""
+    """Return a table row of the first model's counts under the conditions of some settings."""
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
     made = load_record(metrics[0], DetectionMetrics)
     told = IdiotsStudy(settings, run).conditions(made.model, "zero_shot")
@@ -295,7 +295,9 @@ def under(settings: IdiotsSettings, root: Path, metrics: list[str], folder: Path
     return next(row for row in lines if row["metric"] == "recall")
 
 
-def test_other_parameters_than_the_papers_are_a_reason(metrics: list[str], tmp_path: Path) -> None:
+def test_parameters_that_differ_from_the_paper_are_a_reason(
+    metrics: list[str], tmp_path: Path
+) -> None:
     parameters = DetectionParameters(temperature=0.5, max_tokens=100)
     row = under(IdiotsSettings(parameters=parameters), ROOT, metrics, tmp_path)
     assert row["comparable"] == "no"

@@ -1,4 +1,4 @@
-"""Entries of language models, the estimate, and the check before anything is asked."""
+"""Entries of language models, the estimate, and the check before any question."""
 
 import os
 import subprocess
@@ -72,7 +72,7 @@ def answered(task: Detection, count: int, **fields: Any) -> None:
 
 @pytest.fixture
 def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Check tasks that cannot be asked, and give what is said of each model."""
+    """Return a function that checks tasks that cannot be asked and returns the messages."""
 
     def said(tasks: list[Any], chosen: LLMSettings) -> str:
         with pytest.raises(UserError, match="cannot be asked for answers that are not recorded"):
@@ -82,7 +82,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     return said
 
 
-def test_a_line_for_every_model_lists_what_it_lacks(
+def test_each_model_has_a_line_with_its_obstacles(
     folder: Path, registry: Registry, refused: Callable[..., str]
 ) -> None:
     listed = jobs(folder, registry, "gpt-4o", "o3-mini", "llama-2-7b-chat", "smollm2-135m-instruct")
@@ -99,7 +99,7 @@ def test_a_line_for_every_model_lists_what_it_lacks(
     assert "smollm2" not in text
 
 
-def test_recorded_answers_need_no_key_but_a_fresh_run_does(
+def test_only_a_fresh_run_needs_a_key(
     folder: Path, registry: Registry, refused: Callable[..., str]
 ) -> None:
     listed = jobs(folder, registry, "gpt-4o")
@@ -119,7 +119,7 @@ def test_replay_needs_every_answer(
     assert "(1 answer not recorded): llm.mode is replay" in said
 
 
-def test_a_model_that_costs_money_needs_a_cap(
+def test_a_paid_model_needs_a_spending_cap(
     folder: Path,
     registry: Registry,
     monkeypatch: pytest.MonkeyPatch,
@@ -132,7 +132,7 @@ def test_a_model_that_costs_money_needs_a_cap(
     check(listed, settings(folder, max_cost_usd=1))
 
 
-def test_a_model_without_prices_needs_them(
+def test_a_model_without_prices_is_rejected(
     folder: Path,
     registry: Registry,
     monkeypatch: pytest.MonkeyPatch,
@@ -152,7 +152,7 @@ def test_a_model_without_prices_needs_them(
     assert (found.estimate.usd, found.estimate.likely_usd) == (0, 0)
 
 
-def test_no_question_is_made_of_a_model_that_lacks_nothing(
+def test_no_questions_are_built_for_an_available_model(
     folder: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(task: Detection, entry: LLMEntry) -> list[Question]:
@@ -175,10 +175,10 @@ def test_estimate(folder: Path, registry: Registry) -> None:
     assert (gpt.estimate.questions, gpt.estimate.to_ask) == (10, 8)
     assert gpt.estimate.output_tokens == 8 * 800
     assert gpt.estimate.usd == pytest.approx((gpt.estimate.input_tokens * 2.5 + 6400 * 10) / 1e6)
-    # Anthropic takes no seed: the second seed asks the very same questions.
+    # Anthropic does not accept a seed, so the second seed asks the same questions.
     assert claude.estimate.questions == 5
     assert estimate_tasks(listed, settings(folder, mode="fresh"))[0].estimate.to_ask == 10
-    # Unless each run keeps its answers in a file of its own.
+    # This changes if each run has its own recordings file.
     apart = [task.model_copy(update={"recordings": f"{folder}/{task.seed}"}) for task in listed[2:]]
     assert estimate_tasks(apart, settings(folder))[0].estimate.questions == 10
 
@@ -207,20 +207,22 @@ def test_the_likely_length_comes_from_recorded_answers(folder: Path, registry: R
         answered(task, 4, output_tokens=700)
     assert told()["gpt-4o"] == (33, ("own answers",))
     assert told()["gpt-4o-mini"] == (33, ("others' answers",))
-    # 16 answers are too few, and those of models that do not think say nothing of thoughts.
+    # 16 answers are too few, and answers of models without reasoning do not count.
     assert told()["o3-mini"] == (thoughtful, ("form and thoughts",))
     answered(by_model["deepseek-r1"][4], 4, output_tokens=700)
     assert told()["o3-mini"] == (700, ("others' answers",))
 
 
-def test_hand_written_answers_say_nothing_of_lengths(folder: Path, registry: Registry) -> None:
+def test_hand_written_answers_do_not_affect_estimated_lengths(
+    folder: Path, registry: Registry
+) -> None:
     listed = jobs(folder, registry, "gpt-4o", seeds=5)
     for task in listed[:4]:
         answered(task, 5, output_tokens=33, origin="hand-written")
     assert estimate_tasks(listed, settings(folder))[0].bases == ("form",)
 
 
-def test_what_is_not_made_yet_is_told_and_stops_only_where_nothing_is_recorded(
+def test_missing_inputs_are_reported_and_stop_only_without_recordings(
     folder: Path, registry: Registry, refused: Callable[..., str]
 ) -> None:
     listed = jobs(folder, registry, "gpt-4o")
@@ -237,7 +239,7 @@ def test_what_is_not_made_yet_is_told_and_stops_only_where_nothing_is_recorded(
     assert "gpt-4o (nothing recorded for 1 run): the environment" in said
 
 
-def test_a_task_survives_as_params_of_a_rule(folder: Path, registry: Registry) -> None:
+def test_a_task_round_trips_through_rule_params(folder: Path, registry: Registry) -> None:
     (task,) = jobs(folder, registry, "gpt-4o")
     again = load_task(task.path(), task.canonical())
     assert again == task
@@ -245,7 +247,7 @@ def test_a_task_survives_as_params_of_a_rule(folder: Path, registry: Registry) -
         load_task("pieline.studies.idiots.predictions:Nothing", task.canonical())
 
 
-def test_every_language_model_can_be_handed_to_a_job(registry: Registry) -> None:
+def test_every_language_model_can_be_passed_to_a_job(registry: Registry) -> None:
     entries = {name: entry for name, entry in registry.items() if isinstance(entry, LLMEntry)}
     assert len(entries) >= 14
     for name, entry in entries.items():

@@ -1,4 +1,4 @@
-"""The manual second level: what a person judges replaces what the matching function says."""
+"""The manual second level of evaluation: human verdicts replace those of the matching function."""
 
 import csv
 import json
@@ -37,26 +37,26 @@ def cases(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def edit(path: Path, change: Callable[[list[dict[str, str]]], object]) -> None:
-    """Change the rows of an exported file as a person's tool would."""
+    """Change the rows of an exported file, as external tools would."""
     text = path.read_text(encoding="utf-8-sig")
     if path.suffix == ".jsonl":
         rows = [json.loads(line) for line in text.splitlines() if line]
         change(rows)
-        # With a blank line at the end, as editors leave it.
+        # Editors may leave a blank line at the end.
         lines = [json.dumps(row) + "\n" for row in rows]
         path.write_text("".join([*lines, "\n"]), encoding="utf-8")
         return
     rows = list(csv.DictReader(text.splitlines()))
     columns = list(rows[0])
     change(rows)
-    # As a spreadsheet saves it: byte order mark, other line ends, columns in another order.
+    # Spreadsheets may write a byte order mark, CRLF, and reordered columns.
     with path.open("w", encoding="utf-8-sig", newline="") as stream:
         writer = csv.DictWriter(stream, columns[::-1], lineterminator="\r\n")
         writer.writeheader()
         writer.writerows(rows)
 
 
-def test_only_answers_that_found_an_idiom_are_judged(cases: tuple[Path, Path]) -> None:
+def test_only_answers_that_detect_an_idiom_are_judged(cases: tuple[Path, Path]) -> None:
     exported = read_cases(cases[0])
     assert exported == read_cases(cases[1])
     assert [(case.gold, case.automatic_verdict, case.verdict) for case in exported] == [
@@ -87,7 +87,7 @@ def test_round_trip(cases: tuple[Path, Path], kind: int) -> None:
     assert after.true_positive_consistency.count == 2
     assert after.distractor_pie_ratio.count == 0
     assert after.accuracy == before.accuracy
-    # The matching function says no, yes, no of them: (1/3 - 5/9) / (1 - 5/9).
+    # The matching function gives no, yes, no: (1/3 - 5/9) / (1 - 5/9).
     assert before.kappa is None
     assert after.kappa == pytest.approx(-0.5)
     assert after.errors == {
@@ -98,7 +98,7 @@ def test_round_trip(cases: tuple[Path, Path], kind: int) -> None:
     }
 
 
-def test_a_person_sorts_what_was_named_for_another_reason(cases: tuple[Path, Path]) -> None:
+def test_a_person_classifies_wrong_idioms(cases: tuple[Path, Path]) -> None:
     def sort(rows: list[dict[str, str]]) -> None:
         rows[1].update(verdict="no", error_type="Phrasal verb")
 
@@ -108,12 +108,12 @@ def test_a_person_sorts_what_was_named_for_another_reason(cases: tuple[Path, Pat
     types = score(SUITE, PREDICTIONS, verdicts=verdicts).error_types
     assert {name: count for name, count in types.items() if count} == {"phrasal_verb": 1}
     edit(cases[1], lambda rows: rows[2].update(verdict="no", error_type="other"))
-    with pytest.raises(UserError, match=r":4: .*error_type sorts idiomatic sentences"):
+    with pytest.raises(UserError, match=r":4: .*error_type requires an idiomatic sentence"):
         read_cases(cases[1])
 
 
 @pytest.mark.parametrize("kind", [0, 1])
-def test_mistakes_name_file_and_line(cases: tuple[Path, Path], kind: int) -> None:
+def test_errors_report_file_and_line(cases: tuple[Path, Path], kind: int) -> None:
     path = cases[kind]
     line = 3 + kind  # the CSV has a head
     edit(path, lambda rows: rows[2].update(verdict="perhaps"))
@@ -122,7 +122,7 @@ def test_mistakes_name_file_and_line(cases: tuple[Path, Path], kind: int) -> Non
     assert f"{path}:{line}: verdict: Input should be '', 'yes' or 'no'" in str(caught.value)
     edit(path, lambda rows: rows[2].update(verdict="yes"))
     edit(path, lambda rows: rows.append(rows[0]))
-    with pytest.raises(UserError, match=rf":{5 + kind}: idi000-sen01-id of this run occurs twice"):
+    with pytest.raises(UserError, match=rf":{5 + kind}: idi000-sen01-id occurs twice for this run"):
         read_cases(path)
 
 
@@ -133,22 +133,22 @@ def test_other_columns(tmp_path: Path) -> None:
         read_cases(path)
 
 
-def test_a_verdict_on_another_answer_is_refused(cases: tuple[Path, Path]) -> None:
+def test_a_verdict_on_another_answer_is_rejected(cases: tuple[Path, Path]) -> None:
     exported = [case.model_copy(update={"verdict": "yes"}) for case in read_cases(cases[0])]
     other: list[ReviewCase] = [exported[0].model_copy(update={"answer_key": "another answer"})]
-    with pytest.raises(UserError, match="judges another answer"):
+    with pytest.raises(UserError, match="is about a different answer"):
         human_verdicts(other, PREDICTIONS, RUN)
     unknown = [exported[0].model_copy(update={"sentence_id": "idi999-sen01-id"})]
-    with pytest.raises(UserError, match="idi999-sen01-id judges another answer"):
+    with pytest.raises(UserError, match="idi999-sen01-id is about a different answer"):
         human_verdicts(unknown, PREDICTIONS, RUN)
-    # Verdicts on other runs may stand in the same file.
+    # The same file may contain verdicts on other runs.
     assert (
         human_verdicts(other + unknown, PREDICTIONS, DetectionRun("a-model", "zero_shot", 1)) == {}
     )
 
 
 @pytest.mark.parametrize(("part", "size"), [("tuned", 198), ("held_back", 46)])
-def test_the_automatic_verdict_is_that_of_a_person(part: str, size: int) -> None:
+def test_the_automatic_verdict_matches_a_persons(part: str, size: int) -> None:
     said = {True: 0, False: 0}
     for number, case in enumerate(read_yaml(Path(__file__).with_name("verdict_cases.yaml"))[part]):
         suite = IdiotsSentence(
@@ -171,6 +171,6 @@ def test_the_automatic_verdict_is_that_of_a_person(part: str, size: int) -> None
     assert min(said.values()) > 0.4 * size
 
 
-def test_an_answer_without_an_idiom_names_none() -> None:
+def test_an_answer_without_an_idiom_does_not_name_one() -> None:
     text = json.dumps({"hasIdiom": False, "idiom": "spill the beans"})
     assert not names_pie(SUITE[0], read_prediction(SUITE[0].id, answer("q", text)))

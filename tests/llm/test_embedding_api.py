@@ -160,7 +160,7 @@ def test_vectors_of_different_lengths_are_an_error(folder: Path) -> None:
 
     with FaultServer(behave) as server:
         task = task_for(folder, entry_for(server.api_base), 2)
-        with pytest.raises(UserError, match=r"documents\.jsonl: d1: not a vector of the length"):
+        with pytest.raises(UserError, match=r"documents\.jsonl: d1: the answer is not a vector"):
             embed(task, folder)
 
 

@@ -182,7 +182,7 @@ def test_own_data_uses_the_papers_settings(folder: Path) -> None:
 
 def test_zero_shot_results_need_only_the_test_split(folder: Path) -> None:
     shutil.copytree(SAMPLE / "idiolink" / "test", folder / "idiolink" / "test")
-    with pytest.raises(UserError, match="corpus has no train and no val split for fine-tuning"):
+    with pytest.raises(UserError, match="corpus has no train or val split for fine-tuning"):
         run_report(studies=["idiolink"], idiolink={"finetuning": {"models": ["sbert"]}})
     named_point = run_report(studies=["idiolink"], idiolink={"bm25": {"k1": [1.5], "b": [0.2]}})
     study = named_point.all_studies["idiolink"]
@@ -294,26 +294,38 @@ def respell(field: str, change: Callable[[str], str]) -> Callable[[Texts, Texts]
 MISTAKEN_SPLITS: dict[str, tuple[Callable[[Texts, Texts], None], str]] = {
     "queries as the index": (
         copy_queries,
-        r"indexes\.json: .*: is also query '.*' in .*queries\.json",
+        r"indexes\.json: .*: the document is also query '.*' in .*queries\.json",
     ),
-    "a query in the index": (copy_one_query, r"indexes\.json: .*: is also query"),
+    "a query in the index": (copy_one_query, r"indexes\.json: .*: the document is also query"),
     "the index of another split": (
         take_another_split,
-        r"queries\.json: .*: no document of .*\(40 of 40 queries have none\)",
+        r"queries\.json: .*: no relevant document for .*\(40 of 40 queries have none\)",
     ),
     "an index without a meaning": (
         lose_one_meaning,
-        r"queries\.json: .*: no document of .*\(4 of 40 queries have none\)",
+        r"queries\.json: .*: no relevant document for .*\(4 of 40 queries have none\)",
     ),
-    "case": (respell("idiom", str.upper), r"indexes\.json: .*: idiom '[a-z ]+' is '[A-Z ]+' in"),
-    "spaces": (respell("idiom", lambda text: text.replace(" ", "  ")), "idiom '.*' is '.*' in"),
-    "hyphens": (respell("idiom", lambda text: text.replace(" ", "-")), "idiom '.*' is '.*' in"),
-    "joined": (respell("idiom", lambda text: text.replace(" ", "")), "idiom '.*' is '.*' in"),
+    "case": (
+        respell("idiom", str.upper),
+        r"indexes\.json: .*: idiom '[a-z ]+' is spelled '[A-Z ]+' in",
+    ),
+    "spaces": (
+        respell("idiom", lambda text: text.replace(" ", "  ")),
+        "idiom '.*' is spelled '.*' in",
+    ),
+    "hyphens": (
+        respell("idiom", lambda text: text.replace(" ", "-")),
+        "idiom '.*' is spelled '.*' in",
+    ),
+    "joined": (
+        respell("idiom", lambda text: text.replace(" ", "")),
+        "idiom '.*' is spelled '.*' in",
+    ),
     "wide letters": (
         respell("idiom", lambda text: text.replace("e", "\uff45")),
-        "idiom '.*' is '.*' in",
+        "idiom '.*' is spelled '.*' in",
     ),
-    "subject": (respell("subject", str.lower), "subject '[A-Z][a-z]+' is '[a-z]+' in"),
+    "subject": (respell("subject", str.lower), "subject '[A-Z][a-z]+' is spelled '[a-z]+' in"),
 }
 
 
@@ -341,8 +353,8 @@ def test_files_of_different_splits_are_rejected(name: str, folder: Path) -> None
 @pytest.mark.parametrize(
     ("study", "test", "other", "message"),
     [
-        ("idiolink", "test", "val", r"test/indexes.json: .* is also in the val split; keep the"),
-        ("idiolink", "test", "train", r"test/indexes.json: .* is also in the train split; keep"),
+        ("idiolink", "test", "val", r"test/indexes.json: .* is also in the val split; remove it"),
+        ("idiolink", "test", "train", r"test/indexes.json: .* is also in the train split; remove"),
         ("jam", "test_english.tsv", "dev_english.tsv", r"dev_english.tsv: the file contains"),
         ("jam", "test_english.tsv", "train_english.tsv", r"train_english.tsv: the file contains"),
         ("jam", "train_english.tsv", "train_english.tsv", None),
@@ -427,7 +439,7 @@ def test_sentences_of_idiots_may_be_the_public_json(folder: Path) -> None:
     assert columns == list(rows[0])
     lines = [columns, *([row[name] for name in columns] for row in rows)]
     write(table, "".join("\t".join(line) + "\n" for line in lines))
-    with pytest.raises(UserError, match=r"^corpus: both .*tsv and .*json; keep one$"):
+    with pytest.raises(UserError, match=r"^corpus: both .*tsv and .*json exist; remove one$"):
         run_report(studies=["idiots"])
     array.unlink()
     assert sentences() == of_array

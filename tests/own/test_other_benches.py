@@ -121,8 +121,8 @@ def test_the_predictions_of_mteb_are_cut_as_trec_eval_orders_them(tmp_path: Path
     ("text", "message"),
     [
         ("{", "not JSON"),
-        ("[]", "no predictions of 'default'"),
-        ('{"default": {"dev": {}}}', "no predictions of 'test'"),
+        ("[]", "no predictions for 'default'"),
+        ('{"default": {"dev": {}}}', "no predictions for 'test'"),
         (mteb_json({"q0": {"d0": "high"}}), r"q0\.d0"),
         (mteb_json(SCORES).replace("0.9", "NaN"), "not JSON"),
         (mteb_json({"q0": SCORES["q0"]}), "no prediction for 1 of 2 queries"),
@@ -137,7 +137,7 @@ def test_invalid_mteb_predictions_are_rejected(text: str, message: str, tmp_path
 
 def test_the_name_of_the_task_is_the_query_mode(tmp_path: Path) -> None:
     path = tmp_path / "IdioLink_instruction_sentence_predictions.json"
-    with pytest.raises(UserError, match="a run of 'instruction_sentence', not 'sentence'"):
+    with pytest.raises(UserError, match="query mode is 'instruction_sentence', not 'sentence'"):
         read_mteb(path, mteb_json(SCORES))
 
 

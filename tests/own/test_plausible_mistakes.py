@@ -449,25 +449,25 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "two idioms of one id": (
         "idiots",
         records("idiots.json", lambda read: read[1].update(idiom="To spill the beans")),
-        "under idi001, which is",
+        "has the id idi001 of",
     ),
     "another idiom_id in every sentence": (
         "idiots",
         records(
             "idiots.json", lambda read: [row.update(idiom_id=row["sentence_id"]) for row in read]
         ),
-        "most idioms are under several idiom_id",
+        "most idioms have several idiom_id values",
     ),
     "one text under both labels": (
         "idiots",
         records("idiots.json", lambda read: read[2].update(en=read[0]["en"].upper())),
-        r"record 3 \(idi001-sen03-di\): has the text of idi001-sen01-id and the other label",
+        r"record 3 \(idi001-sen03-di\): same text as idi001-sen01-id, but a different label",
     ),
-    "idioms shifted by one": ("idiots", records("idiots.json", move("idiom")), "under idi0"),
+    "idioms shifted by one": ("idiots", records("idiots.json", move("idiom")), "has the id idi0"),
     "English and Spanish swapped": (
         "idiots",
         records("idiots.json", swap("en", "es")),
-        "en is Spanish and es English",
+        "en is in Spanish and es in English",
     ),
     "a usage as a Boolean": (
         "idiots",
@@ -477,12 +477,12 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "no idiom in a sentence with one": (
         "idiots",
         rows(each("idiom", lambda value: value and "none")),
-        "has_idiom is true and idiom",
+        "has_idiom is true, but idiom is",
     ),
     "no yes, and idioms": (
         "idiots",
         rows(each("has_idiom", lambda value: False)),
-        "has_idiom is true nowhere, but idiom is filled in 62 rows",
+        "has_idiom is never true, but 62 rows set idiom",
     ),
     "no yes and no no": (
         "idiots",
@@ -520,27 +520,27 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "a document twice": (
         "idiolink",
         records("indexes.json", lambda read: read.append(read[3] | {"id": "again"})),
-        "again: has the sentence and the idiom of",
+        "again: same sentence and idiom as",
     ),
     "one text under several usages": (
         "idiolink",
         records("queries.json", lambda read: read[1].update(copy_of(read[0], "sentence", "span"))),
-        "has the sentence and the idiom of",
+        "same sentence and idiom as",
     ),
     "idioms of other queries": (
         "idiolink",
         records("queries.json", move("idiom")),
-        "5 of 40 literal and idiomatic spans are not their idiom",
+        "5 of 40 literal and idiomatic spans do not match their idiom",
     ),
     "idioms of other documents": (
         "idiolink",
         records("indexes.json", lambda read: [move("idiom")(read) for _ in range(10)]),
-        "literal and idiomatic spans are not their idiom",
+        "literal and idiomatic spans do not match their idiom",
     ),
     "literal and idiomatic swapped in the index": (
         "idiolink",
         records("indexes.json", each("usage", swap_usage)),
-        "usage is '(literal|idiomatic)', and '(literal|idiomatic)' by its id",
+        "usage is '(literal|idiomatic)', but the id says '(literal|idiomatic)'",
     ),
     # Runs.
     "distances for scores": (
@@ -548,12 +548,12 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         set_field(4, lambda each: int(each[3])),
         "not the highest score",
     ),
-    "equal scores": ("idiolink", set_field(4, lambda each: 1), "are equal"),
-    "ranks that are all 1": ("idiolink", set_field(3, lambda each: 1), "have one rank"),
+    "equal scores": ("idiolink", set_field(4, lambda each: 1), "constant scores"),
+    "ranks that are all 1": ("idiolink", set_field(3, lambda each: 1), "have the same rank"),
     "equal scores of 3 queries": (
         "idiolink",
         lines(lambda fields: [each.__setitem__(4, "1") for each in fields[:60]]),
-        "all scores of 3 of the 40 queries are equal",
+        "constant scores for 3 of 40 queries",
     ),
     "scores of one digit": (
         "idiolink",
@@ -565,7 +565,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         lambda folder: (folder / "mine.run").write_bytes(
             gzip.compress((folder / "mine.run").read_bytes())
         ),
-        r"mine\.run: is gzipped; name it mine\.run\.gz",
+        r"mine\.run: the file is gzipped; rename it to mine\.run\.gz",
     ),
     "half of the queries": (
         "idiolink",
@@ -575,7 +575,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "another query mode": (
         "idiolink",
         set_field(5, lambda each: "mine-sentence"),
-        "a run of 'sentence'",
+        "the query mode is 'sentence'",
     ),
     "documents of another split": (
         "idiolink",
@@ -643,7 +643,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "verdicts on a setting that was renamed": (
         "plan",
         verdicts(setting="zero-shot", verdict="yes"),
-        "this configuration, but one on smollm2-135m-instruct zero-shot 1",
+        "this configuration, only on smollm2-135m-instruct zero-shot 1",
     ),
     "a verdict in another column": (
         "plan",
@@ -675,7 +675,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         checkpoint(
             lambda folder: shutil.move(folder.rename(folder.with_name("run")), folder / "step-9")
         ),
-        "no config.json; name the folder that has it",
+        "config.json is missing; use the folder that contains it",
     ),
     "an adapter": ("embedder", checkpoint(leave_an_adapter), "it is an adapter"),
     "infinite weights": ("embedder", checkpoint(change_weights(overflow)), "not finite"),

@@ -173,7 +173,7 @@ def test_more_than_a_few_idioms_of_other_sentences_are_rejected(tmp_path: Path) 
 
 def test_a_positive_detection_needs_an_idiom(tmp_path: Path) -> None:
     text = "id,has_idiom,idiom\ns1,false,none\ns2,true,none\n"
-    with pytest.raises(UserError, match=r"a\.csv:3: has_idiom is true and idiom 'none'"):
+    with pytest.raises(UserError, match=r"a\.csv:3: has_idiom is true, but idiom is 'none'"):
         idiots.read_predictions(write(tmp_path / "a.csv", text), DETECTED)
 
 
@@ -255,22 +255,26 @@ ROWS = (("q1", "d1", 3.0), ("q1", "d2", 2.0), ("q2", "d3", 9.0), ("q2", "d1", 8.
 CONTRADICTORY = {
     "distances": (
         trec(*ROWS, ranks=[2, 1, 2, 1]),
-        r"a\.run:2: document 'd2' of query 'q1' has rank 1 and not the highest score; .*distances",
+        r"a\.run:2: document 'd2' has rank 1 for query 'q1', but not the highest score; "
+        r".*distances",
     ),
-    "ranks of one query": (trec(*ROWS, ranks=[1, 2, 2, 1]), r"a\.run:4: .*'d1' of query 'q2'"),
+    "ranks of one query": (
+        trec(*ROWS, ranks=[1, 2, 2, 1]),
+        r"a\.run:4: document 'd1' .* for query 'q2'",
+    ),
     "constant": (
         trec(*((query, document, 1) for query, document, _ in ROWS), ranks=[1, 2, 1, 2]),
-        r"a\.run: all scores of 2 of the 2 queries are equal, such as those of 'q1'",
+        r"a\.run: constant scores for 2 of 2 queries, such as 'q1'",
     ),
     "half of it constant": (
         trec(ROWS[0], ("q1", "d2", 3.0), *ROWS[2:]),
-        r"a\.run: all scores of 1 of the 2 queries are equal",
+        r"a\.run: constant scores for 1 of 2 queries",
     ),
     "another mode": (
         trec(*ROWS, tag="me-instruction_span"),
-        r"a\.run: a run of 'instruction_span', not 'span'",
+        r"a\.run: the query mode is 'instruction_span', not 'span'",
     ),
-    "no mode": (trec(*ROWS, tag="span-me"), r"a\.run: does not name its query mode; .*-span"),
+    "no mode": (trec(*ROWS, tag="span-me"), r"a\.run: no query mode in the file name.*-span"),
 }
 
 
@@ -300,7 +304,7 @@ def test_a_run_names_its_mode_in_its_tag_or_path(
     path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
     assert read_foreign_run(path, ["q1", "q2"], {"d1", "d2", "d3"}, mode=mode, top_k=2)
     for other in {*QUERY_MODES} - {mode}:
-        with pytest.raises(UserError, match=f"a run of '{mode}', not '{other}'"):
+        with pytest.raises(UserError, match=f"the query mode is '{mode}', not '{other}'"):
             read_foreign_run(path, ["q1", "q2"], {"d1", "d2", "d3"}, mode=other, top_k=2)
 
 
@@ -312,9 +316,7 @@ def test_equal_scores_may_have_any_ranks(tmp_path: Path) -> None:
 
 
 def test_a_run_with_too_few_documents_is_rejected(tmp_path: Path) -> None:
-    with pytest.raises(
-        UserError, match="fewer than 3 documents for 1 of the 2 queries, such as 'q2'"
-    ):
+    with pytest.raises(UserError, match="fewer than 3 documents for 1 of 2 queries, such as 'q2'"):
         read_foreign_run(
             write(tmp_path / "a.run", RUN),
             ["q1", "q2"],

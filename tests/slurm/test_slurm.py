@@ -102,7 +102,7 @@ def test_training_resumes_from_its_checkpoint(
     training_on_a_slow_node.wait()
     folder = training_on_a_slow_node.folder
     log = (folder / "logs/training/idiolink/sbert/sentence/paper/seed-42/training.log").read_text()
-    assert "training goes on after epoch 1\n" in log
+    assert "resuming after epoch 1\n" in log
     expected = contents(default_run, TRAINING)
     assert f"{TRAINING}/weights/model.safetensors" in expected
     made = contents(folder, TRAINING)

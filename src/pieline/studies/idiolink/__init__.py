@@ -1,1 +1,1 @@
-"""IdioLink."""
+"""The IdioLink study."""

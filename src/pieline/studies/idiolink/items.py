@@ -1,4 +1,4 @@
-"""The items of IdioLink, and what the results page shows: each run's ranking for each query."""
+"""Item rows and results-page evidence of IdioLink: the ranking of each query in each run."""
 
 import csv
 from collections.abc import Iterator
@@ -27,15 +27,15 @@ _NO_TEXT = "(text not shipped)"
 
 
 class IdiolinkItem(Item):
-    """How a run ranks for a query.
+    """Scores of one query in one run.
 
     Attributes:
-        query: id of the query.
-        subject: its domain.
-        composition: which documents the index holds.
-        r_precision, ndcg_at_10: fractions of 1; null where unknown (see `RankingScores`).
-        first_relevant: rank, from 1, of the first document with the query's meaning; null where
-            the run keeps none.
+        query: Id of the query.
+        subject: Domain of the query.
+        composition: Index composition of the run.
+        r_precision, ndcg_at_10: Scores in [0, 1]; null if unknown (see `RankingScores`).
+        first_relevant: Rank, from 1, of the first document with the query's meaning; null if the
+            run keeps no such document.
     """
 
     query: str
@@ -49,22 +49,22 @@ class IdiolinkItem(Item):
     first_relevant: int | None
 
     @classmethod
-    def of(cls, given: DisplayInputs) -> Iterator[Self]:
-        """The rows of all runs, queries in the order of the dataset."""
-        # A metric that somebody added has a column there, and here once it has a field.
+    def of(cls, inputs: DisplayInputs) -> Iterator[Self]:
+        """Yield the rows of all runs, with queries in dataset order."""
+        # The column of a custom metric is kept only if this class has a field for it.
         fields = cls.model_fields.keys()
-        for metric, shared in runs(given):
+        for metric, shared in runs(inputs):
             for row in csv.DictReader(StringIO(read_text(query_scores_file(metric.path)))):
-                known = {name: row[name] or None for name in row if name in fields}
-                yield cls.model_validate(known | shared | {"language": "english"})
+                values = {name: row[name] or None for name in row if name in fields}
+                yield cls.model_validate(values | shared | {"language": "english"})
 
     @classmethod
     def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
-        """The first `depth` documents of each query, or None where they are not of one run."""
-        found = metric.predictions(".run.gz")
-        if len(found) != 1:
+        """Return the top `depth` documents of each query, or None without exactly one run."""
+        run_paths = metric.predictions(".run.gz")
+        if len(run_paths) != 1:
             return None
-        (run_path,) = found
+        (run_path,) = run_paths
         meanings = Path(input_of(metric, "/meanings.jsonl"))
         documents_path, queries_path = (
             str(meanings.with_name(f"{name}.jsonl")) for name in ("documents", "queries")
@@ -106,7 +106,7 @@ def _load_queries(path: str) -> list[Meaning]:
 
 
 def _load(path: str, kind: type[PieText]) -> list[Meaning]:
-    """The texts of a file; where there is none, as with a shipped data set, what they mean."""
+    """Return the texts in a file, or only their meanings if the dataset ships without texts."""
     if Path(path).exists():
         return [*load_jsonl(path, kind)]
     folder = Meanings.load_meanings(Path(path).parent)

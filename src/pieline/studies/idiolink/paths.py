@@ -1,10 +1,11 @@
-"""Where the files of IdioLink are: every path pattern of the study, used by its rules and study.py.
+"""Path patterns of IdioLink's files, used by its rules and study.py.
 
-An index is a split (`test`), or a split without some usages (`test-lit_idiom`).
+An index is named after its split (`test`), with a suffix if it leaves out usages
+(`test-lit_idiom`).
 """
 
 RELEASED_TUPLES = "results/raw/idiolink/{split}/triplets_{split}_full.jsonl"
-"""The mined tuples of the sentence modes; those of the span modes are not public."""
+"""Mined tuples of the sentence modes; the tuples of the span modes are not public."""
 CANDIDATES = "results/raw/idiolink/MAGPIE_SOURCE_IDIOMS.csv"
 
 EXCLUSIONS = "results/originals/idiolink/exclusions.tsv"
@@ -21,7 +22,7 @@ REVIEW_TASKS = "results/variants/idiolink/review_tasks.json"
 REVIEW_LABELLING = "results/variants/idiolink/review_labelling.xml"
 
 CONSTRUCTED = "results/datasets/idiolink/constructed"
-"""Folder of the constructed data set, in the released format."""
+"""Folder of the constructed dataset, in the released format."""
 SAMPLED_TUPLES = "results/datasets/idiolink/{split}/tuples/sampled-seed-{seed}.jsonl"
 MINED_TUPLES = "results/datasets/idiolink/{split}/tuples/released.jsonl"
 
@@ -31,11 +32,11 @@ TRAINING_LOG = "results/training/idiolink/{model}/{train_mode}/{loss}/seed-{seed
 TUNING = "results/predictions/idiolink/{index}/{model}/{query_mode}/tuning.json"
 RUN = "results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz"
 VECTORS = "results/predictions/idiolink/{split}/{model}/{texts}/seed-{seed}.npy"
-"""Embeddings of `documents`, or of the queries in a query mode."""
+"""Embeddings of the documents (`documents`), or of the queries in one query mode."""
 VECTORS_MANIFEST = "results/predictions/idiolink/{split}/{model}/{texts}/seed-{seed}.json"
 
 API_VECTORS = VECTORS.replace("{texts}", "vectors-{texts}")
-"""Those of a provider, each file with evidence of its own."""
+"""Embeddings from an API provider; each file has its own evidence."""
 
 METRICS = "results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.json"
 QUERY_SCORES = "results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.queries.csv"
@@ -46,13 +47,13 @@ CONSTRUCTION_METRICS = "results/metrics/idiolink/construction.json"
 
 
 def dataset(index: str) -> dict[str, str]:
-    """The files of a data set by name: a split, or a split without some usages."""
+    """Return the dataset files of an index, by name."""
     files = {"documents": "jsonl", "queries": "jsonl", "qrels": "txt"}
     paths = {name: f"results/datasets/idiolink/{index}/{name}.{end}" for name, end in files.items()}
     return paths | scoring_files(index)
 
 
 def scoring_files(index: str) -> dict[str, str]:
-    """Those of them that scoring reads: what the texts mean, without their wording."""
+    """Return the dataset files that scoring reads, by name; they do not contain the texts."""
     folder = f"results/datasets/idiolink/{index}"
     return {"meanings": f"{folder}/meanings.jsonl", "manifest": f"{folder}/manifest.json"}

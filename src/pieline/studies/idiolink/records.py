@@ -1,4 +1,4 @@
-"""Texts of IdioLink: documents and queries."""
+"""Records of IdioLink's documents and queries."""
 
 from typing import Literal, Self, get_args
 
@@ -13,7 +13,7 @@ QUERY_MODES: tuple[QueryMode, ...] = get_args(QueryMode)
 
 
 class Meaning(Record):
-    """What scoring reads of a text: its PIE (canonical form), how it is used, and its domain."""
+    """The parts of a text that scoring reads: its PIE (canonical form), usage and domain."""
 
     id: Id
     pie: str
@@ -22,7 +22,7 @@ class Meaning(Record):
 
 
 class JudgedMeaning(Meaning):
-    """A line of meanings.jsonl: what a document or a query means, without its wording."""
+    """A line of meanings.jsonl: a document or query without its wording."""
 
     text: Literal["document", "query"]
 
@@ -30,7 +30,10 @@ class JudgedMeaning(Meaning):
 class PieText(Meaning):
     """A text with a marked span that carries the meaning of a PIE (IdioLink, section 3.1).
 
-    `span` is the words that carry it in `sentence`, `is_gold` whether a person checked it.
+    Attributes:
+        sentence: The text.
+        span: Words in `sentence` that carry the meaning of the PIE.
+        is_gold: Whether a human annotator checked the text.
     """
 
     sentence: str
@@ -49,11 +52,11 @@ class Document(PieText):
 
 
 class Query(PieText):
-    """An IdioLink query: its PIE is used literally or idiomatically."""
+    """An IdioLink query, which uses its PIE literally or idiomatically."""
 
     usage: QueryUsage
 
 
 def query_scores_file(metrics: str) -> str:
-    """The scores by query of a run, which stand beside its metric file."""
+    """Return the path of a run's per-query scores, given the path of its metric file."""
     return f"{metrics.removesuffix('.json')}.queries.csv"

@@ -1,4 +1,4 @@
-"""IdioLink: do embeddings find texts of the same meaning, whether it is said by an idiom or not?"""
+"""IdioLink: do embeddings retrieve the same meaning across idiomatic and literal wording?"""
 
 import json
 import re
@@ -60,14 +60,14 @@ COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
 SPLITS = ("train", "val", "test")
 TEXT_FILES = ("indexes", "queries")
 OWN_RANKERS = ("reranker", "late_interaction")
-"""Kinds of models that rank documents and that the paper does not have."""
+"""Kinds of ranking models that the paper does not evaluate."""
 TEXT_MODES = ("sentence", "instruction_sentence")
 NO_SPAN_VECTOR = "token vectors are not available"
-"""Why a model is not run in the span modes."""
+"""Reason for skipping the span modes of a model."""
 
 
 def index_name(composition: str) -> str:
-    """Name of the test index under an index composition: the full one is the split itself."""
+    """Return the name of the test index with a composition; the full index is named `test`."""
     return "test" if composition == "full" else f"test-{composition}"
 
 
@@ -83,59 +83,61 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         super().__init__(settings, run, chosen=chosen)
         tuning = settings.finetuning
         self._trains = bool(tuning.models)
-        # A study that is not chosen may name models that are not there.
-        self._not_run = settings.leave_out | (self._unanswered() if chosen else {})
+        # A study that is not selected may name unknown models.
+        self._skipped = settings.leave_out | (self._unanswered() if chosen else {})
         self.settings = settings.model_copy(
             update={
-                "models": self._run_here(settings.models),
-                "finetuning": tuning.model_copy(update={"models": self._run_here(tuning.models)}),
+                "models": self._without_skipped(settings.models),
+                "finetuning": tuning.model_copy(
+                    update={"models": self._without_skipped(tuning.models)}
+                ),
             }
         )
         if chosen:
             self._check_archived(f"config.yaml: {self.name}")
 
-    def _run_here(self, models: Iterable[str]) -> list[str]:
-        return [name for name in models if name not in self._not_run]
+    def _without_skipped(self, models: Iterable[str]) -> list[str]:
+        return [name for name in models if name not in self._skipped]
 
     def _unanswered(self) -> dict[str, str]:
-        """Embedders behind an API that cannot be asked and have no recorded vectors, with reasons.
+        """Return the reasons why API embedders, and rerankers based on them, cannot run.
 
-        And the rerankers that would take their runs.
+        An API embedder cannot run if its API is unavailable and it has no recorded vectors.
         """
         firsts = self.first_stages()
         reasons = {
             name: reason
-            for name in self._embedded()
+            for name in self._embedding_models()
             if isinstance(self.run.registry[name], ApiEmbedderEntry)
             if (reason := self.run.unanswered(name, self._vector_recordings(name, "documents")))
         }
-        over = {
-            name: f"{it}: {reasons[it]}"
-            for name, it in firsts.items()
-            if it in reasons and not self._is_taken(name)
+        dependents = {
+            name: f"{first}: {reasons[first]}"
+            for name, first in firsts.items()
+            if first in reasons and not self._is_archived(name)
         }
         return {
             name: reason
-            for name, reason in (reasons | over).items()
+            for name, reason in (reasons | dependents).items()
             if name in self.settings.models
         }
 
-    def _is_taken(self, model: str) -> bool:
-        """Whether archives have all runs of a model as published, as they are asked for."""
+    def _is_archived(self, model: str) -> bool:
+        """Return whether archives provide all zero-shot runs of a model with these settings."""
         compositions = dict.fromkeys(["full", *self.settings.compositions])
         runs = chain.from_iterable(self.metrics_files(name, [model]) for name in compositions)
-        return all((found := self.offer_of(path)) and not found.differences for path in runs)
+        return all((offer := self.offer_of(path)) and not offer.differences for path in runs)
 
-    def _embedded(self) -> list[str]:
-        """The models whose runs are made here, and the first stages of those among them."""
-        made = [name for name in self.settings.models if not self._is_taken(name)]
+    def _embedding_models(self) -> list[str]:
+        """Return the models to run, including their first stages."""
+        models = [name for name in self.settings.models if not self._is_archived(name)]
         firsts = self.first_stages()
-        under = (firsts[name] for name in made if name in firsts)
-        taken = {*self.settings.models} - {*made}
-        return [name for name in dict.fromkeys([*made, *under]) if name not in taken]
+        first_stages = (firsts[name] for name in models if name in firsts)
+        archived = {*self.settings.models} - {*models}
+        return [name for name in dict.fromkeys([*models, *first_stages]) if name not in archived]
 
     def left_out(self) -> dict[str, str]:
-        """Models that the configuration names and leaves out, and modes that they do not have."""
+        """Return the reasons for models that are left out and for modes that a model cannot run."""
         settings = self.settings
         without = {
             f"{model}/{mode}": NO_SPAN_VECTOR
@@ -144,10 +146,14 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             for mode in settings.query_modes
             if mode.endswith("span")
         }
-        return self._not_run | without
+        return self._skipped | without
 
     def check(self, where: str) -> None:
-        """Raise a `UserError` for unknown models and for texts that nothing makes."""
+        """Validate the models, the dataset and the fine-tuning settings.
+
+        Raises:
+            UserError: A setting is invalid.
+        """
         settings, tuning = self.settings, self.settings.finetuning
         kinds = ("bm25", "embedder", *OWN_RANKERS, "predictions")
         self.check_models(settings.models, *kinds, where=f"{where}.models")
@@ -157,16 +163,16 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             for one in self.prediction_files(name):
                 if one.setting not in QUERY_MODES or one.seed:
                     raise UserError(
-                        f"{one.file} of {name!r} has setting {one.setting!r}, seed {one.seed}",
+                        f"{one.file} of {name!r} has setting {one.setting!r} and seed {one.seed}",
                         where=f"{where}.models",
-                        hint=f"a run's setting is one of {', '.join(QUERY_MODES)}, its seed 0",
+                        hint=f"settings are {', '.join(QUERY_MODES)}; the seed is 0",
                     )
         self.check_models(settings.leave_out, "embedder", where=f"{where}.leave_out")
         if unknown := set(settings.leave_out).difference(settings.models, tuning.models):
             raise UserError(
                 f"{min(unknown)!r} is not among the models to run",
                 where=f"{where}.leave_out",
-                hint="leave out only what idiolink.models or idiolink.finetuning.models names",
+                hint="use models in idiolink.models or idiolink.finetuning.models",
             )
         for field, names in (("models", tuning.models), ("batch_sizes", tuning.batch_sizes)):
             place = f"{where}.finetuning.{field}"
@@ -174,32 +180,32 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         self.check_models(self.roles().values(), "llm", where=f"{where}.construction")
         if settings.dataset == "constructed" and not self.constructs():
             raise UserError(
-                "the experiments take the constructed data set and nothing constructs it",
+                "the dataset is 'constructed', but the construction is not enabled",
                 where=f"{where}.dataset",
-                hint="set idiolink.construction.enabled: true, or choose 'released_format'",
+                hint="set idiolink.construction.enabled: true, or dataset: released_format",
             )
         if self.constructs():
             for path in map(Path, map(self._prompt, (*COLLECTIONS, "validate"))):
                 if not path.is_file():
                     raise UserError(
-                        f"no prompt {path.name} in {path.parent}",
+                        f"{path.parent} has no {path.name}",
                         where=f"{where}.construction.prompts",
-                        hint="see the files of the same names in prompts/idiolink",
+                        hint="see the files with the same names in prompts/idiolink",
                     )
         self._check_own_data(where)
         if tuning.models and tuning.tuples == "released" and self.run.is_sample:
             raise UserError(
                 "the sample data has no released tuples",
                 where=f"{where}.finetuning.tuples",
-                hint="choose 'sampled' or 'released_where_available', or data: released",
+                hint="set 'sampled' or 'released_where_available', or set data: released",
             )
         for name, most in (("hard_negatives", HARD_NEGATIVES), ("soft_negatives", SOFT_NEGATIVES)):
-            wanted = getattr(tuning, name)
-            if tuning.models and wanted > most and self.tuples_source() == "released":
+            count = getattr(tuning, name)
+            if tuning.models and count > most and self.tuples_source() == "released":
                 raise UserError(
-                    f"{wanted} where the released tuples have {most}",
+                    f"{count} exceeds the {most} in the released tuples",
                     where=f"{where}.finetuning.{name}",
-                    hint="lower it, or set tuples: sampled",
+                    hint="reduce it, or set tuples: sampled",
                 )
 
     def _check_first_stages(self, where: str) -> None:
@@ -208,7 +214,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             self.check_models([first], "bm25", "embedder", where=place)
             if first in self.settings.leave_out:
                 raise UserError(
-                    f"{first!r} is left out, so {name!r} has nothing to rank",
+                    f"{first!r} is left out, but {name!r} reranks its results",
                     where=f"{where}.leave_out",
                     hint=f"remove {name!r} from idiolink.models",
                 )
@@ -218,20 +224,24 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         absent = [split for split in SPLITS if split not in self.splits(settings.dataset)]
         if settings.finetuning.models and absent:
             raise UserError(
-                f"{self.run.own_data} has no {' and no '.join(absent)} split for fine-tuning",
+                f"{self.run.own_data} has no {' or '.join(absent)} split for fine-tuning",
                 where=f"{where}.finetuning.models",
-                hint=f"add idiolink/{absent[0]}, or name no model",
+                hint=f"add idiolink/{absent[0]}, or remove the models",
             )
         follows = settings.construction.exclusions or self.candidates()
         if self.constructs() and self.run.own_data and not follows:
             raise UserError(
-                "nothing tells which PIEs people removed",
+                "the manually excluded PIEs are not set",
                 where=f"{where}.construction.exclusions",
-                hint="name a TSV with the columns pie and reason; without rows, none",
+                hint="set the path of a TSV with the columns pie and reason (rows are optional)",
             )
 
     def check_own_data(self) -> None:
-        """Raise a `UserError` also for a sentence that is in two splits."""
+        """Validate the user's data; a sentence may occur in only one split.
+
+        Raises:
+            UserError: The data are invalid.
+        """
         super().check_own_data()
         if not self.run.own_data or self.settings.dataset == "constructed":
             return
@@ -242,13 +252,13 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 other = seen.setdefault(normalize(text.sentence), split)
                 if other != split:
                     raise UserError(
-                        f"its sentence is also in the {other} split",
+                        f"the sentence is also in the {other} split",
                         where=f"{path}: {text.id}",
-                        hint="keep the splits apart",
+                        hint="remove it from one of the splits",
                     )
 
     def wildcards(self) -> dict[str, str]:
-        """What the wildcards of the study's files may be."""
+        """Return the regular expressions of the wildcards in the study's paths."""
         compositions = alternatives(set(get_args(Composition)) - {"full"})
         return {
             "split": alternatives(SPLITS),
@@ -262,55 +272,60 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         }
 
     def embedder_constraint(self) -> str:
-        """What matches an embedder with weights, and one fine-tuned from it."""
+        """Return a regular expression for local embedders, including fine-tuned ones."""
         modes, losses = alternatives(TRAIN_MODES), alternatives(get_args(Loss))
         local = alternatives({*self.run.names("embedder")} - {*self.api_embedders()})
         return rf"({local})(\+({modes})\+({losses}))?"
 
     def api_embedders(self) -> list[str]:
-        """The embedders of models.yaml whose vectors come from a provider."""
+        """Return the embedders in models.yaml that call an API."""
         entries = self.run.registry.items()
         return [name for name, entry in entries if isinstance(entry, ApiEmbedderEntry)]
 
     def ranker_constraint(self) -> str:
-        """What matches everything that ranks documents."""
+        """Return a regular expression for all ranking models."""
         others = self.run.constraint("bm25", *OWN_RANKERS, "predictions")
         return f"{self.embedder_constraint()}|{alternatives(self.api_embedders())}|{others}"
 
-    # Data sets, models and their runs
+    # Datasets, models and runs
 
     def dataset(self, index: str) -> list[str]:
-        """The files of a data set; the first is that of the documents."""
+        """Return the dataset files of an index, the documents first."""
         return list(paths.dataset(index).values())
 
     def all_documents(self, index: str) -> str:
-        """The documents whose vectors an index is made from: those of the whole split."""
+        """Return the documents file of the split that an index is built from."""
         return self.dataset(index.split("-", maxsplit=1)[0])[0]
 
     def vectors(self, index: str, model: str, what: str, seed: str) -> str:
-        """Embeddings of the `documents` of the whole split, or of queries in a mode."""
+        """Return the embeddings of a split: its `documents`, or its queries in one mode."""
         split = index.split("-", maxsplit=1)[0]
         pattern = paths.API_VECTORS if model in self.api_embedders() else paths.VECTORS
         return pattern.format(split=split, model=model, texts=what, seed=seed)
 
     def models(self) -> list[str]:
-        """What ranks, what is trained, and who writes and judges texts."""
+        """Return the ranking, fine-tuned and construction models."""
         roles = self.roles().values() if self.constructs() else ()
         settings = self.settings
         ranking = [*settings.models, *self.first_stages().values(), *settings.finetuning.models]
         return list(dict.fromkeys([*ranking, *roles]))
 
-    def named(self, *kinds: str) -> list[str]:
-        """The models of these kinds that are run as published."""
+    def models_of_kinds(self, *kinds: str) -> list[str]:
+        """Return the zero-shot models of these kinds."""
         return [name for name in self.settings.models if self.run.registry[name].kind in kinds]
 
     def first_stages(self) -> dict[str, str]:
-        """The model whose runs each reranker takes, by the reranker's name."""
+        """Return the first-stage model of each reranker."""
         entries = ((name, self.run.registry[name]) for name in self.settings.models)
-        return {name: it.first_stage for name, it in entries if isinstance(it, RerankerEntry)}
+        return {
+            name: entry.first_stage for name, entry in entries if isinstance(entry, RerankerEntry)
+        }
 
     def first_stage_run(self, model: str, index: str, query_mode: str) -> str:
-        """The run that a reranker takes: of the same mode, of BM25 that of the sentences."""
+        """Return the run that a reranker reorders.
+
+        It has the query mode of the reranker; BM25 always ranks by sentence.
+        """
         entry = self.run.entry(model)
         assert isinstance(entry, RerankerEntry)
         takes_none = isinstance(self.run.entry(entry.first_stage), Bm25Entry)
@@ -318,11 +333,11 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return paths.RUN.format(index=index, model=entry.first_stage, query_mode=mode, seed=0)
 
     def _has_token_vectors(self, model: str) -> bool:
-        """Whether a model gives a span a vector of its own."""
+        """Return whether a model can embed spans, which requires token vectors."""
         return not isinstance(self.run.entry(model), ApiEmbedderEntry | RerankerEntry)
 
     def tuned_models(self) -> list[str]:
-        """The fine-tuned models: model+training mode+loss."""
+        """Return the fine-tuned models, as base+training mode+loss."""
         tuning = self.settings.finetuning
         return [
             f"{model}+{mode}+{loss}"
@@ -332,16 +347,16 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def modes_of(self, model: str) -> list[str]:
-        """Query modes in which a model is evaluated.
+        """Return the query modes in which a model is evaluated.
 
-        BM25 takes no instruction. A reranker, which reads pairs of texts, and a provider, which
-        returns one vector of a text, take no span.
+        BM25 skips the instruction modes. Rerankers, which score pairs of texts, and API embedders,
+        which return one vector per text, skip the span modes.
         """
         if "+" in model:
             return evaluated_modes(model.split("+")[1])
-        if taken := self.prediction_files(model):
-            wanted = {one.setting for one in taken}
-            return [mode for mode in self.settings.query_modes if mode in wanted]
+        if external_runs := self.prediction_files(model):
+            settings = {one.setting for one in external_runs}
+            return [mode for mode in self.settings.query_modes if mode in settings]
         instructed = not isinstance(self.run.entry(model), Bm25Entry)
         return [
             mode
@@ -351,9 +366,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def metrics_files(self, composition: str, models: Iterable[str]) -> list[str]:
-        """Metric files of models as published, over one index composition.
+        """Return the metric files of zero-shot models over one index composition.
 
-        A run that was made elsewhere ranks the full index.
+        External runs rank only the full index.
         """
         index = index_name(composition)
         return [
@@ -364,7 +379,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def tuned_metrics(self) -> list[str]:
-        """Metric files of the fine-tuned models: each mode and seed, over the full index."""
+        """Return the metric files of the fine-tuned models, for all modes and seeds."""
         return [
             paths.METRICS.format(index="test", model=model, query_mode=mode, seed=seed)
             for model in self.tuned_models()
@@ -374,11 +389,11 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     @property
     def has_texts(self) -> bool:
-        """Whether there are texts, not only what scoring needs to know of them."""
+        """Whether the run has the texts, rather than only the files that scoring reads."""
         return self.settings.dataset != "archived"
 
     def archived_datasets(self) -> dict[str, Extraction]:
-        """What scoring reads of the data sets of a run without texts, by index."""
+        """Return, by index, the archived dataset files that a run without texts uses."""
         if self.has_texts or not self.archived:
             return {}
         archive = next(iter(self.archived.values())).archive
@@ -397,58 +412,64 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         }
 
     def _check_archived(self, where: str) -> None:
-        """Raise a `UserError` unless a run without texts finds all that it needs in an archive."""
+        """Raise a `UserError` if a run without texts needs files that the archives lack."""
         if self.has_texts:
             return
         if self.settings.shortcuts:
             raise UserError(
-                "word overlap is counted in texts, and dataset is 'archived'",
+                "word overlap needs texts, but dataset is 'archived'",
                 where=f"{where}.shortcuts",
-                hint="leave it out, or set dataset: released_format",
+                hint="set shortcuts: false, or dataset: released_format",
             )
-        lacking = [path for path in self.run_metrics() if path not in self.archived]
-        if lacking or not self.archived:
-            named = ", ".join(archive.path for archive in self.run.archives) or "archives (none)"
-            offered = self.offers.get(lacking[0]) if lacking else None
+        missing = [path for path in self.run_metrics() if path not in self.archived]
+        if missing or not self.archived:
+            archive_names = (
+                ", ".join(archive.path for archive in self.run.archives) or "archives (none)"
+            )
+            offered = self.offers.get(missing[0]) if missing else None
             why = offered.differences[0] if offered and offered.differences else "not in it"
             raise UserError(
-                f"no texts, and {lacking[0] if lacking else 'every run'} cannot be taken from"
-                f" {named}: {why}",
+                f"without texts, {missing[0] if missing else 'every run'} must come from"
+                f" {archive_names}: {why}",
                 where=f"{where}.dataset",
-                hint="leave it out, or set dataset: released_format",
+                hint="remove the model or mode, or set dataset: released_format",
             )
         archive = next(iter(self.archived.values())).archive
         for path in self.archived:
             folder = str(Path(paths.dataset(Path(path).parts[3])["manifest"]).parent)
-            known = archive.manifest.datasets.get(folder)
-            if known is None or any(
-                self.run.digest(name) != digest for name, digest in known.raw.items()
+            dataset = archive.manifest.datasets.get(folder)
+            if dataset is None or any(
+                self.run.digest(name) != digest for name, digest in dataset.raw.items()
             ):
                 raise UserError(
-                    f"{archive.path} has no {folder} of these data",
+                    f"{archive.path} has no {folder} for these data",
                     where=f"{where}.dataset",
-                    hint="name another archive first",
+                    hint="list another archive first",
                 )
 
     def run_metrics(self) -> list[str]:
-        """The metric files of all runs."""
+        """Return the metric files of all runs."""
         compositions = dict.fromkeys(["full", *self.settings.compositions])
         zero_shot = (self.metrics_files(name, self.settings.models) for name in compositions)
         return [*chain.from_iterable(zero_shot), *self.tuned_metrics()]
 
     def file_usage(self, metrics: str) -> dict[str, bool]:
-        """Whether a run ranks texts that were constructed from MAGPIE, and what tuned it."""
+        """Return the tuning file and MAGPIE, with whether the run depends on each."""
         run = match_path(paths.METRICS, metrics)
         assert run
         tuned = self.tuning(run["model"], run["index"], run["query_mode"])
         return {self.magpie(): self.settings.dataset == "constructed", **dict.fromkeys(tuned, True)}
 
     def archived_models(self) -> set[str]:
-        """As of every study, without those that construct the data set."""
+        """Return the models with archived results, except those that construct the dataset."""
         return super().archived_models() - {*(self.roles().values() if self.constructs() else ())}
 
     def runs_of_same_job(self, metrics: str) -> list[str]:
-        """All query modes, which one job ranks; of some kinds each by itself."""
+        """Return the metric files that the same job computes.
+
+        One job ranks all query modes of a model, except for BM25, rerankers and API embedders,
+        which have one job per mode.
+        """
         run = match_path(paths.METRICS, metrics)
         assert run
         alone = Bm25Entry | RerankerEntry | ApiEmbedderEntry
@@ -458,13 +479,13 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return [paths.METRICS.format(**run | {"query_mode": mode}) for mode in modes]
 
     def items(self) -> Items:
-        """Every query in every run: over all compositions, and of the fine-tuned models."""
+        """Return the items: one per query and run, over all compositions and fine-tuned models."""
         metrics = self.run_metrics()
         models = [*self.settings.models, *self.settings.finetuning.models]
         return self.items_of(metrics, dict.fromkeys(models), map(query_scores_file, metrics))
 
     def significance_tests(self) -> list[str]:
-        """Files of the test between query modes, of each model that is run in several."""
+        """Return the test files for each model that runs in more than one query mode."""
         seeds = {model: [0] for model in self.settings.models}
         seeds |= dict.fromkeys(self.tuned_models(), self.settings.finetuning.seeds)
         return [
@@ -475,7 +496,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def shortcuts(self) -> list[str]:
-        """Files of what word overlap says of the models as published, over the full index."""
+        """Return the word-overlap files of the zero-shot models, over the full index."""
         return [
             paths.SHORTCUTS.format(**run)
             for metrics in self.metrics_files("full", self.settings.models)
@@ -483,17 +504,17 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def tested_runs(self, model: str, seed: str) -> list[str]:
-        """The runs that the test between query modes compares."""
+        """Return the runs that the test between query modes compares."""
         return [
             paths.RUN.format(index="test", model=model, query_mode=mode, seed=seed)
             for mode in self.modes_of(model)
         ]
 
     def tuning(self, model: str, index: str, query_mode: str) -> list[str]:
-        """What was chosen for a run on the validation split: BM25's k1 and b.
+        """Return the file with BM25's tuned k1 and b for a run; other models have none.
 
-        Over the full index it is the point of the sentence queries, which the paper reports for
-        both query modes.
+        For the full index, it is the file of the sentence queries, because the paper reports a
+        single pair of values for both query modes.
         """
         if not isinstance(self.run.entry(model), Bm25Entry):
             return []
@@ -509,60 +530,62 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return "val" in self.splits(self.settings.dataset)
 
     def tuning_dataset(self, index: str) -> list[str]:
-        """The data set that k1 and b are chosen on; none where own data have no such split."""
+        """Return the dataset for tuning k1 and b; empty without a validation split."""
         return self.dataset(index) if self._is_tuned() else []
 
     def bm25_points(self) -> Bm25Tuning:
-        """The k1 and b to choose from; with nothing to choose them on the one that is named."""
-        named = self.settings.bm25
-        if self._is_tuned() or len(named.k1) == len(named.b) == 1:
-            return named
-        return named.model_copy(update=PAPER_PARAMETERS)
+        """Return the BM25 grid; without a validation split, it is reduced to a single point."""
+        grid = self.settings.bm25
+        if self._is_tuned() or len(grid.k1) == len(grid.b) == 1:
+            return grid
+        return grid.model_copy(update=PAPER_PARAMETERS)
 
     # Weights and training
 
     def embedder(self, model: str) -> EmbedderEntry:
-        """The entry of an embedder, also of a fine-tuned one.
+        """Return the entry of an embedder or fine-tuned embedder.
 
         Raises:
-            UserError: the model is of another kind.
+            UserError: The model is not an embedder.
         """
         entry = self.run.entry(model)
         if not isinstance(entry, EmbedderEntry):
-            raise UserError(f"{model!r} is of kind {entry.kind!r}", hint="name an embedder")
+            raise UserError(
+                f"{model!r} is of kind {entry.kind!r}, not an embedder", hint="use an embedder"
+            )
         device = self.settings.device or entry.device
         return entry.with_inputs(self.settings.inputs).model_copy(update={"device": device})
 
     def weights(self, model: str, seed: str) -> list[str]:
-        """What a model's jobs load instead of its checkpoint: fine-tuned or unpacked weights."""
+        """Return the fine-tuned or unpacked weights that replace a model's checkpoint, if any."""
         if "+" in model:
             base, train_mode, loss = model.split("+")
-            made = {"model": base, "train_mode": train_mode, "loss": loss, "seed": seed}
-            return [paths.WEIGHTS.format(**made)]
+            wildcards = {"model": base, "train_mode": train_mode, "loss": loss, "seed": seed}
+            return [paths.WEIGHTS.format(**wildcards)]
         return self.run.unpacked_weights(model)
 
     def tuples_source(self) -> str:
-        """Which tuples are taken: `sampled`, or `released` where they are asked for and are had."""
-        wanted = self.settings.finetuning.tuples
-        if wanted != "released_where_available":
-            return wanted
+        """Return the source of training tuples: `sampled` or `released`."""
+        source = self.settings.finetuning.tuples
+        if source != "released_where_available":
+            return source
         name = raw_name(RELEASED_TUPLES)
-        had = not self.run.is_sample and self.run.is_available(name)
-        return "released" if had else "sampled"
+        is_available = not self.run.is_sample and self.run.is_available(name)
+        return "released" if is_available else "sampled"
 
     def tuples(self, seed: str) -> str:
-        """The tuples that a training takes."""
+        """Return the file of training tuples."""
         sampled = self.tuples_source() == "sampled"
         pattern = paths.SAMPLED_TUPLES if sampled else paths.MINED_TUPLES
         return pattern.format(split="train", seed=seed)
 
     def training_spec(self, model: str, train_mode: str) -> str:
-        """What of an embedder's entry changes its training."""
+        """Return the parts of an embedder's entry that affect its training."""
         instructed = train_mode.startswith("instruction")
         return self.embedder(model).training_spec(instructed=instructed)
 
     def training(self, model: str, train_mode: str, loss: str, seed: str) -> TrainingSettings:
-        """The hyperparameters of a training."""
+        """Return the hyperparameters of a training run."""
         tuning = self.settings.finetuning
         shared = tuning.model_dump(include=set(Hyperparameters.model_fields))
         shared["batch_size"] = tuning.batch_sizes.get(model, tuning.batch_size)
@@ -570,12 +593,12 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             shared | {"loss": loss, "train_mode": train_mode, "seed": seed}
         )
 
-    # Under which conditions numbers are computed
+    # Conditions of the numbers
 
     def metric_conditions(self) -> dict[str, Callable[..., str]]:
-        """By pattern of metric files: the conditions of some wildcards, as canonical JSON."""
+        """Return, by pattern of metric file, a function from wildcards to conditions as JSON."""
         return {
-            # Before the runs' files, whose pattern it fits as well.
+            # Must precede paths.METRICS, which also matches.
             paths.SIGNIFICANCE: lambda model, **_: self.conditions(model, "permutations"),
             paths.SHORTCUTS: lambda model, **_: self.conditions(model),
             paths.METRICS: lambda model, **_: self.conditions(model),
@@ -584,47 +607,47 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         }
 
     def conditions(self, model: str, *also: str) -> str:
-        """The conditions of a model's runs, as canonical JSON; `also` names further settings.
+        """Return the conditions of a model's runs as canonical JSON; `also` adds settings.
 
-        Loss, tuples and inputs are told but are no deviation: the paper describes one way, its
-        released code goes another, and it is not known which of them its numbers come from.
+        Loss, tuples and inputs are recorded but never count as deviations: the paper and its
+        released code disagree on them, and it is unknown which of the two produced the numbers.
         """
         return self.mark_own_data(self._conditions(model, *also)).canonical()
 
     def _conditions(self, model: str, *also: str) -> Conditions:
-        """The same, whatever the data."""
+        """Return the conditions of a model's runs, excluding the conditions of the data."""
         settings = self.settings
-        used = settings.model_dump(include={"top_k", "bootstrap_resamples", *also})
+        conditions = settings.model_dump(include={"top_k", "bootstrap_resamples", *also})
         if self.prediction_files(model):
-            return self.external_conditions(**used)
-        found = [
+            return self.external_conditions(**conditions)
+        reasons = [
             *self.run.changed_entry(model),
             *deviations(settings, ignored=set(type(settings).model_fields) - {"top_k"}),
         ]
         entry = self.run.entry(model)
         if isinstance(entry, EmbedderEntry):
             entry = self.embedder(model)
-            used |= {"inputs": settings.inputs}
+            conditions |= {"inputs": settings.inputs}
         if isinstance(entry, Bm25Entry):
-            # Which of the ablation's points was taken stands in each metric file.
+            # Each metric file records which values the ablation used.
             points = self.bm25_points()
-            used |= points.model_dump(exclude={"tuning"})
-            found += deviations(points, ignored={"tuning"})
+            conditions |= points.model_dump(exclude={"tuning"})
+            reasons += deviations(points, ignored={"tuning"})
         if "+" in model:
             base, train_mode, loss = model.split("+")
             training = self.training(base, train_mode, loss, seed="0")
-            used |= training.model_dump(exclude={"seed"}) | {"tuples": self.tuples_source()}
-            found += _training_deviations(base, training)
+            conditions |= training.model_dump(exclude={"seed"}) | {"tuples": self.tuples_source()}
+            reasons += _training_deviations(base, training)
         weights = json.loads(entry.execution_spec())
         if isinstance(entry, RerankerEntry):
             first = self._conditions(entry.first_stage)
-            used |= {"first_stage": first.settings}
+            conditions |= {"first_stage": first.settings}
             weights |= {"first_stage_weights": first.weights}
-            found += [reason for reason in first.deviations if reason not in found]
-        return Conditions(settings=used, weights=weights, deviations=tuple(found))
+            reasons += [reason for reason in first.deviations if reason not in reasons]
+        return Conditions(settings=conditions, weights=weights, deviations=tuple(reasons))
 
     def data_conditions(self, origin: str) -> str:
-        """Those of counts of a data set, as canonical JSON: how it was constructed, if it was."""
+        """Return the conditions of dataset counts as canonical JSON."""
         if origin != "constructed":
             return self.mark_own_data(Conditions()).canonical()
         construction = self.settings.construction
@@ -650,40 +673,40 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     # Construction
 
     def constructs(self) -> bool:
-        """Whether this run constructs the data set from MAGPIE, and does not only read it."""
+        """Return whether this run constructs the dataset from MAGPIE."""
         return self.settings.construction.enabled
 
     def roles(self) -> dict[str, str]:
-        """The language models of the construction, by role."""
+        """Return the construction's language models by role."""
         roles = {"index_writer", "query_writer", "validator"}
         return self.settings.construction.model_dump(include=roles)
 
     def magpie(self) -> str:
-        """The MAGPIE file that PIEs are selected from."""
+        """Return the MAGPIE file from which PIEs are selected."""
         name = "MAGPIE_sample" if self.run.is_sample else "MAGPIE_unfiltered"
         return f"results/raw/magpie/{name}.jsonl"
 
     def released_indexes(self) -> list[str]:
-        """The documents of every split as released."""
+        """Return the released documents of every split."""
         return [f"results/raw/idiolink/{split}/indexes.json" for split in SPLITS]
 
     def candidates(self) -> list[str]:
-        """The released list of candidate PIEs, where it can be had."""
+        """Return the released list of candidate PIEs, if available."""
         name = raw_name(paths.CANDIDATES)
-        had = not self.run.is_sample and self.run.is_available(name)
-        return [paths.CANDIDATES] if had else []
+        is_available = not self.run.is_sample and self.run.is_available(name)
+        return [paths.CANDIDATES] if is_available else []
 
     def compared_indexes(self) -> list[str]:
-        """The released documents, where the selected PIEs can be compared with theirs."""
+        """Return the released documents, if they can be compared with the selected PIEs."""
         return self.released_indexes() if self.candidates() else []
 
     def split_source_indexes(self) -> list[str]:
-        """The released documents, if their splits are followed."""
+        """Return the released documents, if the configuration uses their splits."""
         follows = self.settings.construction.split_source == "released"
         return self.released_indexes() if follows else []
 
     def exclusions(self) -> str:
-        """PIEs removed by hand: the user's file, the sample's, or what the release implies."""
+        """Return the file of manually excluded PIEs: the user's, the sample's or the release's."""
         if self.settings.construction.exclusions:
             return self.settings.construction.exclusions
         if self.run.is_sample:
@@ -691,7 +714,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return paths.EXCLUSIONS
 
     def corrections(self) -> list[str]:
-        """What people decided about the generated texts, if there is anything."""
+        """Return the human corrections of generated texts, if any."""
         if self.settings.construction.corrections:
             return [self.settings.construction.corrections]
         if self.run.is_sample:
@@ -699,21 +722,21 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return []
 
     def pie_options(self) -> str:
-        """What decides which PIEs and pairs are left, as canonical JSON."""
+        """Return the settings that select PIEs and pairs, as canonical JSON."""
         fields = {"semantics", "thresholds", "pies", "domains"}
         return canonical_json(self.settings.construction.model_dump(include=fields))
 
     def of_collections(self, pattern: str) -> list[str]:
-        """A file of both collections."""
+        """Expand a pattern for both collections."""
         return [pattern.format(collection=collection) for collection in COLLECTIONS]
 
     def data_folder(self, origin: str) -> str:
-        """Where the texts of an origin are, in the released format."""
+        """Return the folder of the texts from an origin, in the released format."""
         constructed = origin == "constructed"
         return paths.CONSTRUCTED if constructed else "results/raw/idiolink"
 
     def splits(self, origin: str) -> list[str]:
-        """The splits that there are, of an origin: the user's own data may have the last alone."""
+        """Return the available splits of an origin; the user's own data may have only `test`."""
         if origin == "constructed" or not self.run.own_data:
             return list(SPLITS)
         return [
@@ -724,7 +747,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def checked_files(self, origin: str) -> list[str]:
-        """The texts of every split, of an origin."""
+        """Return the text files of every split of an origin."""
         return [
             f"{self.data_folder(origin)}/{split}/{name}.json"
             for split in self.splits(origin)
@@ -732,17 +755,17 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def experiment_texts(self, split: str, name: str) -> str:
-        """A file of the texts that the experiments take: `indexes` or `queries`."""
+        """Return the file of texts used in the experiments: `indexes` or `queries`."""
         return f"{self.data_folder(self.settings.dataset)}/{split}/{name}.json"
 
     def evidence_of_texts(self, origin: str) -> list[str]:
-        """What constructed texts were made from; released ones have digests in `upstream.yaml`."""
+        """Return the evidence file of constructed texts; released texts have none."""
         return [evidence_of(f"{paths.CONSTRUCTED}.json")] if origin == "constructed" else []
 
-    # What language models are asked
+    # LLM tasks
 
     def writing(self, collection: str) -> Writing:
-        """The task of writing a collection."""
+        """Return the task that generates a collection."""
         chosen = self.settings.construction
         model = chosen.index_writer if collection == "documents" else chosen.query_writer
         return Writing(
@@ -760,7 +783,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         )
 
     def validation(self, collection: str) -> Validation:
-        """The task of judging a collection."""
+        """Return the task that validates a collection."""
         chosen = self.settings.construction
         return Validation(
             model=chosen.validator,
@@ -783,7 +806,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return self.run.recordings("idiolink_construction", model, f"{task}.jsonl")
 
     def embedding(self, split: str, model: str, texts: str, seed: str) -> Embedding:
-        """The task of embedding the documents of a split, or its queries in a mode."""
+        """Return the task that embeds the documents of a split, or its queries in one mode."""
         files = paths.dataset(split)
         where = {"split": split, "model": model, "texts": texts, "seed": seed}
         return Embedding(
@@ -799,20 +822,22 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return self.run.recordings("idiolink_embedding", model, f"{texts}.jsonl")
 
     def llm_tasks(self) -> list[LLMTaskSpec]:
-        """Texts are written, and judged; and providers embed them."""
+        """Return the generation, validation and API embedding tasks."""
         runs = [{"collection": name} for name in COLLECTIONS] if self.constructs() else []
         apis = self.api_embedders()
         where = {"collection": alternatives(COLLECTIONS)}
-        written, judged = (
+        generation_outputs, validation_outputs = (
             {"texts": paths.TEXTS, "report": paths.TEXTS_REPORT},
             {"verdicts": paths.VERDICTS},
         )
         return [
-            LLMTaskSpec("idiolink_generate", Writing, written, self.writing, runs, where),
+            LLMTaskSpec(
+                "idiolink_generate", Writing, generation_outputs, self.writing, runs, where
+            ),
             LLMTaskSpec(
                 "idiolink_validate",
                 Validation,
-                judged,
+                validation_outputs,
                 self.validation,
                 runs,
                 where,
@@ -825,7 +850,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 self.embedding,
                 [
                     {"split": "test", "model": model, "texts": texts, "seed": "0"}
-                    for model in self._embedded()
+                    for model in self._embedding_models()
                     if model in apis
                     for texts in ("documents", *TEXT_MODES)
                     if texts == "documents" or texts in self.settings.query_modes
@@ -840,7 +865,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     # Tables and figures
 
     def tables(self) -> list[Table]:
-        """Tables 1 to 6, appendix E, numbers of the text, and what the paper has not."""
+        """Return the paper's tables and the additional ones."""
         return list(self._tables())
 
     def _tables(self) -> Iterator[Table]:
@@ -867,14 +892,16 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 published="text_numbers",
                 filter_report=paths.FILTER_REPORT,
             )
-        embedders = self.named("embedder")
-        rows = self.named("embedder", *OWN_RANKERS, "predictions")
+        embedders = self.models_of_kinds("embedder")
+        rows = self.models_of_kinds("embedder", *OWN_RANKERS, "predictions")
         yield self._table(
             "idiolink_zero_shot",
             "zero_shot:zero_shot",
             "Table 2",
             "Zero-shot retrieval in four query modes, in per cent.",
-            self._with_own(self.display_inputs(self.metrics_files("full", rows), rows, "embedder")),
+            self._with_own_models(
+                self.display_inputs(self.metrics_files("full", rows), rows, "embedder")
+            ),
             published="idiolink_table2",
         )
         if embedders:
@@ -886,7 +913,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 self.display_inputs(self.metrics_files("full", embedders), embedders, "embedder"),
                 published="text_numbers",
             )
-        if bm25 := self.metrics_files("full", self.named("bm25")):
+        if bm25 := self.metrics_files("full", self.models_of_kinds("bm25")):
             yield self._table(
                 "idiolink_bm25",
                 "zero_shot:bm25",
@@ -937,7 +964,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             for name in self.metrics_files(composition, models)
         )
         if every and set(settings.compositions) - {"full"}:
-            ranking = self.named("bm25", "embedder", *OWN_RANKERS)
+            ranking = self.models_of_kinds("bm25", "embedder", *OWN_RANKERS)
             yield self._table(
                 "idiolink_ablation",
                 "zero_shot:ablation",
@@ -985,7 +1012,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "shortcuts:overlap",
                 "not in the paper",
                 "Words that queries share with their relevant documents.",
-                # Every run has the same texts.
+                # All runs share the same texts.
                 DisplayInputs(metrics=(measured[0],)),
             )
             yield self._table(
@@ -997,7 +1024,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             )
 
     def why_no_table(self, name: str) -> str:
-        """Why this configuration makes no table of this name."""
+        """Return the reason why this configuration does not produce a table."""
         reasons = {
             "idiolink_finetuned": "idiolink.finetuning.models names no model",
             "idiolink_construction": "idiolink.construction.enabled is false",
@@ -1009,7 +1036,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return reasons.get(name, super().why_no_table(name))
 
     def figures(self) -> list[Figure]:
-        """The data, the query modes, Figure 3, and the PIEs."""
+        """Return the paper's figures and the additional ones."""
         return list(self._figures())
 
     def _figures(self) -> Iterator[Figure]:
@@ -1033,7 +1060,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 models=models,
             )
         if tuned:
-            zero_shot = self.metrics_files("full", self.named("embedder"))
+            zero_shot = self.metrics_files("full", self.models_of_kinds("embedder"))
             yield self._figure(
                 "idiolink_finetuning",
                 "finetuning:finetuning",
@@ -1070,10 +1097,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         *,
         models: Iterable[str] = (),
     ) -> Figure:
-        """A figure of some metric files; `maker` is its module and function."""
+        """Return a figure; `maker` is its module and function."""
         maker = f"pieline.studies.idiolink.figures.{maker}"
-        given = DisplayInputs(metrics=tuple(metrics), models=self.describe_models(models))
-        return Figure(name, place, caption, maker, given)
+        inputs = DisplayInputs(metrics=tuple(metrics), models=self.describe_models(models))
+        return Figure(name, place, caption, maker, inputs)
 
     def _table(
         self,
@@ -1081,44 +1108,54 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         maker: str,
         place: str,
         caption: str,
-        given: DisplayInputs,
+        inputs: DisplayInputs,
         *,
         published: str = "",
         **files: str,
     ) -> Table:
-        """A table; `maker` is its module and function, `published` the file of its numbers."""
+        """Return a table.
+
+        Args:
+            name: Name of the table's files.
+            maker: Module and function, as `module:function`.
+            place: Place in the paper.
+            caption: Caption of the table.
+            inputs: Inputs of the table.
+            published: Name of the file with the printed numbers.
+            **files: Other input files, by parameter name.
+        """
         if published:
             files["published"] = self.run.here(f"published/{published}.csv")
         maker = f"pieline.studies.idiolink.tables.{maker}"
-        return Table(name, place, caption, maker, given.with_files(**files))
+        return Table(name, place, caption, maker, inputs.with_files(**files))
 
-    def _with_own(self, given: DisplayInputs) -> DisplayInputs:
-        """The same, with the models that are left out and that the paper does not have."""
+    def _with_own_models(self, inputs: DisplayInputs) -> DisplayInputs:
+        """Return the inputs with the user's own models that are not run added to `absent`."""
         registry = self.run.registry
-        own = [name for name in self._not_run if registry[name].published_as is None]
-        return given.model_copy(update={"absent": (*given.absent, *self.describe_models(own))})
+        own = [name for name in self._skipped if registry[name].published_as is None]
+        return inputs.model_copy(update={"absent": (*inputs.absent, *self.describe_models(own))})
 
     def _checkpoints(self) -> dict[str, Any]:
-        """Entries of the paper's embedders and of the construction's models, as Table 6 is told."""
+        """Return the entries of the paper's embedders and the construction's models for Table 6."""
         fields = {"checkpoint", "licence", "parameters", "revision", "source", "package"}
-        said: dict[str, Any] = {}
+        entries: dict[str, Any] = {}
         for name in [*self.run.names("embedder"), *self.roles().values()]:
             entry = self.run.registry[name]
             printed, of_entry = entry.published_as, entry.model_dump(include=fields)
             if isinstance(entry, LLMEntry):
                 printed = of_entry["checkpoint"] = entry.litellm_id.rpartition("/")[2]
             if printed:
-                said.setdefault(printed, {"name": name, **of_entry})
-        return said
+                entries.setdefault(printed, {"name": name, **of_entry})
+        return entries
 
     def _checks(self) -> str:
-        """Of the data that Table 1 describes: what was constructed, else the released files."""
+        """Return the data checks behind Table 1."""
         return paths.CHECKS.format(origin="constructed" if self.constructs() else "released_format")
 
-    # What else a run needs and makes
+    # Other inputs and targets
 
     def raw_files(self) -> list[str]:
-        """The texts, the released tuples and MAGPIE, as far as they are used."""
+        """Return the raw files that this configuration uses."""
         if not self.has_texts:
             return []
         files = self.checked_files("released_format")
@@ -1130,7 +1167,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return files
 
     def other_targets(self) -> list[str]:
-        """The checks of the data, and what people should review."""
+        """Return the data checks and the review file."""
         files = [paths.CHECKS.format(origin="released_format")] if self.has_texts else []
         return (
             [*files, paths.CHECKS.format(origin="constructed"), paths.REVIEW]
@@ -1139,7 +1176,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         )
 
     def behind(self, metrics: str) -> list[str]:
-        """The run of a metric file, and the data set that it ranks."""
+        """Return the run and the dataset behind a metric file."""
         if not metrics.startswith("results/metrics/idiolink/test") or "/significance/" in metrics:
             return []
         index = metrics.split("/")[3]
@@ -1150,10 +1187,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
 
 def _training_deviations(model: str, training: TrainingSettings) -> list[str]:
-    """How the hyperparameters of a training differ from those of Table 3."""
-    found = deviations(training, ignored={"loss", "train_mode", "seed", "batch_size"})
+    """Return the deviations of a training's hyperparameters from Table 3."""
+    reasons = deviations(training, ignored={"loss", "train_mode", "seed", "batch_size"})
     papers = FineTuning()
     batch_size = papers.batch_sizes.get(model, papers.batch_size)
     if training.batch_size != batch_size:
-        return [*found, f"batch size {training.batch_size}, the paper {batch_size}"]
-    return list(found)
+        return [*reasons, f"batch size {training.batch_size}, the paper {batch_size}"]
+    return list(reasons)

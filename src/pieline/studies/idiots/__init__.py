@@ -1,1 +1,1 @@
-"""IdioTS."""
+"""The IdioTS study."""

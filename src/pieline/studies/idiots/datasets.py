@@ -1,4 +1,4 @@
-"""The IdioTS dataset: sentences.jsonl and manifest.json in one folder."""
+"""The IdioTS dataset, stored as sentences.jsonl and manifest.json in one folder."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,14 +12,15 @@ from pieline.core.upstream import NOT_VERIFIED, Verification
 from pieline.studies.idiots.records import IdiotsSentence
 
 Origin = Literal["sample", "released", "unverified", "own"]
-"""Where the sentences come from: this repository's sample; the file that the paper used; a file
-under its name that could not be verified; or the user."""
+"""Origin of the sentences: this repository's sample, the paper's file, a file of the same name that
+could not be verified, or the user.
+"""
 PRINTED_COUNTS = {"idioms": 93, "idiomatic sentences": 164, "distractors": 86}
-"""Sections 3.1 and 3.4."""
+"""Counts in sections 3.1 and 3.4."""
 
 
 class IdiotsManifest(Verification):
-    """What an IdioTS dataset is."""
+    """Description of an IdioTS dataset."""
 
     origin: Origin
     sentences: int
@@ -31,14 +32,14 @@ class IdiotsManifest(Verification):
 
 @dataclass(frozen=True)
 class IdiotsDataset:
-    """Sentences, and where they come from."""
+    """Sentences and their origin."""
 
     origin: Origin
     sentences: list[IdiotsSentence]
     verification: Verification = NOT_VERIFIED
 
     def save(self, folder: str | Path) -> None:
-        """Write sentences.jsonl and manifest.json."""
+        """Save sentences.jsonl and manifest.json."""
         sentences, manifest = self.files(folder)
         idiomatic = sum(sentence.is_idiomatic for sentence in self.sentences)
         kinds = Counter(
@@ -58,10 +59,10 @@ class IdiotsDataset:
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Read what `save` wrote.
+        """Load a saved dataset.
 
         Raises:
-            UserError: a file is missing or wrong; names file and line.
+            UserError: A file is missing or invalid.
         """
         sentences, manifest = cls.files(folder)
         described = load_record(manifest, IdiotsManifest)
@@ -70,17 +71,17 @@ class IdiotsDataset:
 
     @staticmethod
     def files(folder: str | Path) -> tuple[Path, Path]:
-        """Sentences and manifest in a dataset's folder."""
+        """Return the paths of the sentences and the manifest in a dataset folder."""
         place = Path(folder)
         return place / "sentences.jsonl", place / "manifest.json"
 
 
 def count_problem(sentences: Sequence[IdiotsSentence]) -> str:
-    """How the sentences differ from the counts that the paper prints; empty if they do not."""
+    """Return the first difference from the counts in the paper, or "" if they agree."""
     idiomatic = sum(sentence.is_idiomatic for sentence in sentences)
     idioms = len({sentence.pie_id for sentence in sentences})
     counts = (idioms, idiomatic, len(sentences) - idiomatic)
-    for found, (kind, printed) in zip(counts, PRINTED_COUNTS.items(), strict=True):
-        if found != printed:
-            return f"{found} {kind}, the paper {printed}"
+    for count, (kind, printed) in zip(counts, PRINTED_COUNTS.items(), strict=True):
+        if count != printed:
+            return f"{count} {kind}, the paper {printed}"
     return ""

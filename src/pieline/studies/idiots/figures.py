@@ -1,4 +1,4 @@
-"""Who says "idiom" to everything, and who tells the two apart: by rates and signal detection."""
+"""Figures of IdioTS: recall and specificity, and signal detection."""
 
 from collections.abc import Mapping
 
@@ -16,13 +16,13 @@ _GREY = "#777777"
 _PRINTED = " (printed)"
 
 
-def recall_against_specificity(given: DisplayInputs) -> Figure:
-    """Each run with its 95 % intervals, and the printed numbers as hollow marks.
+def recall_against_specificity(inputs: DisplayInputs) -> Figure:
+    """Plot each run with its 95% intervals, and the printed numbers as hollow marks.
 
-    On the dashed line balanced accuracy is one half: what a model reaches that does not look at the
-    sentence. A run without recall or specificity has no mark; the legend says so.
+    The dashed line is a balanced accuracy of one half, which a model reaches without looking at the
+    sentence. The legend lists runs without recall or specificity, which have no mark.
     """
-    metrics = load_records(given.metrics, DetectionMetrics)
+    metrics = load_records(inputs.metrics, DetectionMetrics)
     figure, axis = plt.subplots(figsize=(6.0, 3.2), layout="constrained")
     axis.plot([0, 1], [1, 0], linestyle="--", linewidth=0.8, color=_GREY)
     axis.text(
@@ -36,7 +36,7 @@ def recall_against_specificity(given: DisplayInputs) -> Figure:
         fontsize=6,
         color=_GREY,
     )
-    names = run_labels([run_of(item) for item in metrics], given.models)
+    names = run_labels([run_of(item) for item in metrics], inputs.models)
     for label, item in zip(names, metrics, strict=True):
         recall, specificity = item.recall, item.specificity
         if recall.value is None or specificity.value is None:
@@ -53,7 +53,7 @@ def recall_against_specificity(given: DisplayInputs) -> Figure:
             capsize=2,
             label=label,
         )
-    for mark, (name, row) in zip("sD^vP*X", _printed(given).items(), strict=False):
+    for mark, (name, row) in zip("sD^vP*X", _printed(inputs).items(), strict=False):
         axis.plot(
             row["specificity"],
             row["recall"],
@@ -83,18 +83,17 @@ def recall_against_specificity(given: DisplayInputs) -> Figure:
     return figure
 
 
-def sensitivity_against_criterion(given: DisplayInputs) -> Figure:
-    """Each prompt of each model with its 95 % intervals over PIEs.
+def sensitivity_against_criterion(inputs: DisplayInputs) -> Figure:
+    """Plot each prompt of each model with its 95% intervals over PIEs.
 
-    The setting that all are compared with is a diamond. A model that does not look at the sentence
-    is at the bottom, one that readily says yes on the left. A run without readable answers has no
-    mark.
+    The setting that all are compared with is a diamond. A model that ignores the sentence is at the
+    bottom; one that readily says yes is on the left. Runs without readable answers have no mark.
     """
-    metrics, labels = load_records(given.metrics, BiasMetrics), given.labels()
+    metrics, labels = load_records(inputs.metrics, BiasMetrics), inputs.labels()
     figure, axis = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
     axis.axhline(0, linestyle="--", linewidth=0.8, color=_GREY)
     axis.axvline(0, linestyle="--", linewidth=0.8, color=_GREY)
-    for item, signal in ((made, one) for made in metrics for one in made.settings):
+    for item, signal in ((record, one) for record in metrics for one in record.settings):
         criterion, d_prime = signal.criterion, signal.d_prime
         if criterion is None or d_prime is None:
             continue
@@ -117,18 +116,18 @@ def sensitivity_against_criterion(given: DisplayInputs) -> Figure:
     return figure
 
 
-def _printed(given: DisplayInputs) -> Mapping[str, Mapping[str, float]]:
-    return {name: row for (name,), row in given.printed("model").items()}
+def _printed(inputs: DisplayInputs) -> Mapping[str, Mapping[str, float]]:
+    return {name: row for (name,), row in inputs.printed("model").items()}
 
 
-def _ends(found: SignalEstimate) -> list[list[float]] | None:
-    """How far the interval of an estimate reaches below and above it."""
-    if not (interval := found.interval):
+def _ends(estimate: SignalEstimate) -> list[list[float]] | None:
+    """Return the distances of the interval's bounds from the estimate."""
+    if not (interval := estimate.interval):
         return None
-    return [[max(0.0, found.value - interval.low)], [max(0.0, interval.high - found.value)]]
+    return [[max(0.0, estimate.value - interval.low)], [max(0.0, interval.high - estimate.value)]]
 
 
 def _reach(score: Score) -> list[list[float]]:
-    """How far the interval reaches below and above the value."""
+    """Return the distances of the interval's bounds from the value."""
     assert score.value is not None and score.low is not None and score.high is not None
     return [[max(0.0, score.value - score.low)], [max(0.0, score.high - score.value)]]

@@ -1,4 +1,4 @@
-"""The items of IdioTS, and what the results page shows: each run's answer to each sentence."""
+"""Item rows and results-page evidence of IdioTS: the answer to each sentence in each run."""
 
 from collections.abc import Iterator
 from typing import Literal, Self
@@ -19,19 +19,20 @@ from pieline.studies.idiots.verdicts import (
 
 
 class IdiotsItem(Item):
-    """What a run says of a sentence.
+    """Answer of one run to one sentence.
 
     Attributes:
-        id, pie_id: of the sentence and of its PIE.
-        distractor_kind: null for idiomatic sentences, and where nobody marked the distractors.
-        gold: whether the sentence is idiomatic.
-        answer: whether an idiom was found; null where the answer could not be read.
-        named: the idiom that the answer names.
-        correct: whether answer and gold agree; an answer that could not be read is wrong.
-        names_pie: whether an idiom was found and is the sentence's PIE: on idiomatic sentences the
-            numerator of True Positive Consistency, on distractors that of the distractor PIE ratio.
-        judged_by: who says so, a person or the matching function.
-        answer_key: under which the answer is recorded.
+        id, pie_id: Ids of the sentence and of its PIE.
+        distractor_kind: Kind of distractor; null for idiomatic sentences and unmarked distractors.
+        gold: Whether the sentence is idiomatic.
+        answer: Whether the model detected an idiom; null if the answer could not be parsed.
+        named: Idiom named in the answer.
+        correct: Whether answer and gold agree; unparseable answers are wrong.
+        names_pie: Whether the model detected an idiom and named the sentence's PIE. This is the
+            numerator of True Positive Consistency for idiomatic sentences, and of the distractor
+            PIE ratio for distractors.
+        judged_by: Source of `names_pie`: a person or the matching function.
+        answer_key: Key of the recorded answer.
     """
 
     id: str
@@ -50,11 +51,11 @@ class IdiotsItem(Item):
     answer_key: str
 
     @classmethod
-    def of(cls, given: DisplayInputs) -> Iterator[Self]:
-        """The rows of all runs, sentences in the order of the dataset."""
-        pool, reviewed = Pool(), given.files.get("verdicts")
+    def of(cls, inputs: DisplayInputs) -> Iterator[Self]:
+        """Yield the rows of all runs, with sentences in dataset order."""
+        pool, reviewed = Pool(), inputs.files.get("verdicts")
         cases = read_cases(reviewed) if reviewed else []
-        for metric, shared in runs(given):
+        for metric, shared in runs(inputs):
             setting = metric.fields["setting"]
             answered = answers_behind(metric, pool)
             run = DetectionRun(shared["model"], setting, shared["seed"])
@@ -85,7 +86,7 @@ class IdiotsItem(Item):
 
     @classmethod
     def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
-        """The answer to each sentence, or None where they are not of one run."""
+        """Return the answer to each sentence, or None without exactly one run."""
         if len(metric.predictions(".jsonl")) != 1:
             return None
         sentences_path = input_of(metric, _SENTENCES)
@@ -123,7 +124,7 @@ _SENTENCES = "/sentences.jsonl"
 def answers_behind(
     metric: MetricFile, pool: Pool
 ) -> list[tuple[IdiotsSentence, DetectionPrediction]]:
-    """Each sentence of a run with its answer."""
+    """Return each sentence of a run with its answer."""
     (path,) = metric.predictions(".jsonl")
     sentences = pool.read(input_of(metric, _SENTENCES), _load_sentences)
     return paired(sentences, load_jsonl(path, DetectionPrediction))

@@ -1,4 +1,4 @@
-"""Where the files of IdioTS are: every path pattern of the study, used by rules and study.py."""
+"""Path patterns of IdioTS's files, used by its rules and study.py."""
 
 SAMPLE_KINDS = "results/raw/idiots/distractor_kinds.csv"
 

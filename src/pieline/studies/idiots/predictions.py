@@ -1,6 +1,6 @@
-"""Idiom detection: does the sentence hold an idiom, and which (IdioTS, section 4).
+"""Idiom detection: does a sentence contain an idiom, and which one (IdioTS, section 4)?
 
-By prompting a language model, or as a system of one's own said elsewhere.
+Predictions come from prompting a language model or from an external system.
 """
 
 import hashlib
@@ -48,20 +48,20 @@ ANSWER_SCHEMA: dict[str, Any] = {
 
 
 def _true_or_false(value: object) -> object:
-    """A boolean for the texts "true" and "false", which the prompt's "true/false" invites."""
+    """Convert "true" and "false" to booleans, because the prompt says "true/false"."""
     if isinstance(value, str):
         return {"true": True, "false": False}.get(value.strip().lower(), value)
     return value
 
 
 def _opposite(value: object) -> object:
-    """The opposite of a truth value, also of one as text."""
+    """Return the opposite of a truth value, which may be text."""
     value = _true_or_false(value)
     return not value if isinstance(value, bool) else value
 
 
 def _one_text(value: object) -> object:
-    """One text for a list of texts: some models name the idiom as a list of one."""
+    """Join a list of texts, because some models name the idiom as a list of one."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return "; ".join(value)
     return value
@@ -71,10 +71,10 @@ Text = Annotated[str | None, BeforeValidator(_one_text)]
 
 
 class DetectionAnswer(BaseModel):
-    """The answer's object (section 4.2).
+    """The object in an answer (section 4.2).
 
-    Without a readable `hasIdiom` there is no answer; the other fields may be missing, since a model
-    that finds no idiom has nothing to put into them.
+    `hasIdiom` must be readable. The other fields may be missing, because they do not apply if the
+    model finds no idiom.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -86,7 +86,7 @@ class DetectionAnswer(BaseModel):
 
 
 class NegatedAnswer(DetectionAnswer):
-    """Answer to the negated question (is the sentence free of idioms?): yes means no idiom."""
+    """Answer to the negated question (is the sentence free of idioms?); yes means no idiom."""
 
     has_idiom: Annotated[bool, BeforeValidator(_opposite), Field(alias="freeOfIdioms")]
 
@@ -100,30 +100,30 @@ def detection_questions(
     setting: str,
     seed: int,
 ) -> list[Question]:
-    """One question a sentence, in order; the prompt's user turn takes `sentence`.
+    """Return one question per sentence, in order; the prompt's user turn contains `sentence`.
 
-    `SCHEMA_SETTING` has the answer's form enforced; any other setting leaves that to the prompt.
-    The seed is sent where the provider accepts one.
+    `SCHEMA_SETTING` enforces the answer's JSON schema; in other settings, only the prompt describes
+    the format. The seed is sent if the provider accepts one.
 
     Raises:
-        UserError: the model cannot be asked in this setting.
+        UserError: The model does not support this setting.
     """
-    wanted = {**parameters, "seed": seed}
-    if lack := unsupported_reason(spec, setting):
-        raise UserError(lack, where=spec.label, hint="leave the model or the setting out")
+    request = {**parameters, "seed": seed}
+    if obstacle := unsupported_reason(spec, setting):
+        raise UserError(obstacle, where=spec.label, hint="remove the model or the setting")
     prompt.check_shows("sentence")
     enforced = ANSWER_SCHEMA if setting == SCHEMA_SETTING else prompt.response_format
-    wanted["response_format"] = enforced
+    request["response_format"] = enforced
     return [
-        make_question(spec, prompt.messages(sentence=sentence.sentence), wanted, name=sentence.id)
+        make_question(spec, prompt.messages(sentence=sentence.sentence), request, name=sentence.id)
         for sentence in sentences
     ]
 
 
 class Detection(Task):
-    """Whether each sentence of IdioTS holds an idiom, and which; one prediction a sentence.
+    """Idiom detection in each sentence of IdioTS; writes one prediction per sentence.
 
-    `inputs` are `sentences` and `prompt`, the only output is `predictions`.
+    `inputs` has `sentences` and `prompt`; `outputs` has only `predictions`.
     """
 
     setting: str
@@ -131,7 +131,7 @@ class Detection(Task):
     parameters: DetectionParameters | OwnParameters
 
     def questions(self, entry: LLMEntry) -> list[Question]:
-        """One question a sentence."""
+        """Return one question per sentence."""
         return detection_questions(
             self._sentences(),
             entry,
@@ -142,11 +142,11 @@ class Detection(Task):
         )
 
     def likely_output_tokens(self) -> int:
-        """Four JSON fields, two of them a sentence each."""
+        """Estimate four JSON fields, two of which contain a sentence."""
         return 100
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
-        """Ask about every sentence and write what was said of it."""
+        """Ask about every sentence and save the predictions."""
         questions = self.questions(entry)
         answers = ask(questions)
         predictions = [
@@ -156,12 +156,12 @@ class Detection(Task):
         save_jsonl(self.outputs["predictions"], predictions)
 
     def reading(self, answer: Answer) -> Parsed[DetectionAnswer]:
-        """The four fields."""
+        """Return the four fields of the answer."""
         return read_detection(answer, self._record)
 
     @property
     def _record(self) -> type[DetectionAnswer]:
-        """The form of an answer."""
+        """Class of the answers."""
         own = self.parameters
         negated = isinstance(own, OwnParameters) and own.negated
         return NegatedAnswer if negated else DetectionAnswer
@@ -173,14 +173,14 @@ class Detection(Task):
 def read_detection(
     answer: Answer, record: type[DetectionAnswer] = DetectionAnswer
 ) -> Parsed[DetectionAnswer]:
-    """The last object of an answer with `hasIdiom`, if nothing beside or after it says otherwise.
+    """Return the last object in an answer with `hasIdiom`, unless other parts contradict it.
 
-    `unparseable` are objects side by side that differ in `hasIdiom`, a yes that names "none", and
-    a yes or no that the text after it takes back.
+    The outcome is `unparseable` for adjacent objects that differ in `hasIdiom`, for a yes that
+    names "none", and if the text after the object retracts it.
 
     Args:
-        answer: of the model.
-        record: its form; the field that decides is called by its alias there.
+        answer: Answer of the model.
+        record: Class of the answer; the alias of `has_idiom` names the field to read.
     """
     decides = str(record.model_fields["has_idiom"].alias)
     parsed = parse_object(answer, record)
@@ -190,19 +190,19 @@ def read_detection(
     yes = parsed.value.has_idiom
     pieces = []
     for piece in json_values(text, opening="{"):
-        # One that lacks its last braces is the last, which was read.
+        # A truncated object is the last one, which `parse_object` has repaired.
         is_cut = piece.outcome is Outcome.TRUNCATED
-        said_of = {decides: yes ^ (record is NegatedAnswer)}
-        if verdicts := _verdicts(said_of if is_cut else piece.value, decides):
+        decision = {decides: yes ^ (record is NegatedAnswer)}
+        if verdicts := _verdicts(decision if is_cut else piece.value, decides):
             pieces.append((piece, verdicts))
-    last, said = pieces[-1]
+    last, values = pieces[-1]
     for (one, _), (other, verdicts) in pairwise(reversed(pieces)):
         if not is_conjunction(re.sub(r"```\w*", "", text[other.end : one.start])):
             break
-        said = said | verdicts
+        values = values | verdicts
     reason = ""
     idiom, why = parsed.value.idiom or "", parsed.value.explanation or ""
-    if len(said) > 1:
+    if len(values) > 1:
         reason = "two verdicts side by side"
     elif yes and ((normalize(idiom) and is_none_answer(idiom)) or denies_idioms(why)):
         reason = "says yes and names none"
@@ -212,7 +212,7 @@ def read_detection(
 
 
 def _verdicts(value: Any, decides: str) -> set[str]:
-    """All that objects within a value say of the field that decides."""
+    """Return all values of the deciding field in objects within a value."""
     if isinstance(value, list | tuple):
         return set().union(*(_verdicts(item, decides) for item in value))
     if not isinstance(value, dict):
@@ -225,7 +225,7 @@ def _verdicts(value: Any, decides: str) -> set[str]:
 def read_prediction(
     sentence_id: str, answer: Answer, record: type[DetectionAnswer] = DetectionAnswer
 ) -> DetectionPrediction:
-    """What an answer says of a sentence; one that cannot be read says neither yes nor no."""
+    """Return the prediction for a sentence; an unparseable answer is neither yes nor no."""
     parsed = read_detection(answer, record)
     return DetectionPrediction(
         id=sentence_id,
@@ -238,11 +238,11 @@ def read_prediction(
 
 
 EmptyIsNull = BeforeValidator(lambda value: None if value == "" else value)
-"""An empty cell of a table says nothing."""
+"""Converts empty cells of a table to null."""
 
 
 class ForeignDetection(ExternalRow):
-    """What a system said of a sentence; no `has_idiom` (null, or an empty cell) is no answer."""
+    """An external prediction for a sentence; an empty or null `has_idiom` means no answer."""
 
     has_idiom: Annotated[bool | None, EmptyIsNull]
     idiom: Annotated[str | None, EmptyIsNull] = None
@@ -253,14 +253,14 @@ class ForeignDetection(ExternalRow):
 def read_predictions(
     path: str | Path, sentences: Sequence[IdiotsSentence]
 ) -> list[DetectionPrediction]:
-    """One prediction a sentence, in their order.
+    """Read one external prediction per sentence, in the order of the sentences.
 
-    The digest of what is said stands for the key of a recorded answer, so that people's verdicts
-    are tied to it.
+    The digest of a row replaces the key of a recorded answer, so that human verdicts refer to
+    exactly this prediction.
 
     Raises:
-        UserError: ids are missing or unknown, a row cannot be read, or no row has an answer or a
-            yes where idioms are named; names file and line.
+        UserError: Ids are missing or unknown, a row is invalid, all rows lack an answer, or idioms
+            are named although no answer is yes.
     """
     texts = {one.id: one.sentence for one in sentences}
     rows = list(align_rows(read_rows(path, ForeignDetection), texts, where=path))
@@ -269,23 +269,25 @@ def read_predictions(
     named = [line for line, row in rows if row.idiom and not is_none_answer(row.idiom)]
     if named and not any(row.has_idiom for _, row in rows):
         raise UserError(
-            f"has_idiom is true nowhere, but idiom is filled in {pluralize(len(named), 'row')}",
+            f"has_idiom is never true, but {pluralize(len(named), 'row')} set idiom",
             where=f"{path}:{named[0]}",
             hint="correct has_idiom, or leave idiom empty",
         )
-    return [_taken(row, f"{path}:{line}") for line, row in rows]
+    return [_to_prediction(row, f"{path}:{line}") for line, row in rows]
 
 
-def _taken(row: ForeignDetection, where: str) -> DetectionPrediction:
+def _to_prediction(row: ForeignDetection, where: str) -> DetectionPrediction:
     if row.has_idiom and row.idiom and is_none_answer(row.idiom):
         raise UserError(
-            f"has_idiom is true and idiom {row.idiom!r}", where=where, hint="correct one of them"
+            f"has_idiom is true, but idiom is {row.idiom!r}",
+            where=where,
+            hint="correct one of them",
         )
-    said: dict[str, Any] = row.model_dump()
+    fields: dict[str, Any] = row.model_dump()
     if row.has_idiom is None:
-        said = {"id": row.id}
+        fields = {"id": row.id}
     return DetectionPrediction(
-        **said,
+        **fields,
         outcome="empty" if row.has_idiom is None else "ok",
         answer_key=hashlib.sha256(row.model_dump_json().encode()).hexdigest(),
     )

@@ -1,4 +1,4 @@
-"""The released formats of IdioTS: a table with tabs, or one JSON array of sentences."""
+"""Reader of IdioTS's released formats: a TSV, or a JSON array of sentences."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -17,23 +17,24 @@ from pieline.languages.spelling import normalize
 from pieline.studies.idiots.records import DistractorKind, IdiotsSentence
 
 KINDS: dict[str, DistractorKind] = {kind: kind for kind in get_args(DistractorKind)}
-_SEE = "see data/sample/idiots/README.md"
-_FEWEST_WITH_IDIOM = 0.5
-"""Share of the idiomatic sentences that have the words of their idiom, in a file in order."""
+_HINT = "see data/sample/idiots/README.md"
+_MIN_SHARE_WITH_IDIOM = 0.5
+"""Minimum share of idiomatic sentences that contain the words of their idiom."""
 OPENING = re.compile(r"^(?:to|don['’]t|do not)\s+", re.IGNORECASE)
-"""What begins a canonical form and is no word of the PIE: the "to" of an infinitive (section 3.1),
-and the no of "don't quote me", which "quote me" names as well."""
+"""Leading words of a canonical form that are not part of the PIE: the infinitive marker "to"
+(section 3.1), and the negation in "don't quote me", which "quote me" also names.
+"""
 
 
 class _Released(BaseModel):
-    """One line of the table, or object of the array."""
+    """A row of the table, or an object in the array."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     idiom_id: Id
     idiom: str = Field(min_length=1)
     sentence_id: Annotated[Id, Field(pattern=r"-(id|di)$")]
-    # A string, and the string "False" is as true as any other: only these two may pass.
+    # Literal strings, because bool("False") is true.
     sentence_has_idiom: Literal["True", "False"]
     en: str = Field(min_length=1)
     es: str
@@ -52,27 +53,26 @@ def read_sentences(path: str | Path) -> list[IdiotsSentence]:
     """Read the sentences of IdioTS in file order.
 
     Args:
-        path: the released file; TSV where the name ends in .tsv.
+        path: The released file, which is a TSV if its name ends in .tsv.
 
     Raises:
-        UserError: not JSON, not an array, no such table, a record that breaks the format (a label
-            that is not the string "True" or "False" or contradicts the id, a missing or unknown
-            field), a duplicate id, or columns that do not belong together (two idioms of one id,
-            most idioms under several ids, one text idiomatic and not, idioms that their sentences
-            do not have, languages that are swapped). The message names the file, the record's place
-            and its id.
+        UserError: The file is not a JSON array or TSV; a record is invalid (the label is not the
+            string "True" or "False" or contradicts the id, a field is missing or unknown); an id is
+            repeated; or columns do not belong together (two idioms with one id, most idioms with
+            several ids, one text with both labels, idioms missing from their sentences, swapped
+            languages).
     """
     if Path(path).suffix.lower() == ".tsv":
         rows = _table(path)
     else:
         rows = read_json(path)
         if not isinstance(rows, list) or not rows:
-            raise UserError("not a JSON array of sentences", where=path, hint=_SEE)
+            raise UserError("not a JSON array of sentences", where=path, hint=_HINT)
     sentences = []
     for number, row in enumerate(rows, start=1):
         name = row.get("sentence_id", "?") if isinstance(row, dict) else "?"
         where = f"{path}: record {number} ({name})"
-        released = validated(_Released, row, where=where, hint=_SEE)
+        released = validated(_Released, row, where=where, hint=_HINT)
         fields = {
             "id": released.sentence_id,
             "pie_id": released.idiom_id,
@@ -81,7 +81,7 @@ def read_sentences(path: str | Path) -> list[IdiotsSentence]:
             "translation": released.es,
             "is_idiomatic": released.sentence_has_idiom == "True",
         }
-        sentences.append(validated(IdiotsSentence, fields, where=where, hint=_SEE))
+        sentences.append(validated(IdiotsSentence, fields, where=where, hint=_HINT))
     check_unique_ids([sentence.id for sentence in sentences], where=path)
     _check_columns(sentences, path)
     return sentences
@@ -92,45 +92,49 @@ def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> Non
     idioms: dict[str, str] = {}
     ids: dict[str, set[str]] = {}
     texts: dict[str, IdiotsSentence] = {}
-    lacking = []
+    missing = []
     for number, sentence in enumerate(sentences, start=1):
         where = f"{path}: record {number} ({sentence.id})"
         first = idioms.setdefault(sentence.pie_id, sentence.pie)
         if first != sentence.pie and not matches_pie(sentence.pie, first, language="english"):
             raise UserError(
-                f"idiom {sentence.pie!r} under {sentence.pie_id}, which is {first!r} before",
+                f"idiom {sentence.pie!r} has the id {sentence.pie_id} of {first!r}",
                 where=where,
-                hint="give each idiom an id of its own",
+                hint="give each idiom its own id",
             )
         ids.setdefault(normalize(sentence.pie), set()).add(sentence.pie_id)
         same = texts.setdefault(normalize(sentence.sentence), sentence)
         if same.is_idiomatic != sentence.is_idiomatic:
             raise UserError(
-                f"has the text of {same.id} and the other label", where=where, hint="remove one"
+                f"same text as {same.id}, but a different label",
+                where=where,
+                hint="remove one of them",
             )
         if _is_rather(sentence.sentence, "spanish") and _is_rather(sentence.translation, "english"):
-            raise UserError("en is Spanish and es English", where=where, hint="swap the columns")
+            raise UserError(
+                "en is in Spanish and es in English", where=where, hint="swap the columns"
+            )
         pie = OPENING.sub("", sentence.pie)
         if sentence.is_idiomatic and not contains_pie(sentence.sentence, pie, language="english"):
-            lacking.append(where)
+            missing.append(where)
     if 2 * sum(len(of_one) > 1 for of_one in ids.values()) > len(ids):
         raise UserError(
-            "most idioms are under several idiom_id",
+            "most idioms have several idiom_id values",
             where=path,
-            hint="give all sentences of an idiom one idiom_id",
+            hint="use one idiom_id for all sentences of an idiom",
         )
     idiomatic = sum(sentence.is_idiomatic for sentence in sentences)
-    if idiomatic - len(lacking) < _FEWEST_WITH_IDIOM * idiomatic:
+    if idiomatic - len(missing) < _MIN_SHARE_WITH_IDIOM * idiomatic:
         raise UserError(
-            f"only {idiomatic - len(lacking)} of {idiomatic} idiomatic sentences have the words of"
-            " their idiom",
-            where=lacking[0],
+            f"only {idiomatic - len(missing)} of {idiomatic} idiomatic sentences contain their"
+            " idiom",
+            where=missing[0],
             hint="check that the column idiom belongs to these sentences",
         )
 
 
 def _is_rather(text: str, language: Literal["english", "spanish"]) -> bool:
-    """Whether a text has more function words of this than of the other language."""
+    """Return whether a text has more function words of this language than of the other."""
     other = "spanish" if language == "english" else "english"
     words = normalize(text).split()
     counts = [
@@ -140,36 +144,38 @@ def _is_rather(text: str, language: Literal["english", "spanish"]) -> bool:
 
 
 def _table(path: str | Path) -> list[dict[str, str]]:
-    """The lines of a TSV by column, whether it writes quotes as data or as CSV does."""
+    """Read a TSV, whether or not it quotes fields as in CSV."""
     try:
-        rows = read_table(path, [], delimiter="\t", hint=_SEE)
+        rows = read_table(path, [], delimiter="\t", hint=_HINT)
     except UserError:
-        rows = read_table(path, [], delimiter="\t", quoted=False, hint=_SEE)
+        rows = read_table(path, [], delimiter="\t", quoted=False, hint=_HINT)
     if not rows:
-        raise UserError("no sentences", where=path, hint=_SEE)
+        raise UserError("no sentences", where=path, hint=_HINT)
     return [row for _, row in rows]
 
 
 def mark_distractors(sentences: Iterable[IdiotsSentence], path: str | Path) -> list[IdiotsSentence]:
-    """Add the kinds of distractors (section 3.3) from a CSV (`sentence_id,kind`) to sentences.
+    """Add the kinds of distractors (section 3.3) from a CSV (`sentence_id,kind`).
 
     Raises:
-        UserError: other columns, an unknown kind, a sentence that occurs twice or is no distractor;
-            names the line.
+        UserError: The columns are wrong, a kind is unknown, a sentence is repeated, or a sentence
+            is not a distractor.
     """
     marked = {sentence.id: sentence for sentence in sentences}
-    for line, row in read_table(path, ["sentence_id", "kind"], more=[], hint=_SEE):
+    for line, row in read_table(path, ["sentence_id", "kind"], more=[], hint=_HINT):
         where, name, kind = f"{path}:{line}", row["sentence_id"], row["kind"]
         if kind not in KINDS:
             raise UserError(
-                f"unknown kind {kind!r}", where=where, hint=f"one of {', '.join(KINDS)}"
+                f"unknown kind {kind!r}", where=where, hint=f"use one of {', '.join(KINDS)}"
             )
         if name not in marked or marked[name].is_idiomatic:
             wrong = "is idiomatic" if name in marked else "is not in the data"
             raise UserError(
-                f"sentence {name!r} {wrong}", where=where, hint="mark only distractors of the data"
+                f"sentence {name!r} {wrong}", where=where, hint="list only distractors in the data"
             )
         if marked[name].distractor_kind:
-            raise UserError(f"sentence {name!r} occurs twice", where=where, hint="remove one line")
+            raise UserError(
+                f"sentence {name!r} occurs twice", where=where, hint="remove one of the lines"
+            )
         marked[name] = marked[name].model_copy(update={"distractor_kind": KINDS[kind]})
     return list(marked.values())

@@ -1,4 +1,4 @@
-"""Sentences of IdioTS, and what a model says of one."""
+"""Records of IdioTS's sentences and predictions."""
 
 from typing import Literal, Self
 
@@ -8,16 +8,19 @@ from pieline.core.outcomes import READABLE, OutcomeName
 from pieline.core.records import Id, Record
 
 DistractorKind = Literal["whole_phrase", "parts", "other_role", "look_alike"]
-"""How a distractor plays on its PIE (IdioTS, section 3.3): the whole phrase in its literal meaning,
-parts of it, its words in another syntactic role, or something that only sounds like it."""
+"""Relation of a distractor to its PIE (section 3.3): the whole phrase in its literal meaning, parts
+of it, its words in another syntactic role, or a phrase that only sounds like it.
+"""
 
 
 class IdiotsSentence(Record):
     """A sentence of IdioTS (section 3).
 
-    `pie` is the idiom in canonical form, which an idiomatic sentence uses and on which a distractor
-    plays; `distractor_kind` (section 3.3) is None for an idiomatic sentence and where nobody marked
-    it; `translation` is the Spanish one.
+    Attributes:
+        pie: Canonical form of the idiom that an idiomatic sentence uses or a distractor plays on.
+        translation: Spanish translation.
+        distractor_kind: Kind of distractor (section 3.3); None for idiomatic sentences and unmarked
+            distractors.
     """
 
     id: Id
@@ -36,11 +39,14 @@ class IdiotsSentence(Record):
 
 
 class DetectionPrediction(Record):
-    """What a model said of one sentence of IdioTS (section 4.2).
+    """A model's answer about one sentence of IdioTS (section 4.2).
 
-    `has_idiom`, `idiom`, `meaning` and `explanation` are the four fields of its answer, all None
-    unless the outcome is `ok` or `repaired`; `rule` says in which form they were read, `reason` why
-    they were not. `answer_key` is the digest under which the answer is recorded.
+    Attributes:
+        has_idiom, idiom, meaning, explanation: Fields of the answer; all None unless the outcome is
+            `ok` or `repaired`.
+        rule: Parsing rule that applied.
+        reason: Reason why the answer could not be parsed.
+        answer_key: Key of the recorded answer.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Settings of IdioTS: the section idiots of config.yaml."""
+"""Settings in the `idiots` section of config.yaml."""
 
 from itertools import chain
 from typing import Annotated, Literal, Self, get_args
@@ -12,7 +12,7 @@ DetectionSetting = Literal["zero_shot", "zero_shot_schema"]
 
 
 class DetectionParameters(Settings):
-    """Request parameters of IdioTS (section 4.1); null sends none."""
+    """Request parameters of IdioTS (section 4.1); null omits a parameter."""
 
     temperature: float | None = Field(default=0, ge=0)
     top_k: PositiveInt | None = 40
@@ -21,65 +21,65 @@ class DetectionParameters(Settings):
 
 
 class OwnParameters(DetectionParameters):
-    """How a custom prompt is asked and read."""
+    """Request parameters and polarity of a custom prompt."""
 
     negated: bool = Field(
         default=False,
-        description="Whether the answer says of the sentence that it is free of idioms: it then has"
-        " the field freeOfIdioms in place of hasIdiom, and is read as its opposite.",
+        description="Ask whether the sentence is free of idioms: the answer has the field"
+        " freeOfIdioms in place of hasIdiom, and is read as its opposite.",
     )
 
 
 class DetectionPrompt(OwnParameters):
-    """A custom prompt: its template and how it is asked."""
+    """A custom prompt: its template and parameters."""
 
-    file: str = Field(description="Template of the turns, with a place for {{ sentence }}.")
+    file: str = Field(description="Template of the turns, which must contain {{ sentence }}.")
 
 
 class IdiotsSettings(Settings):
-    """The IdioTS study."""
+    """Settings of the IdioTS study."""
 
     models: list[str] = Field(
-        default=["smollm2-135m-instruct"], min_length=1, description="Names of models.yaml."
+        default=["smollm2-135m-instruct"], min_length=1, description="Names in models.yaml."
     )
     settings: list[DetectionSetting | str] = Field(
         default=["zero_shot"],
         min_length=1,
-        description="'zero_shot' is the paper's; 'zero_shot_schema' has the provider enforce the"
-        " JSON fields that the prompt asks for; any other is one of `prompts`.",
+        description="'zero_shot' is the paper's setting; in 'zero_shot_schema', the provider"
+        " enforces the JSON fields that the prompt requests; other names refer to `prompts`.",
     )
     settings_by_model: dict[str, Annotated[list[DetectionSetting | str], Field(min_length=1)]] = (
-        Field(default={}, description="Of models that are prompted otherwise.")
+        Field(default={}, description="Settings of single models, replacing `settings`.")
     )
     prompts: dict[Name, DetectionPrompt] = Field(
-        default={}, description="Settings of your own by name (docs/adding.md)."
+        default={}, description="Custom prompts by name (docs/adding.md)."
     )
     prompts_against: str | None = Field(
         default=None,
-        description="The setting that each of `prompts` is compared with by sensitivity and"
-        " criterion (docs/beyond.md); null: none.",
+        description="Setting with which each of `prompts` is compared by sensitivity and criterion"
+        " (docs/beyond.md); null: no comparison.",
     )
     seeds: list[Seed] = Field(
-        default=[0], min_length=1, description="Sent where the provider accepts a seed."
+        default=[0], min_length=1, description="Sent if the provider accepts a seed."
     )
     parameters: DetectionParameters = DetectionParameters()
     distractor_kinds: str | None = Field(
         default=None,
-        description="CSV (sentence_id,kind) for the released distractors; the sample has its own.",
+        description="CSV (sentence_id,kind) of the released distractors; the sample includes one.",
     )
     verdicts: str | None = Field(
         default=None,
-        description="Cases that people judged (JSONL or CSV), which replace automatic verdicts.",
+        description="Human verdicts on cases (JSONL or CSV), which replace automatic ones.",
     )
     bootstrap_resamples: PositiveInt = 2000
     permutations: PositiveInt = Field(
-        default=9999, description="Patterns of the paired test of two prompts."
+        default=9999, description="Permutations in the paired test of two prompts."
     )
 
     @model_validator(mode="after")
     def _settings_are_known(self) -> Self:
-        named = [*chain(self.settings, *self.settings_by_model.values())]
-        check_settings(named, self.prompts, get_args(DetectionSetting))
-        if self.prompts_against and self.prompts_against not in named:
-            raise ValueError(f"prompts_against {self.prompts_against!r} is none of the settings")
+        settings = [*chain(self.settings, *self.settings_by_model.values())]
+        check_settings(settings, self.prompts, get_args(DetectionSetting))
+        if self.prompts_against and self.prompts_against not in settings:
+            raise ValueError(f"prompts_against {self.prompts_against!r} is not one of the settings")
         return self

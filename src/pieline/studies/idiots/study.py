@@ -24,7 +24,7 @@ from pieline.study import OWN_PROMPT, Figure, Items, LLMTaskSpec, Study, Table, 
 
 PROMPT = "prompts/idiots/detect.jinja"
 TABLE, ARRAY = "idiots/idioms_sentences.tsv", "idiots/idiots.json"
-"""The forms in which sentences come."""
+"""Files that may contain the sentences."""
 
 
 class IdiotsStudy(Study[IdiotsSettings]):
@@ -35,7 +35,11 @@ class IdiotsStudy(Study[IdiotsSettings]):
     Settings = IdiotsSettings
 
     def check(self, where: str) -> None:
-        """Raise a `UserError` for a model that is no language model, or a prompt that is none."""
+        """Validate the models, prompts, data and verdicts.
+
+        Raises:
+            UserError: A setting is invalid.
+        """
         settings = self.settings
         self.check_models(settings.models, "llm", "predictions", where=f"{where}.models")
         self.check_external(settings.models, where=f"{where}.models")
@@ -43,25 +47,27 @@ class IdiotsStudy(Study[IdiotsSettings]):
         for setting in settings.prompts:
             load_prompt(self.prompt(setting)).check_shows("sentence")
         if self.run.own_data and all(map(self.run.is_available, (TABLE, ARRAY))):
-            raise UserError(f"both {TABLE} and {ARRAY}", where=self.run.own_data, hint="keep one")
-        # A rehearsal makes its own.
+            raise UserError(
+                f"both {TABLE} and {ARRAY} exist", where=self.run.own_data, hint="remove one"
+            )
+        # A rehearsal creates its own verdicts during the run.
         if settings.verdicts and not settings.verdicts.startswith("results/"):
-            judged = {case.run for case in read_cases(settings.verdicts) if case.verdict}
+            judged_runs = {case.run for case in read_cases(settings.verdicts) if case.verdict}
             runs = {(run["model"], run["setting"], int(run["seed"])) for run in self.configured()}
-            if not judged & runs:
-                one = f", but one on {' '.join(map(str, min(judged)))}" if judged else ""
+            if not judged_runs & runs:
+                one = f", only on {' '.join(map(str, min(judged_runs)))}" if judged_runs else ""
                 raise UserError(
                     f"no verdict on a run of this configuration{one}",
                     where=settings.verdicts,
-                    hint="fill in the column verdict and leave the others as they are",
+                    hint="fill in the column verdict and leave the others unchanged",
                 )
 
     def models(self) -> list[str]:
-        """The language models that are asked, and whose predictions were made elsewhere."""
+        """Return the language models and the models with external predictions."""
         return list(self.settings.models)
 
     def configured(self) -> list[dict[str, str]]:
-        """Model, setting and seed of every run that the configuration names."""
+        """Return model, setting and seed of every run in the configuration."""
         settings = self.settings
         return [
             {"model": model, "setting": setting, "seed": str(seed)}
@@ -71,47 +77,47 @@ class IdiotsStudy(Study[IdiotsSettings]):
         ]
 
     def run_metrics(self) -> list[str]:
-        """The metric files of all runs."""
+        """Return the metric files of all runs."""
         return [paths.METRICS.format(**run) for run in self.configured()]
 
     def runs(self) -> list[dict[str, str]]:
-        """Those of them that can be made."""
+        """Return the configured runs that can be made."""
         return [run for run in self.configured() if not self._why_not(**run)]
 
     def left_out(self) -> dict[str, str]:
-        """Why the other runs are not made, by `model/setting/seed`."""
+        """Return the reasons why runs cannot be made, by `model/setting/seed`."""
         reasons = {"/".join(run.values()): self._why_not(**run) for run in self.configured()}
         return {run: reason for run, reason in reasons.items() if reason}
 
     def _no_data(self) -> str:
-        """Why there are no sentences, empty if there are."""
+        """Return the reason why the sentences are missing, or ""."""
         name = self.raw_name()
-        had = self.run.data != "released" or self.run.is_available(name)
-        return "" if had else f"the mirror has no {name}"
+        is_available = self.run.data != "released" or self.run.is_available(name)
+        return "" if is_available else f"the mirror has no {name}"
 
     def _why_not(self, model: str, setting: str, seed: str) -> str:
-        if lack := self._no_data():
-            return lack
+        if obstacle := self._no_data():
+            return obstacle
         path = paths.METRICS.format(model=model, setting=setting, seed=seed)
         if self.prediction_files(model) or path in self.archived:
             return ""
-        if lack := unsupported_reason(self.run.language_model(model), setting):
-            return lack
+        if obstacle := unsupported_reason(self.run.language_model(model), setting):
+            return obstacle
         return self.run.unanswered(
             model, self._recordings().format(model=model, setting=setting, seed=seed)
         )
 
     def _recordings(self) -> str:
-        # A file a run: where a provider accepts no seed, runs with different seeds ask the same
-        # questions and must not share their answers.
+        # One file per run: if a provider does not accept a seed, runs with different seeds ask
+        # the same questions, but must not share their answers.
         return self.run.recordings("idiots", "{model}", "{setting}-seed-{seed}.jsonl")
 
     def files(self, pattern: str) -> list[str]:
-        """A file of every run."""
+        """Expand a pattern for every run."""
         return [pattern.format(**run) for run in self.runs()]
 
     def constraints(self, *kinds: str) -> dict[str, str]:
-        """What the wildcards of a run may be, for models of these kinds."""
+        """Return the regular expressions of a run's wildcards, for models of these kinds."""
         return {
             "model": self.run.constraint(*kinds or ("llm", "predictions")),
             "setting": alternatives(
@@ -120,17 +126,17 @@ class IdiotsStudy(Study[IdiotsSettings]):
         }
 
     def kinds(self) -> list[str]:
-        """The file that marks the distractors, if there is one."""
+        """Return the file that marks the distractors, if any."""
         if self.run.is_sample:
             return [paths.SAMPLE_KINDS]
         return [self.settings.distractor_kinds] if self.settings.distractor_kinds else []
 
     def verdicts(self) -> list[str]:
-        """The cases that people judged, if there are any."""
+        """Return the file with human verdicts, if any."""
         return [self.settings.verdicts] if self.settings.verdicts else []
 
     def prompt(self, setting: str) -> str:
-        """The template of a setting."""
+        """Return the template of a setting."""
         own = self.settings.prompts.get(setting)
         return self.run.configured_file(own.file) if own else self.run.here(PROMPT)
 
@@ -141,7 +147,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         return self.settings.parameters
 
     def detection(self, model: str, setting: str, seed: str) -> Detection:
-        """The task of one run."""
+        """Return the task of one run."""
         return Detection(
             model=model,
             spec=self.run.language_model(model).execution_spec(),
@@ -156,7 +162,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         )
 
     def llm_tasks(self) -> list[LLMTaskSpec]:
-        """Every sentence is asked about once a run."""
+        """Return the detection task, which asks about every sentence once per run."""
         return [
             LLMTaskSpec(
                 name="idiots_detect",
@@ -179,20 +185,20 @@ class IdiotsStudy(Study[IdiotsSettings]):
         ]
 
     def metric_conditions(self) -> dict[str, Callable[..., str]]:
-        """By pattern of metric files: the conditions of some wildcards, as canonical JSON."""
+        """Return, by pattern of metric file, a function from wildcards to conditions as JSON."""
         return {
             paths.METRICS: lambda model, setting, seed: self.conditions(model, setting),
             paths.BIAS: self._bias_conditions,
         }
 
     def conditions(self, model: str, setting: str) -> str:
-        """Under which conditions a run's numbers are computed, as canonical JSON."""
+        """Return the conditions of a run as canonical JSON."""
         if self.prediction_files(model):
             return self.mark_own_data(self.external_conditions(setting=setting)).canonical()
         parameters = self.parameters(setting)
         prompts = self.prompt_digests(self.prompt(setting))
         is_own = setting in self.settings.prompts
-        worded = [OWN_PROMPT.format(setting)] if is_own else self.reworded(prompts)
+        wording = [OWN_PROMPT.format(setting)] if is_own else self.reworded(prompts)
         return self.mark_own_data(
             Conditions(
                 settings={
@@ -202,19 +208,19 @@ class IdiotsStudy(Study[IdiotsSettings]):
                     **parameters.model_dump(),
                 },
                 weights=json.loads(self.run.entry(model).execution_spec()),
-                deviations=(*self.run.changed_entry(model), *worded, *deviations(parameters)),
+                deviations=(*self.run.changed_entry(model), *wording, *deviations(parameters)),
             )
         ).canonical()
 
     def tables(self) -> list[Table]:
-        """The counts of section 3, Tables 1 to 3, the errors of section 5.2.1, and the prompt."""
-        given = self._given()
+        """Return the paper's tables and the additional ones."""
+        inputs = self._display_inputs()
         text = self.run.here("published/text_numbers.csv")
-        lack = self._no_data()
-        manifest = {} if lack else {"manifest": paths.MANIFEST}
+        obstacle = self._no_data()
+        manifest = {} if obstacle else {"manifest": paths.MANIFEST}
 
         def printed(number: int) -> DisplayInputs:
-            return given.with_files(published=self.run.here(f"published/idiots_table{number}.csv"))
+            return inputs.with_files(published=self.run.here(f"published/idiots_table{number}.csv"))
 
         return [
             Table(
@@ -223,7 +229,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
                 "PIEs and sentences of the test suite.",
                 "pieline.studies.idiots.tables:dataset",
                 DisplayInputs(
-                    files={**manifest, "text_numbers": text}, notes=(lack,) if lack else ()
+                    files={**manifest, "text_numbers": text}, notes=(obstacle,) if obstacle else ()
                 ),
             ),
             Table(
@@ -252,7 +258,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
                 "Section 5.2.1",
                 "Errors, and their types as people sorted them.",
                 "pieline.studies.idiots.tables:errors",
-                given.with_files(text_numbers=text),
+                inputs.with_files(text_numbers=text),
             ),
             Table(
                 "idiots_prompt",
@@ -277,14 +283,16 @@ class IdiotsStudy(Study[IdiotsSettings]):
         ]
 
     def figures(self) -> list[Figure]:
-        """Who says "idiom" to everything, and who tells the two apart."""
+        """Return the figures of recall and specificity, and of signal detection."""
         return [
             Figure(
                 "idiots_recall_specificity",
                 "Section 5.1",
                 "Recall against specificity of each run.",
                 "pieline.studies.idiots.figures:recall_against_specificity",
-                self._given().with_files(published=self.run.here("published/idiots_table1.csv")),
+                self._display_inputs().with_files(
+                    published=self.run.here("published/idiots_table1.csv")
+                ),
             ),
             *(
                 [
@@ -314,11 +322,11 @@ class IdiotsStudy(Study[IdiotsSettings]):
     def compared(self, model: str, pattern: str) -> list[str]:
         """Return a file of each run of a model that `prompts_against` compares."""
         settings = self.settings
-        shown = {*settings.prompts, settings.prompts_against}
+        compared_settings = {*settings.prompts, settings.prompts_against}
         return [
             pattern.format(**run)
             for run in self.runs()
-            if run["model"] == model and run["setting"] in shown
+            if run["model"] == model and run["setting"] in compared_settings
         ]
 
     def _bias_conditions(self, model: str) -> str:
@@ -337,35 +345,37 @@ class IdiotsStudy(Study[IdiotsSettings]):
             )
         ).canonical()
 
-    def _given(self) -> DisplayInputs:
+    def _display_inputs(self) -> DisplayInputs:
         return self.display_inputs(self.files(paths.METRICS), self.settings.models, "llm")
 
     def items(self) -> Items:
-        """Every sentence in every run."""
+        """Return the items: one per sentence and run."""
         metrics, predictions = self.files(paths.METRICS), self.files(paths.PREDICTIONS)
         behind = [*predictions, paths.SENTENCES] if predictions else []
         reviewed = {"verdicts": self.settings.verdicts} if self.settings.verdicts else {}
         return self.items_of(metrics, self.settings.models, behind, **reviewed)
 
     def raw_files(self) -> list[str]:
-        """The sentences, and the sample's marked distractors."""
+        """Return the sentences, and the file that marks the distractors."""
         return [] if self._no_data() else [f"results/raw/{self.raw_name()}", *self.kinds()]
 
     def raw_name(self) -> str:
-        """The file of sentences: the public table, or the JSON array of the sample or your own."""
+        """Return the file of sentences: the public table, or a JSON array (sample or user data)."""
         own_array = self.run.own_data and not self.run.is_available(TABLE)
         is_array = self.run.is_sample or (own_array and self.run.is_available(ARRAY))
         return ARRAY if is_array else TABLE
 
     def origin(self) -> Origin:
-        """Where that file is from, as far as its digest need not tell."""
+        """Return the origin of the sentences before their digest is checked."""
         return "unverified" if self.run.data == "released" else self.run.data
 
     def other_targets(self) -> list[str]:
-        """The cases for people to judge."""
+        """Return the files of cases for human judgment."""
         return self.files(paths.CASES)
 
     def behind(self, metrics: str) -> list[str]:
-        """The predictions of a run, and the sentences."""
-        made = dict(zip(self.files(paths.METRICS), self.files(paths.PREDICTIONS), strict=True))
-        return [made[metrics], paths.SENTENCES] if metrics in made else []
+        """Return the predictions of a run, and the sentences."""
+        predictions = dict(
+            zip(self.files(paths.METRICS), self.files(paths.PREDICTIONS), strict=True)
+        )
+        return [predictions[metrics], paths.SENTENCES] if metrics in predictions else []

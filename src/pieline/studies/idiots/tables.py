@@ -1,6 +1,6 @@
-"""IdioTS's tables: Tables 1 to 3, the counts of section 3, the errors of 5.2.1, and the prompt.
+"""Tables of IdioTS: Tables 1 to 3, counts of section 3, errors of section 5.2.1, and prompts.
 
-The last one is of custom prompts, which the paper does not have.
+The table of custom prompts is not in the paper.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -32,12 +32,12 @@ from pieline.studies.idiots.records import DistractorKind
 from pieline.studies.idiots.verdicts import ErrorType
 
 PAPER_SETTING = "zero_shot"
-"""The setting of the printed numbers."""
+"""Setting of the printed numbers."""
 
 DECIMALS = 3
 
 _RUN = ("model", "setting", "seed")
-"""What identifies a run."""
+"""Key of a run."""
 SETTING_LABELS = {"zero_shot": "zero-shot", "zero_shot_schema": "zero-shot, JSON"}
 KIND_LABELS = {
     "whole_phrase": "whole phrase",
@@ -55,7 +55,7 @@ _IN_TEXT = {
     "Mistral-7b-Instruct": "mistral",
     "Vicuna-7b": "vicuna",
 }
-"""How published/text_numbers.csv calls the models."""
+"""Names of the models in published/text_numbers.csv."""
 
 _LLAMA2 = "<s>[INST] <<SYS>>\n{system}\n<</SYS>> {user} [/INST]"
 
@@ -66,7 +66,7 @@ def _score(
     score: Callable[[DetectionMetrics], Score] | None = None,
     best: Literal["highest", "lowest"] = "highest",
 ) -> Column[DetectionMetrics]:
-    """A fraction with its interval; by default the one of the same name."""
+    """Return a column for a fraction with its interval; defaults to the field `name`."""
     get = score or attrgetter(name)
     return Column(
         name,
@@ -85,7 +85,7 @@ def _count(
 
 
 def _entry(field: str, key: str) -> Callable[[DetectionMetrics], int]:
-    """The value of an entry of a field that counts by name."""
+    """Return a getter for an entry of a field that counts by name."""
     return lambda item: int(getattr(item, field)[key])
 
 
@@ -97,7 +97,7 @@ def _error_type(name: ErrorType, header: str) -> Column[DetectionMetrics]:
 
 
 def _of_kind(kind: DistractorKind) -> tuple[Column[DetectionMetrics], ...]:
-    """The columns of a kind of distractor."""
+    """Return the columns of a kind of distractor."""
     return (
         _score(
             f"ratio_{kind}",
@@ -172,21 +172,25 @@ ERROR_TYPES = (
     _error_type("other", "else"),
 )
 DATASET = (
-    Column[IdiotsManifest]("idioms", "PIEs", lambda made: made.pies, decimals=0),
-    Column[IdiotsManifest]("sentences", "Sentences", lambda made: made.sentences, decimals=0),
+    Column[IdiotsManifest]("idioms", "PIEs", lambda manifest: manifest.pies, decimals=0),
     Column[IdiotsManifest](
-        "idiomatic", "Idiomatic sentences", lambda made: made.idiomatic, decimals=0
+        "sentences", "Sentences", lambda manifest: manifest.sentences, decimals=0
     ),
-    Column[IdiotsManifest]("distractors", "Distractors", lambda made: made.distractors, decimals=0),
+    Column[IdiotsManifest](
+        "idiomatic", "Idiomatic sentences", lambda manifest: manifest.idiomatic, decimals=0
+    ),
+    Column[IdiotsManifest](
+        "distractors", "Distractors", lambda manifest: manifest.distractors, decimals=0
+    ),
 )
 
 
 def run_labels(runs: Sequence[tuple[str, ...]], models: Sequence[ModelDescription]) -> list[str]:
-    """What a table or figure calls each run: the model, and what else tells the runs apart.
+    """Return the label of each run: the model, and the setting and seed if they differ.
 
     Args:
-        runs: model, setting and seed of each; no seed where all seeds are meant.
-        models: what to say of the models.
+        runs: Model, setting and seed of each run; an empty seed means all seeds.
+        models: Descriptions of the models.
     """
     labels = {model.name: model.label for model in models}
     several_settings = len({setting for _, setting, _ in runs}) > 1
@@ -201,34 +205,34 @@ def run_labels(runs: Sequence[tuple[str, ...]], models: Sequence[ModelDescriptio
 
 
 def run_of(item: DetectionMetrics) -> tuple[str, str, str]:
-    """Model, setting and seed of a run."""
+    """Return model, setting and seed of a run."""
     return item.model, item.setting, str(item.seed)
 
 
 def _not_made(
-    given: DisplayInputs, made: Sequence[tuple[str, ...]], printed: Collection[tuple[str, ...]]
+    inputs: DisplayInputs, runs: Sequence[tuple[str, ...]], printed: Collection[tuple[str, ...]]
 ) -> dict[tuple[str, ...], str]:
-    """The runs without numbers and why: those left out, and those that only the paper has.
+    """Return the reasons of runs without numbers: those left out, and those only in the paper.
 
-    Where no seed of a model and setting was run, they are one run without a seed.
+    If no seed of a model and setting was run, they form one run without a seed.
     """
-    settings = {run[:2] for run in made}
+    settings = {run[:2] for run in runs}
     left_out: dict[tuple[str, ...], str] = {
         (model, setting, seed if (model, setting) in settings else ""): reason
-        for (model, setting, seed), reason in given.left_out().items()
+        for (model, setting, seed), reason in inputs.left_out().items()
     }
     of_paper: dict[tuple[str, ...], str] = {
-        (model.name, PAPER_SETTING, ""): given.why_not(model.name) or "not in this setting"
-        for model in (*given.models, *given.absent)
+        (model.name, PAPER_SETTING, ""): inputs.why_not(model.name) or "not in this setting"
+        for model in (*inputs.models, *inputs.absent)
         if (model.published_as,) in printed and (model.name, PAPER_SETTING) not in settings
     }
     return of_paper | left_out
 
 
-def detection(given: DisplayInputs) -> TableContent:
-    """Table 1: the first level of evaluation, and how many answers could not be read."""
+def detection(inputs: DisplayInputs) -> TableContent:
+    """Build Table 1: the first level of evaluation, and the number of unreadable answers."""
     return _table(
-        given,
+        inputs,
         DETECTION,
         "Automatic metrics of idiom detection on IdioTS (MR: misclassification rate, Spec.:"
         " specificity, BA: balanced accuracy). The last column counts the answers that could not be"
@@ -238,10 +242,10 @@ def detection(given: DisplayInputs) -> TableContent:
     )
 
 
-def consistency(given: DisplayInputs) -> TableContent:
-    """Table 2: of the true positives, those that name the right idiom."""
+def consistency(inputs: DisplayInputs) -> TableContent:
+    """Build Table 2: the share of true positives that name the right idiom."""
     return _table(
-        given,
+        inputs,
         CONSISTENCY,
         "True Positive Consistency (TPC) on IdioTS: of the true positives (TP) among the"
         " idiomatic sentences, those whose named idiom is the right one. Judged: answers (also on"
@@ -250,29 +254,29 @@ def consistency(given: DisplayInputs) -> TableContent:
     )
 
 
-def distractors(given: DisplayInputs) -> TableContent:
-    """Table 3: distractors whose PIE was given a figurative meaning, also by kind."""
-    metrics = load_records(given.metrics, DetectionMetrics)
-    found = {kind for item in metrics for kind in item.by_distractor_kind}
-    kinds = {kind: _of_kind(kind) for kind in get_args(DistractorKind) if kind in found}
+def distractors(inputs: DisplayInputs) -> TableContent:
+    """Build Table 3: distractors whose PIE was given a figurative meaning, in total and by kind."""
+    metrics = load_records(inputs.metrics, DetectionMetrics)
+    marked_kinds = {kind for item in metrics for kind in item.by_distractor_kind}
+    kinds = {kind: _of_kind(kind) for kind in get_args(DistractorKind) if kind in marked_kinds}
     ratios = (ratio for ratio, *_ in kinds.values())
     others = (column for kind in sorted(kinds) for column in kinds[kind][1:])
     return _table(
-        given,
+        inputs,
         (*DISTRACTORS[:3], *ratios, *others, *DISTRACTORS[3:]),
         "Distractors of IdioTS whose associated PIE was given a figurative meaning (FP),"
         " and the ratio by kind of distractor.",
     )
 
 
-def errors(given: DisplayInputs) -> TableContent:
-    """The errors of section 5.2.1, counted, and their types as people sorted them."""
-    text = read_published(given.files["text_numbers"], ["id"])
-    models = (*given.models, *given.absent)
+def errors(inputs: DisplayInputs) -> TableContent:
+    """Build the table of the errors in section 5.2.1, with human error types."""
+    text = read_published(inputs.files["text_numbers"], ["id"])
+    models = (*inputs.models, *inputs.absent)
     in_text = {model.name: _IN_TEXT.get(model.published_as or "") for model in models}
 
     def identified(column: Column[DetectionMetrics]) -> Column[DetectionMetrics]:
-        """The column with the ids of the printed numbers in the CSV."""
+        """Return the column with the ids of the printed numbers in the CSV."""
 
         def details(source: Source[DetectionMetrics]) -> dict[str, str]:
             name = f"idiots.{column.name}_{in_text[source.key['model']]}"
@@ -289,39 +293,39 @@ def errors(given: DisplayInputs) -> TableContent:
         for label, suffix in _IN_TEXT.items()
     }
     blank = (Cell(text=" "),) * (len(ERROR_TYPES) - len(ERRORS))
-    counted = _rows(given, list(map(identified, ERRORS)), printed)
-    typed = _rows(given, list(map(identified, ERROR_TYPES)), printed, _unsorted)
+    count_rows = _rows(inputs, list(map(identified, ERRORS)), printed)
+    type_rows = _rows(inputs, list(map(identified, ERROR_TYPES)), printed, _unsorted)
     return TableContent(
         heads=((*headers(["Model"], ERRORS), *(Head("") for _ in blank)),),
         groups=(
-            Group(tuple(replace(row, cells=(*row.cells, *blank)) for row in counted)),
-            Group(tuple(typed), heads=(headers(["Other idiom"], ERROR_TYPES),)),
+            Group(tuple(replace(row, cells=(*row.cells, *blank)) for row in count_rows)),
+            Group(tuple(type_rows), heads=(headers(["Other idiom"], ERROR_TYPES),)),
         ),
         caption="Errors on IdioTS: idiomatic sentences without an idiom for the model, and those"
         " where it names another one; distractors in which it takes the PIE, or something else, for"
         " an idiom. Below, how people sorted the other idioms: a phrasal verb; an idiom that has an"
         " element of the sentence, has nothing to do with it, or means the same; one that does not"
         " exist; anything else.",
-        notes=_notes(load_records(given.metrics, DetectionMetrics), with_verdicts=True),
+        notes=_notes(load_records(inputs.metrics, DetectionMetrics), with_verdicts=True),
         decimals=0,
     )
 
 
-def dataset(given: DisplayInputs) -> TableContent:
-    """The counts of section 3."""
-    manifest = given.files.get("manifest")
-    made = load_record(manifest, IdiotsManifest) if manifest else None
-    obstacles = _of_origin(made) if made else [f"not made: {given.notes[0]}"]
-    if made and made.verified == "counts":
+def dataset(inputs: DisplayInputs) -> TableContent:
+    """Build the table of the counts in section 3."""
+    manifest = inputs.files.get("manifest")
+    record = load_record(manifest, IdiotsManifest) if manifest else None
+    obstacles = _of_origin(record) if record else [f"not made: {inputs.notes[0]}"]
+    if record and record.verified == "counts":
         obstacles = [SELF_VERIFIED]
-    text = read_published(given.files["text_numbers"], ["id"])
-    source = Source({}, [made] if made else [], obstacles=obstacles)
-    reason = "" if made else given.notes[0]
+    text = read_published(inputs.files["text_numbers"], ["id"])
+    source = Source({}, [record] if record else [], obstacles=obstacles)
+    reason = "" if record else inputs.notes[0]
     rows = [
         Row((column.header,), (text_cell(column, source, "idiots", text),), reason)
         for column in DATASET
     ]
-    kinds = made.distractors_by_kind if made else {}
+    kinds = record.distractors_by_kind if record else {}
     rows += [
         Row((f"– {KIND_LABELS[kind]}",), (Cell(text=str(count)),))
         for kind in get_args(DistractorKind)
@@ -331,14 +335,14 @@ def dataset(given: DisplayInputs) -> TableContent:
         heads=((Head("IdioTS"), Head("Number")),),
         groups=(Group(tuple(rows)),),
         caption="The test suite. The released distractors are not marked by kind.",
-        notes=_data_notes([made] if made else []),
+        notes=_data_notes([record] if record else []),
         wide=False,
     )
 
 
-def prompt(given: DisplayInputs) -> TableContent:
-    """Figure 1, the prompt; and Figure 2, how llama-cpp-python laid it out for Llama 2."""
-    system, user = load_prompt(given.files["prompt"]).messages(sentence="sentence")
+def prompt(inputs: DisplayInputs) -> TableContent:
+    """Show the prompt (Figure 1) and its llama-cpp-python layout for Llama 2 (Figure 2)."""
+    system, user = load_prompt(inputs.files["prompt"]).messages(sentence="sentence")
     parts = {
         "system": system.content,
         "user": user.content,
@@ -357,36 +361,36 @@ def prompt(given: DisplayInputs) -> TableContent:
 
 
 def _table(
-    given: DisplayInputs,
+    inputs: DisplayInputs,
     columns: Sequence[Column[DetectionMetrics]],
     caption: str,
     *,
     with_verdicts: bool = True,
 ) -> TableContent:
-    """One of the three tables; the CSV also has the 95 % intervals and what has no header."""
-    printed = read_published(given.files["published"], ["model"])
+    """Build one of the three tables; the CSV also has intervals and columns without a header."""
+    printed = read_published(inputs.files["published"], ["model"])
     content = TableContent(
         heads=(headers(["Model"], columns),),
-        groups=(Group(tuple(_rows(given, columns, printed))),),
+        groups=(Group(tuple(_rows(inputs, columns, printed))),),
         caption=caption,
-        notes=_notes(load_records(given.metrics, DetectionMetrics), with_verdicts=with_verdicts),
+        notes=_notes(load_records(inputs.metrics, DetectionMetrics), with_verdicts=with_verdicts),
         decimals=DECIMALS,
     )
     return mark_best(content, columns, different=2)
 
 
 def _notes(metrics: Sequence[DetectionMetrics], *, with_verdicts: bool) -> tuple[str, ...]:
-    human = sum(item.verdicts["human"] for item in metrics)
-    judged = sum(sum(item.verdicts.values()) for item in metrics)
-    by_whom = (
-        f"People judged {human} of the {judged} answers that found an idiom, the matching"
+    by_people = sum(item.verdicts["human"] for item in metrics)
+    total = sum(sum(item.verdicts.values()) for item in metrics)
+    note = (
+        f"People judged {by_people} of the {total} answers that found an idiom, the matching"
         " function the others."
     )
-    return (*([by_whom] if with_verdicts else []), *_data_notes(metrics))
+    return (*([note] if with_verdicts else []), *_data_notes(metrics))
 
 
 def _data_notes(described: Sequence[Described]) -> tuple[str, ...]:
-    """That the data are the sample's, or were verified by counts."""
+    """Return notes on sample data and on data verified only by counts."""
     return (
         *([SAMPLE_NOTE] if any(item.origin == "sample" for item in described) else []),
         *([BY_COUNTS] if any(item.data_note == BY_COUNTS for item in described) else []),
@@ -394,43 +398,43 @@ def _data_notes(described: Sequence[Described]) -> tuple[str, ...]:
 
 
 def _rows(
-    given: DisplayInputs,
+    inputs: DisplayInputs,
     columns: Sequence[Column[DetectionMetrics]],
     printed: Mapping[tuple[str, ...], PrintedRow],
     reason: Callable[[DetectionMetrics], str] = lambda _: "",
 ) -> Iterator[Row]:
-    """A row of each run, then one of each that was not made; `reason` is a note on a run."""
-    found = sources(given, DetectionMetrics, _RUN, _obstacles)
-    models = (*given.models, *given.absent)
+    """Yield one row per run, then one per run without numbers; `reason` returns a note on a run."""
+    sources_by_run = sources(inputs, DetectionMetrics, _RUN, _obstacles)
+    models = (*inputs.models, *inputs.absent)
     published_as = {model.name: model.published_as or "" for model in models}
-    missing = _not_made(given, list(found), printed)
-    runs = [*found, *missing]
+    missing = _not_made(inputs, list(sources_by_run), printed)
+    runs = [*sources_by_run, *missing]
     for run, label in zip(runs, run_labels(runs, models), strict=True):
         in_paper = printed.get((published_as[run[0]],), {}) if run[1] == PAPER_SETTING else {}
         source = replace(
-            found.get(run) or Source({}, not_run=missing[run]),
+            sources_by_run.get(run) or Source({}, not_run=missing[run]),
             key=dict(zip(_RUN, run, strict=True)) | {"metric": "", "interval_95": ""},
             printed=in_paper,
         )
-        shown = [
+        cells = [
             (column, source if source.records or column.name in in_paper else None)
             for column in columns
         ]
-        yield row((label,), shown, reason=missing.get(run) or reason(*source.records))
+        yield row((label,), cells, reason=missing.get(run) or reason(*source.records))
 
 
 def _unsorted(item: DetectionMetrics) -> str:
-    """Why the wrong idioms of a run have no types: nobody gave any of them one."""
+    """Return the reason why the wrong idioms of a run have no types, or ""."""
     return UNSORTED if item.errors["wrong_idiom"] and not item.error_types else ""
 
 
 def _obstacles(item: DetectionMetrics) -> list[str]:
-    """What makes a run incomparable with the paper's."""
+    """Return the reasons why a run cannot be compared with the paper's."""
     return list(dict.fromkeys([*_of_origin(item), *item.conditions.deviations]))
 
 
 def _of_origin(described: Described) -> list[str]:
-    """What makes numbers on data of this origin incomparable with the paper's."""
+    """Return the reasons why numbers on these data cannot be compared with the paper's."""
     reasons: dict[Origin, list[str]] = {
         "sample": ["sample data, not the released IdioTS"],
         "unverified": [described.data_note],
@@ -447,7 +451,7 @@ def _interval(score: Score | None = None) -> str:
 
 
 def _key(model: str, setting: str) -> dict[str, str]:
-    """What identifies a row, and all columns of its CSV."""
+    """Return the key of a row, with all additional CSV columns."""
     return {"model": model, "setting": setting, "metric": "", "low": "", "high": ""}
 
 
@@ -462,16 +466,20 @@ def _yes_rate(name: str, header: str) -> Column[SettingSignal]:
 
 
 def _estimate(name: str, header: str) -> Column[SettingSignal]:
-    """A number with its interval, in the CSV in columns of its own."""
+    """Return a column for an estimate; its interval has separate columns in the CSV."""
     get = attrgetter(name)
 
     def value(item: SettingSignal) -> float | None:
-        found: SignalEstimate | None = get(item)
-        return None if found is None else found.value
+        estimate: SignalEstimate | None = get(item)
+        return None if estimate is None else estimate.value
 
     def ends(item: SettingSignal) -> list[str]:
-        found: SignalEstimate | None = get(item)
-        return [rounded(end, 2) for _, end in found.interval] if found and found.interval else []
+        estimate: SignalEstimate | None = get(item)
+        return (
+            [rounded(end, 2) for _, end in estimate.interval]
+            if estimate and estimate.interval
+            else []
+        )
 
     def text(item: SettingSignal) -> str:
         return f"{rounded(value(item), 2)} [{', '.join(ends(item))}]" if ends(item) else ""
@@ -487,12 +495,12 @@ def _corrected(name: str) -> Column[SettingSignal]:
     get = attrgetter(name)
 
     def value(item: SettingSignal) -> float | None:
-        found: SignalEstimate | None = get(item)
-        return None if found is None else found.p_holm
+        estimate: SignalEstimate | None = get(item)
+        return None if estimate is None else estimate.p_holm
 
     def text(item: SettingSignal) -> str:
-        chance = value(item)
-        return "" if chance is None else probability(chance)
+        p_value = value(item)
+        return "" if p_value is None else probability(p_value)
 
     no_bounds = {"low": "", "high": ""}
     return Column(f"{name}_p_holm", "p", value, decimals=4, details=lambda _: no_bounds, text=text)
@@ -511,10 +519,10 @@ BIAS = (
 )
 
 
-def bias(given: DisplayInputs) -> TableContent:
-    """Each custom prompt by sensitivity and criterion, against a setting."""
-    labels = given.labels()
-    metrics = load_records(given.metrics, BiasMetrics)
+def bias(inputs: DisplayInputs) -> TableContent:
+    """Build the table of custom prompts by sensitivity and criterion, compared with one setting."""
+    labels = inputs.labels()
+    metrics = load_records(inputs.metrics, BiasMetrics)
     groups: dict[str, list[Row]] = {}
 
     def add(model: str, setting: str, reason: str = "", **source: Any) -> None:
@@ -523,16 +531,18 @@ def bias(given: DisplayInputs) -> TableContent:
         name = SETTING_LABELS.get(setting, setting)
         groups.setdefault(model, []).append(row((name,), cells, reason=reason))
 
-    for item, path in zip(metrics, given.metrics, strict=True):
+    for item, path in zip(metrics, inputs.metrics, strict=True):
         for signal in item.settings:
             obstacles = list(dict.fromkeys([*_of_origin(item), *signal.deviations]))
             add(item.model, signal.setting, records=[signal], files=(path,), obstacles=obstacles)
-    made = {(item.model, signal.setting) for item in metrics for signal in item.settings}
-    missing = {key[:2]: reason for key, reason in given.left_out().items()}
+    rows_with_numbers = {
+        (item.model, signal.setting) for item in metrics for signal in item.settings
+    }
+    missing = {key[:2]: reason for key, reason in inputs.left_out().items()}
     for (model, setting), reason in missing.items():
-        if (model, setting) not in made:
+        if (model, setting) not in rows_with_numbers:
             add(model, setting, reason)
-    against = given.options["against"]
+    against = inputs.options["against"]
     return TableContent(
         heads=(headers(["Model", "Prompt"], BIAS),),
         groups=tuple(Group(tuple(rows), labels[model]) for model, rows in groups.items()),

@@ -1,7 +1,7 @@
-"""The second, manual level of IdioTS's evaluation (section 5.2): cases to judge, and verdicts.
+"""Manual evaluation of IdioTS (section 5.2): cases to judge, and human verdicts.
 
-A model that says "idiom" may name the wrong one. Whether it names the PIE of the sentence is first
-decided by the matching function; people can then judge every case, and their verdict replaces it.
+A model that detects an idiom may name the wrong one. The matching function first decides whether
+the answer names the sentence's PIE; people can then judge every case, which overrides it.
 """
 
 import csv
@@ -27,14 +27,15 @@ YesNo = Literal["yes", "no"]
 ErrorType = Literal[
     "phrasal_verb", "idiom_of_element", "unrelated_idiom", "same_meaning", "invented", "other"
 ]
-"""What a true positive names that does not name the PIE (section 5.2.1): a phrasal verb; another
-idiom, which has an element of the sentence, has nothing to do with it, or means the same; an idiom
-that does not exist, made of a word or chunk of the sentence; anything else, as a collocation."""
-_HINT = "take the file that the run wrote, and fill in only the columns verdict and error_type"
+"""Errors of true positives that do not name the PIE (section 5.2.1): a phrasal verb; another idiom
+that contains an element of the sentence, is unrelated, or has the same meaning; an invented idiom
+made of words of the sentence; or anything else, such as a collocation.
+"""
+_HINT = "use the file written by the run, and fill in only the columns verdict and error_type"
 
 
 class DetectionRun(NamedTuple):
-    """One run of the study."""
+    """A run of the study."""
 
     model: str
     setting: str
@@ -42,13 +43,16 @@ class DetectionRun(NamedTuple):
 
 
 class ReviewCase(Frozen):
-    """A sentence in which a model found an idiom: does the answer name the gold PIE?
+    """A sentence in which a model detected an idiom, for judging whether it names the gold PIE.
 
-    `gold` is the class of the sentence. In an idiomatic sentence "yes" means that the model was
-    right for the right reason; in a distractor, that it gave the associated PIE a figurative
-    meaning. `verdict` is empty until a person fills it in, and so is `error_type`, which sorts the
-    idiomatic sentences with the verdict "no". `answer_key` ties both to the very answer that was
-    judged.
+    In an idiomatic sentence, "yes" means that the model was right for the right reason; in a
+    distractor, that it gave the associated PIE a figurative meaning.
+
+    Attributes:
+        gold: Class of the sentence.
+        verdict: Human verdict; empty until filled in.
+        error_type: Error type of an idiomatic sentence with the verdict "no"; may be empty.
+        answer_key: Key of the answer that was judged.
     """
 
     model: str
@@ -74,12 +78,12 @@ class ReviewCase(Frozen):
     @model_validator(mode="after")
     def _only_wrong_reasons_have_a_type(self) -> Self:
         if self.error_type and (self.gold, self.verdict) != ("idiomatic", "no"):
-            raise ValueError('error_type sorts idiomatic sentences with the verdict "no"')
+            raise ValueError('error_type requires an idiomatic sentence with the verdict "no"')
         return self
 
     @property
     def run(self) -> DetectionRun:
-        """The run that the case is of."""
+        """The run that contains the case."""
         return DetectionRun(self.model, self.setting, self.seed)
 
 
@@ -87,20 +91,20 @@ COLUMNS = list(ReviewCase.model_fields)
 
 
 def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool:
-    """Whether an answer found an idiom and, by the matching functions, means the sentence's PIE.
+    """Return whether an answer detects an idiom that matches the sentence's PIE.
 
-    In a distractor also an answer counts that quotes the words which play on the PIE. If the field
-    `idiom` names nothing, `meaning` tells which one is explained. An answer that calls the
-    expression literal found no idiom in it.
+    In distractors, quoting the words that play on the PIE also counts. If the field `idiom` names
+    nothing, `meaning` is matched instead. An answer that calls the expression literal does not
+    detect an idiom.
     """
     name, meaning = prediction.idiom or "", prediction.meaning or ""
     if not prediction.has_idiom or has_denying_comment(name) or find_views(meaning) == {"denies"}:
         return False
     if not normalize(name) or kind_of(name) in {"idioms", "expressions"} or parse_boolean(name):
         name = meaning
-    named = normalize(name)
-    begins = set(named.split()[:1]) - set(normalize(sentence.pie).split())
-    if begins & ANSWERS.negations and named not in normalize(sentence.sentence):
+    words = normalize(name)
+    begins = set(words.split()[:1]) - set(normalize(sentence.pie).split())
+    if begins & ANSWERS.negations and words not in normalize(sentence.sentence):
         return False  # "not spill the beans"
     return points_at_pie(
         name,
@@ -114,17 +118,17 @@ def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool
 def paired(
     sentences: Sequence[IdiotsSentence], predictions: Sequence[DetectionPrediction]
 ) -> list[tuple[IdiotsSentence, DetectionPrediction]]:
-    """Each sentence with its prediction, in the order of the sentences.
+    """Return each sentence with its prediction, in the order of the sentences.
 
     Raises:
-        UserError: a sentence without a prediction or the other way round.
+        UserError: Sentences and predictions do not have the same ids.
     """
     by_id = {prediction.id: prediction for prediction in predictions}
     odd = sorted(by_id.keys() ^ {sentence.id for sentence in sentences})
     if odd or len(by_id) != len(predictions):
         raise UserError(
-            f"sentences and predictions do not belong together ({(odd or ['a repeated id'])[0]})",
-            hint="make the predictions again",
+            f"sentences and predictions do not match ({(odd or ['a repeated id'])[0]})",
+            hint="create the predictions again",
         )
     return [(sentence, by_id[sentence.id]) for sentence in sentences]
 
@@ -134,7 +138,7 @@ def review_cases(
     predictions: Sequence[DetectionPrediction],
     run: DetectionRun,
 ) -> list[ReviewCase]:
-    """The cases of a run that a person must judge: all answers that found an idiom."""
+    """Return the cases of a run that need human judgment: all answers that detect an idiom."""
     return [
         ReviewCase(
             **run._asdict(),
@@ -154,7 +158,7 @@ def review_cases(
 
 
 def save_cases(cases: Iterable[ReviewCase], *, jsonl: str | Path, table: str | Path) -> None:
-    """Write cases as JSONL and as CSV, both of which `read_cases` reads."""
+    """Save cases as JSONL and as CSV; `read_cases` reads both."""
     cases = list(cases)
     save_jsonl(jsonl, cases)
     text = io.StringIO()
@@ -165,17 +169,19 @@ def save_cases(cases: Iterable[ReviewCase], *, jsonl: str | Path, table: str | P
 
 
 def read_cases(path: str | Path) -> list[ReviewCase]:
-    """Read cases from JSONL, or from CSV where the name ends in .csv.
+    """Read cases from JSONL, or from CSV if the name ends in .csv.
 
     Raises:
-        UserError: another kind of file, other columns, a verdict that is not yes, no or empty, or
-            a case that occurs twice; names file and line.
+        UserError: The file type or the columns are wrong, a verdict is not yes, no or empty, or a
+            case is repeated.
     """
     cases: list[ReviewCase] = []
     seen: set[tuple[DetectionRun, str]] = set()
     is_table = Path(path).suffix.lower() == ".csv"
     if not is_table and Path(path).suffix.lower() != ".jsonl":
-        raise UserError("neither .csv nor .jsonl", where=path, hint="save the table as .csv")
+        raise UserError(
+            "the file is neither .csv nor .jsonl", where=path, hint="save the table as .csv"
+        )
     rows: Iterable[tuple[int, object]] = (
         read_table(path, COLUMNS, more=[], hint=_HINT)
         if is_table
@@ -190,7 +196,9 @@ def read_cases(path: str | Path) -> list[ReviewCase]:
         case = validated(ReviewCase, row, where=where, hint=_HINT, is_json=not is_table)
         if (case.run, case.sentence_id) in seen:
             raise UserError(
-                f"{case.sentence_id} of this run occurs twice", where=where, hint="remove one line"
+                f"{case.sentence_id} occurs twice for this run",
+                where=where,
+                hint="remove one of the lines",
             )
         seen.add((case.run, case.sentence_id))
         cases.append(case)
@@ -204,12 +212,18 @@ def human_verdicts(
     *,
     where: str | Path = "",
 ) -> dict[str, ReviewCase]:
-    """What people judged of one run, by sentence.
+    """Return the human verdicts on one run, by sentence.
 
-    Cases (of the file `where`) of other runs and those without a verdict are left out.
+    Cases of other runs and cases without a verdict are ignored.
+
+    Args:
+        cases: Judged cases.
+        predictions: Predictions of the run.
+        run: The run.
+        where: Path of the cases, for error messages.
 
     Raises:
-        UserError: a verdict on an answer that the run did not give.
+        UserError: A verdict refers to another answer than the run's.
     """
     answers = {prediction.id: prediction for prediction in predictions}
     verdicts: dict[str, ReviewCase] = {}
@@ -219,9 +233,9 @@ def human_verdicts(
         answer = answers.get(case.sentence_id)
         if answer is None or answer.answer_key != case.answer_key or not answer.has_idiom:
             raise UserError(
-                f"the verdict on {case.sentence_id} judges another answer of {run.model}",
+                f"the verdict on {case.sentence_id} is about a different answer of {run.model}",
                 where=where,
-                hint="judge the case anew or empty its verdict",
+                hint="judge the case again, or clear its verdict",
             )
         verdicts[case.sentence_id] = case
     return verdicts

@@ -418,7 +418,7 @@ class JamStudy(Study[JamSettings]):
         released = self.settings.variants.source == "released" and not self.is_written(language)
         return [self.variants_file(language)] if released else []
 
-    def read_for(self, metrics: str) -> dict[str, bool]:
+    def file_usage(self, metrics: str) -> dict[str, bool]:
         """Return, by path, whether a run reads this file of decisions or variants."""
         language = Path(metrics).parts[3]
         decided = self.decisions(language)
@@ -431,7 +431,7 @@ class JamStudy(Study[JamSettings]):
             **dict.fromkeys([*self.annotations(language), *self.adjudications(language)], True),
         }
 
-    def taken_models(self) -> set[str]:
+    def archived_models(self) -> set[str]:
         """Return the models of the study without those for attention and writing variants."""
         attention = self.settings.attention
         others = {self.settings.variants.model, attention and attention.model}

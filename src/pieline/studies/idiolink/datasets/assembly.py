@@ -1,4 +1,4 @@
-"""Putting the data set together: corrected texts, divided into splits, in the released format."""
+"""Assembly of the dataset: corrected texts, split and saved in the released format."""
 
 import json
 from collections import Counter
@@ -25,16 +25,17 @@ from pieline.studies.idiolink.variants.votes import TextVerdict
 
 
 class SilverReview(Record):
-    """The texts outside the gold PIEs: what the automatic validation flagged, and what people said.
+    """Automatic validation and human review of the texts outside the gold PIEs.
 
     Attributes:
-        texts: documents and queries.
-        flagged: of these, judged invalid or undecided.
-        flagged_share: fraction; null without texts.
-        reviewed: flagged texts that people have looked at.
-        awaiting: flagged texts that they have not.
-        confirmed: flagged texts that people found invalid too, and changed.
-        confirmed_share: of the flagged ones; null while any is awaiting review or none is flagged.
+        texts: Number of documents and queries.
+        flagged: Number of texts judged invalid or undecided.
+        flagged_share: Fraction of flagged texts; null without texts.
+        reviewed: Number of flagged texts that were reviewed.
+        awaiting: Number of flagged texts not yet reviewed.
+        confirmed: Number of flagged texts that reviewers also judged invalid and changed.
+        confirmed_share: Fraction of flagged texts that were confirmed; null if no text is flagged
+            or some await review.
     """
 
     texts: int
@@ -47,20 +48,20 @@ class SilverReview(Record):
 
 
 class ConstructionMetrics(MetricRecord):
-    """The construction in numbers (sections 3.2.3 and 3.2.4); shares are fractions.
+    """Statistics of the construction (sections 3.2.3 and 3.2.4); shares are fractions.
 
     Attributes:
-        sample: whether the texts are those written for this repository.
-        texts: documents and queries.
-        labels: texts by the label of the automatic validation.
-        votes: single votes by what they say.
-        agreement: with people, on the documents of the gold PIEs that both judged; null where there
-            are none.
-        gold_corrections, silver_corrections: what people changed, in the gold PIEs and outside.
-        silver: review of the flagged texts outside the gold PIEs.
-        gold_texts: texts that people have looked at.
-        generation: how the writing went, by collection.
-        validator: name of the validating model in models.yaml.
+        sample: Whether the texts are this repository's sample data.
+        texts: Number of documents and queries.
+        labels: Number of texts by label of the automatic validation.
+        votes: Number of votes by value.
+        agreement: Agreement with reviewers on the documents of the gold PIEs that both judged;
+            null if there are none.
+        gold_corrections, silver_corrections: Corrections in the gold PIEs and in the others.
+        silver: Review of the flagged texts outside the gold PIEs.
+        gold_texts: Number of reviewed texts.
+        generation: Generation statistics by collection.
+        validator: Name of the validating model in models.yaml.
     """
 
     sample: bool
@@ -88,11 +89,11 @@ def construction_metrics(
     computed_from: dict[str, str],
     conditions: Conditions = NO_CONDITIONS,
 ) -> ConstructionMetrics:
-    """Count what validation and review did; `texts` are those before correction."""
-    judged = {verdict.id: verdict for verdict in verdicts}
+    """Count the outcomes of validation and review; `texts` are the texts before correction."""
+    verdict_by_id = {verdict.id: verdict for verdict in verdicts}
     gold = {text.id for text in texts if text.pie in splits.gold}
     silver = [text.id for text in texts if text.id not in gold]
-    flagged = {name: judged[name].flagged for name in judged}
+    flagged = {name: verdict_by_id[name].flagged for name in verdict_by_id}
     awaiting = sum(flagged[name] and name not in corrections for name in silver)
     flagged_silver = [name for name in silver if flagged[name]]
     confirmed = sum(
@@ -103,8 +104,8 @@ def construction_metrics(
     return ConstructionMetrics(
         sample=sample,
         texts=len(texts),
-        labels=dict(Counter(verdict.label for verdict in judged.values())),
-        votes=dict(Counter(vote for verdict in judged.values() for vote in verdict.votes)),
+        labels=dict(Counter(verdict.label for verdict in verdict_by_id.values())),
+        votes=dict(Counter(vote for verdict in verdict_by_id.values() for vote in verdict.votes)),
         agreement=agreement(
             {name: flagged[name] for name in index},
             {name: corrections[name].judged_invalid for name in index & corrections.keys()},
@@ -140,27 +141,27 @@ def require_review(
     *,
     sheet: str | Path,
 ) -> None:
-    """Refuse a data set with texts that people should look at (`to_review`) and have not.
+    """Check that all texts that need review (`to_review`) were reviewed.
 
     Raises:
-        UserError: how many, and where the sheet for people is.
+        UserError: Some texts await review.
     """
     rows = to_review(texts, verdicts, splits.gold)
     awaiting = [row.text.id for row in rows if row.text.id not in corrections]
     if awaiting:
         raise UserError(
-            f"{len(awaiting)} texts await review by people ({awaiting[0]} is the first)",
+            f"{len(awaiting)} texts await human review (first: {awaiting[0]})",
             where=sheet,
-            hint="fill in the sheet and name it in idiolink.construction.corrections, or set"
+            hint="fill in the sheet and set idiolink.construction.corrections to its path, or set"
             " idiolink.construction.unreviewed: keep",
         )
 
 
 def save_released_format(texts: Iterable[PieText], splits: Splits, folder: str | Path) -> None:
-    """Write `<split>/indexes.json` and `<split>/queries.json` in the released format, by id.
+    """Save `<split>/indexes.json` and `<split>/queries.json` in the released format, sorted by id.
 
     Raises:
-        UserError: a PIE is in no split.
+        UserError: A PIE is in no split.
     """
     rows: dict[tuple[str, Collection], list[PieText]] = {
         (split, collection): [] for split in SPLITS for collection in FILE_NAMES
@@ -174,7 +175,7 @@ def save_released_format(texts: Iterable[PieText], splits: Splits, folder: str |
 
 
 def _released(text: PieText) -> dict[str, object]:
-    """A record of the release, its keys in the released order."""
+    """Return a record with the keys of the released format, in their original order."""
     fields = text.model_dump()
     names = ("id", "sentence", "idiom", "span", "subject", "usage", "is_gold")
     return {name: fields["pie" if name == "idiom" else name] for name in names}

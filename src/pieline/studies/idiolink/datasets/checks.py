@@ -1,6 +1,6 @@
-"""What can be checked of IdioLink data without judgment (sections 3.1, 3.2.2 and 3.2.3).
+"""Automatic checks of IdioLink data (sections 3.1, 3.2.2 and 3.2.3).
 
-It serves generated data and the released files alike, lists what it finds and never fails.
+They apply to generated and released data, list their findings, and never fail.
 """
 
 from collections import Counter, defaultdict
@@ -19,23 +19,23 @@ from pieline.studies.idiolink.datasets.loose import LooseText
 from pieline.studies.idiolink.originals.domains import DOMAIN_CODES, TEXTS_PER_PAIR, parse_id
 
 NEAR_DUPLICATE = 90.0
-"""From which similarity (0-100, by equal characters in order) two texts are near-duplicates."""
+"""Minimum similarity of near-duplicates (0 to 100, from `rapidfuzz.fuzz.ratio`)."""
 
 _LANGUAGE = "english"
 _SHINGLE_WORDS = 3
 _SHARED_SHINGLES = 0.4
-"""Share of the shorter text's word triples that a candidate must have in common with it."""
+"""Share of the shorter text's word triples that a candidate pair must have in common."""
 
 
 class CheckFinding(Record):
-    """Something that a check found: the texts concerned, and what is the matter with them."""
+    """A finding of a check: the ids of the texts and a description."""
 
     texts: list[str]
     detail: str
 
 
 class CheckResult(Record):
-    """A check: what it looks for, how many findings it has, and all of them."""
+    """The result of a check: a description, the number of findings and the findings."""
 
     looks_for: str
     count: int
@@ -52,7 +52,7 @@ def run_checks(texts: Sequence[LooseText]) -> dict[str, CheckResult]:
 
 
 def _counts_per_pair(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
-    found = Counter((text.collection, text.pie, text.subject, text.usage) for text in texts)
+    counts = Counter((text.collection, text.pie, text.subject, text.usage) for text in texts)
     pies = sorted({text.pie for text in texts})
     domains = sorted({text.subject for text in texts})
     expected = {
@@ -62,10 +62,10 @@ def _counts_per_pair(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
         for pie in pies
         for domain in domains
     }
-    for place in sorted(expected.keys() | found.keys()):
-        if found[place] != expected.get(place, 0):
+    for place in sorted(expected.keys() | counts.keys()):
+        if counts[place] != expected.get(place, 0):
             collection, pie, domain, usage = place
-            where = f"{pie!r}, {domain}: {found[place]} {usage} {collection}"
+            where = f"{pie!r}, {domain}: {counts[place]} {usage} {collection}"
             yield CheckFinding(texts=[], detail=f"{where} instead of {expected.get(place, 0)}")
 
 
@@ -73,14 +73,14 @@ def _ids(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     pies_of: dict[int, set[str]] = defaultdict(set)
     for text in texts:
         try:
-            said = parse_id(text.id)
+            parsed = parse_id(text.id)
         except UserError:
             yield CheckFinding(texts=[text.id], detail="not of the released scheme")
             continue
-        pies_of[said.pie_number].add(text.pie)
-        is_so = (text.collection, text.subject, text.usage)
-        if (said.collection, said.domain, said.usage) != is_so:
-            yield CheckFinding(texts=[text.id], detail=f"the text is {', '.join(is_so)}")
+        pies_of[parsed.pie_number].add(text.pie)
+        actual = (text.collection, text.subject, text.usage)
+        if (parsed.collection, parsed.domain, parsed.usage) != actual:
+            yield CheckFinding(texts=[text.id], detail=f"the text is {', '.join(actual)}")
     for number, pies in sorted(pies_of.items()):
         if len(pies) > 1:
             listed = ", ".join(sorted(pies))
@@ -149,7 +149,7 @@ def _not_a_copy(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
 
 
 def _without_articles(text: str) -> str:
-    # A replaced PIE may turn the "a" before it into "an".
+    # Replacing a PIE may change the preceding "a" to "an".
     return " ".join(word for word in normalize(text).split() if word not in ("a", "an"))
 
 
@@ -168,7 +168,7 @@ def _duplicates(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
 
 
 def _equal_texts(texts: Iterable[LooseText]) -> Iterator[list[LooseText]]:
-    """Groups of texts that differ at most in case, punctuation and spaces."""
+    """Yield groups of texts that differ only in case, punctuation and spaces."""
     groups = defaultdict(list)
     for text in texts:
         groups[normalize(text.sentence)].append(text)
@@ -185,7 +185,7 @@ def _across_splits(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
 
 
 def _near_duplicates(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
-    """Pairs much alike but not equal; a simplification is meant to be like its original."""
+    """Find pairs of similar but unequal texts, except simplifications with their originals."""
     plain = [normalize(text.sentence) for text in texts]
     shingles = [_shingles(text) for text in plain]
     holders: dict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -196,7 +196,7 @@ def _near_duplicates(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for places in holders.values():
         shared.update(combinations(places, 2))
     needed = [_SHARED_SHINGLES * len(triples) for triples in shingles]
-    # Hardly any pair has so many in common: the others need not be in order.
+    # Filter before sorting, because few pairs share so many triples.
     near = (
         (one, other)
         for (one, other), count in shared.items()
@@ -225,38 +225,38 @@ def _shingles(text: str) -> set[tuple[str, ...]]:
 
 
 SLOTS = frozenset({"someone", "someones", "somebody", "somebodys", "something", "ones", "oneself"})
-"""Words of a PIE's base form that stand for whatever the text puts there."""
+"""Words in a PIE's base form that are placeholders."""
 
 _LONGEST_FILLER = 4
 
 
 def occurrences(text: str, pie: str) -> int:
-    """How often the words of a PIE stand in a text, in order and in any inflection.
+    """Count the occurrences of a PIE in a text, in any inflection.
 
-    They stand side by side; only a slot of the PIE ("take someone for a ride") holds one to four
-    words of any kind.
+    The words must be adjacent and in order; a placeholder ("take someone for a ride") matches
+    one to four arbitrary words.
     """
-    words, wanted = normalize(text).split(), normalize(pie).split()
+    words, pie_words = normalize(text).split(), normalize(pie).split()
     count = place = 0
-    while wanted and place < len(words):
-        end = _end_of_match(words, wanted, place)
+    while pie_words and place < len(words):
+        end = _end_of_match(words, pie_words, place)
         count += end is not None
         place = place + 1 if end is None else end
     return count
 
 
-def _end_of_match(words: Sequence[str], wanted: Sequence[str], start: int) -> int | None:
-    """Where a match of the wanted words that begins at `start` ends, the shortest one."""
-    if not wanted:
+def _end_of_match(words: Sequence[str], pie_words: Sequence[str], start: int) -> int | None:
+    """Return the end of the shortest match of the wanted words at `start`, or None."""
+    if not pie_words:
         return start
-    if wanted[0] in SLOTS:
+    if pie_words[0] in SLOTS:
         lengths = range(1, _LONGEST_FILLER + 1)
-    elif start < len(words) and same_word(words[start], wanted[0], _LANGUAGE):
+    elif start < len(words) and same_word(words[start], pie_words[0], _LANGUAGE):
         lengths = range(1, 2)
     else:
         return None
     ends = (
-        _end_of_match(words, wanted[1:], start + length)
+        _end_of_match(words, pie_words[1:], start + length)
         for length in lengths
         if start + length <= len(words)
     )
@@ -264,15 +264,15 @@ def _end_of_match(words: Sequence[str], wanted: Sequence[str], start: int) -> in
 
 
 def names_pie(span: str, pie: str) -> bool:
-    """Whether a span is the PIE, with slots filled and words inserted ("out of her own pocket")."""
+    """Return whether a span is the PIE, allowing inserted words ("out of her own pocket")."""
     if matches_pie(span, pie, language=_LANGUAGE):
         return True
     words = normalize(span).split()
     light = get_language(_LANGUAGE).light_words
     fixed = [word for word in normalize(pie).split() if word not in light]
     place = 0
-    for wanted in fixed:
-        while place < len(words) and not same_word(words[place], wanted, _LANGUAGE):
+    for pie_word in fixed:
+        while place < len(words) and not same_word(words[place], pie_word, _LANGUAGE):
             place += 1
         place += 1
     return bool(fixed) and place <= len(words)
@@ -312,4 +312,4 @@ CHECKS: dict[str, tuple[str, Check]] = {
         _near_duplicates,
     ),
 }
-"""Every check: what it looks for, and how."""
+"""Description and function of each check, by name."""

@@ -1,4 +1,4 @@
-"""What IdioLink data consists of: Table 1, and the texts of each domain and usage."""
+"""Counts of IdioLink's data: Table 1, and the texts by domain and usage."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,17 +22,17 @@ class SplitCounts(Record):
 
 
 class DatasetChecks(MetricRecord):
-    """What IdioLink data consists of and what the checks find in it.
+    """Counts and check results of IdioLink's data.
 
     Attributes:
-        origin: `constructed` by this project's construction, or `released_format`.
-        sample: whether the texts are those written for this repository.
-        released: whether the files are, by their digests, those that the paper released.
-        counts: Table 1, by row.
-        gold_pies: PIEs all of whose test documents are marked gold.
-        marked_gold: texts marked gold, whatever their PIE, by split and collection.
-        domain_usage: texts by collection, domain and usage, over all splits.
-        checks: by name.
+        origin: `constructed` by this project, or `released_format`.
+        sample: Whether the texts are this repository's sample data.
+        released: Whether the files' digests match the paper's release.
+        counts: Rows of Table 1, by name.
+        gold_pies: PIEs whose test documents are all marked gold.
+        marked_gold: Number of texts marked gold, by split and collection.
+        domain_usage: Number of texts by collection, domain and usage, over all splits.
+        checks: Check results by name.
     """
 
     origin: str
@@ -81,7 +81,7 @@ def check_dataset(
 
 
 def table_1(texts: Iterable[LooseText], gold: set[str]) -> dict[str, SplitCounts]:
-    """PIEs, queries and documents of each row of Table 1."""
+    """Count the PIEs, queries and documents in each row of Table 1."""
     rows: Mapping[str, list[LooseText]] = {row: [] for row in ROWS}
     for text in texts:
         if text.split == "test":

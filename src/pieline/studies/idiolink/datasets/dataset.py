@@ -1,4 +1,4 @@
-"""The datasets stage: what the experiments read, as folders of validated files."""
+"""Datasets of the experiments, stored as folders of validated files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from pieline.studies.idiolink.records import Document, JudgedMeaning, Meaning, Q
 
 
 class IdiolinkManifest(Record):
-    """What an IdioLink dataset is.
+    """Description of an IdioLink dataset.
 
-    `released`: the raw files are, by their digests, those that the paper used.
+    `released` states whether the digests of the raw files match the paper's release.
     """
 
     split: str
@@ -28,7 +28,7 @@ class IdiolinkManifest(Record):
 
 @dataclass(frozen=True)
 class Meanings:
-    """What scoring reads of one split under one index composition: its texts' meanings."""
+    """The meanings of the texts in one split and index composition, which scoring reads."""
 
     split: str
     composition: str
@@ -38,42 +38,42 @@ class Meanings:
 
     @classmethod
     def load_meanings(cls, folder: str | Path) -> "Meanings":
-        """Read what scoring needs from a dataset's folder, which may lack the texts.
+        """Load the meanings from a dataset folder, which need not contain the texts.
 
         Raises:
-            UserError: a file is missing or wrong; names file and line.
+            UserError: A file is missing or invalid.
         """
         meanings, manifest = cls.scoring_files(folder)
         described = load_record(manifest, IdiolinkManifest)
-        judged = load_jsonl(meanings, JudgedMeaning)
+        rows = load_jsonl(meanings, JudgedMeaning)
         return Meanings(
             split=described.split,
             composition=described.composition,
             released=described.released,
-            documents=[each for each in judged if each.text == "document"],
-            queries=[each for each in judged if each.text == "query"],
+            documents=[each for each in rows if each.text == "document"],
+            queries=[each for each in rows if each.text == "query"],
         )
 
     @staticmethod
     def scoring_files(folder: str | Path) -> list[Path]:
-        """Meanings and manifest in a dataset's folder."""
+        """Return the paths of the meanings and the manifest in a dataset folder."""
         return [Path(folder, "meanings.jsonl"), Path(folder, "manifest.json")]
 
 
 @dataclass(frozen=True)
 class IdiolinkDataset(Meanings):
-    """Documents and queries of one split under one index composition."""
+    """Documents and queries of one split and index composition."""
 
     documents: list[Document]
     queries: list[Query]
 
     def composed(self, composition: str) -> "IdiolinkDataset":
-        """The same queries over an index that keeps the usages of a composition."""
+        """Return the same queries with only the documents of an index composition."""
         documents = compose_index(self.documents, composition)
         return IdiolinkDataset(self.split, composition, self.released, documents, self.queries)
 
     def save(self, folder: str | Path) -> None:
-        """Write documents.jsonl, queries.jsonl, meanings.jsonl, qrels.txt (TREC), manifest.json."""
+        """Save the documents, queries, meanings, qrels (TREC format) and manifest."""
         save_jsonl(Path(folder, "documents.jsonl"), self.documents)
         save_jsonl(Path(folder, "queries.jsonl"), self.queries)
         meanings, manifest = self.scoring_files(folder)
@@ -105,10 +105,10 @@ class IdiolinkDataset(Meanings):
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Read what `save` wrote.
+        """Load a saved dataset.
 
         Raises:
-            UserError: a file is missing or wrong; names file and line.
+            UserError: A file is missing or invalid.
         """
         described = load_record(Path(folder, "manifest.json"), IdiolinkManifest)
         return cls(

@@ -1,4 +1,4 @@
-"""Reading IdioLink files for inspection: what the strict reader refuses is kept to be listed."""
+"""Lenient reader of IdioLink files, which keeps invalid records so that checks can list them."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,11 +10,11 @@ from pieline.studies.idiolink.originals.splits import SplitName
 from pieline.studies.idiolink.raw.released import read_rows
 
 FILE_NAMES: dict[Collection, str] = {"documents": "indexes.json", "queries": "queries.json"}
-"""Names of the released files by collection."""
+"""Names of the released files, by collection."""
 
 
 class LooseText(BaseModel):
-    """A record of the released format whose values may break the format's rules."""
+    """A record in the released format whose values may be invalid."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
 
@@ -30,7 +30,7 @@ class LooseText(BaseModel):
 
     @property
     def outside_span(self) -> tuple[str, str]:
-        """What stands before and after the span; all and nothing where there is no span."""
+        """The text before and after the span; without a span, the whole sentence and ""."""
         before, _, after = self.sentence.partition(self.span) if self.span else ("", "", "")
         return (before, after) if self.span else (self.sentence, "")
 
@@ -38,10 +38,10 @@ class LooseText(BaseModel):
 def read_loosely(
     folders: Iterable[tuple[SplitName, str | Path]],
 ) -> tuple[list[LooseText], list[Path]]:
-    """The texts of several splits, and the files that they were read from.
+    """Return the texts of several splits, and the files that were read.
 
     Raises:
-        UserError: a file is missing, is not a JSON array of objects, or an object lacks a field.
+        UserError: A file is missing or not a JSON array of objects, or an object lacks a field.
     """
     texts: list[LooseText] = []
     files = []

@@ -1,4 +1,4 @@
-"""Reading a split of IdioLink; what would make its numbers wrong is an error."""
+"""Strict reader of a split of IdioLink, which rejects data that would distort the scores."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,86 +10,86 @@ from pieline.studies.idiolink.originals.domains import parse_id
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, PieText, Query
 
-_MANY_WITHOUT_PIE = 0.05
-"""Share of the spans from which it is a mistake that no word of the PIE is in them."""
+_MAX_SHARE_WITHOUT_PIE = 0.05
+"""Share of spans without any word of their PIE at which the data are rejected."""
 
 
 def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Document], list[Query]]:
     """Read `indexes.json` and `queries.json` of one split.
 
     Raises:
-        UserError: as `read_texts`; one text twice, a usage that its id contradicts, spans without
-            their PIEs, a document that is also a query, one PIE or subject in two spellings, or a
-            query without a relevant document.
+        UserError: As in `read_texts`; also for a repeated text, a usage that contradicts the id,
+            spans without their PIEs, a document that is also a query, a PIE or subject with two
+            spellings, or a query without a relevant document.
     """
-    index, asked = read_texts(documents, Document), read_texts(queries, Query)
-    names = {normalize(query.sentence): query.id for query in asked}
+    index, query_texts = read_texts(documents, Document), read_texts(queries, Query)
+    names = {normalize(query.sentence): query.id for query in query_texts}
     for document in index:
         if query := names.get(normalize(document.sentence)):
             raise UserError(
-                f"is also query {query!r} in {queries}",
+                f"the document is also query {query!r} in {queries}",
                 where=f"{documents}: {document.id}",
-                hint="remove it from one",
+                hint="remove it from one of the files",
             )
     spellings: dict[str, str] = {}
     places: list[tuple[str | Path, PieText]] = [
         *((documents, text) for text in index),
-        *((queries, text) for text in asked),
+        *((queries, text) for text in query_texts),
     ]
     for path, text in places:
         for field, value in (("idiom", text.pie), ("subject", text.subject)):
-            known = spellings.setdefault(f"{field} {normalize(value).replace(' ', '')}", value)
-            if value != known:
+            spelling = spellings.setdefault(f"{field} {normalize(value).replace(' ', '')}", value)
+            if value != spelling:
                 raise UserError(
-                    f"{field} {value!r} is {known!r} in another record",
+                    f"{field} {value!r} is spelled {spelling!r} in another record",
                     where=f"{path}: {text.id}",
-                    hint="spell it alike everywhere",
+                    hint="use the same spelling in all records",
                 )
     _check_texts(index, documents)
-    _check_texts(asked, queries)
-    relevant = meaning_qrels(asked, index)
-    if lacking := [query for query in asked if not relevant[query.id]]:
+    _check_texts(query_texts, queries)
+    relevant = meaning_qrels(query_texts, index)
+    if without := [query for query in query_texts if not relevant[query.id]]:
         raise UserError(
-            f"no document of {lacking[0].pie!r} in its meaning ({len(lacking)} of {len(asked)}"
+            f"no relevant document for {without[0].pie!r} ({len(without)} of {len(query_texts)}"
             " queries have none)",
-            where=f"{queries}: {lacking[0].id}",
-            hint=f"take it and {documents} of one split",
+            where=f"{queries}: {without[0].id}",
+            hint=f"use queries and {documents} from the same split",
         )
-    return index, asked
+    return index, query_texts
 
 
 def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
-    """Raise a `UserError` for one text twice, and for columns that do not belong together."""
+    """Raise a `UserError` for repeated texts and for columns that do not belong together."""
     ids: dict[tuple[str, str], str] = {}
     for text in texts:
         first = ids.setdefault((normalize(text.sentence), text.pie), text.id)
         if first != text.id:
-            problem = f"has the sentence and the idiom of {first}"
+            problem = f"same sentence and idiom as {first}"
             raise UserError(problem, where=f"{path}: {text.id}", hint="remove one of them")
-        if (named := _usage_of_id(text.id)) not in (None, text.usage):
+        if (usage_of_id := _usage_of_id(text.id)) not in (None, text.usage):
             raise UserError(
-                f"usage is {text.usage!r}, and {named!r} by its id",
+                f"usage is {text.usage!r}, but the id says {usage_of_id!r}",
                 where=f"{path}: {text.id}",
-                hint="correct the usage, or use ids of another form",
+                hint="correct the usage, or use ids in another format",
             )
     marked = [text for text in texts if text.usage in ("literal", "idiomatic")]
-    lacking = [text for text in marked if not _starts(text.span) & _starts(text.pie)]
-    if lacking and len(lacking) >= _MANY_WITHOUT_PIE * len(marked):
+    mismatches = [text for text in marked if not _starts(text.span) & _starts(text.pie)]
+    if mismatches and len(mismatches) >= _MAX_SHARE_WITHOUT_PIE * len(marked):
         raise UserError(
-            f"{len(lacking)} of {len(marked)} literal and idiomatic spans are not their idiom, such"
-            f" as {lacking[0].span!r} of {lacking[0].pie!r}",
-            where=f"{path}: {lacking[0].id}",
+            f"{len(mismatches)} of {len(marked)} literal and idiomatic spans do not match their"
+            f" idiom, such as {mismatches[0].span!r} for {mismatches[0].pie!r}",
+            where=f"{path}: {mismatches[0].id}",
             hint="check that the column idiom belongs to these texts",
         )
 
 
 def _starts(text: str) -> set[str]:
-    """How its words start: enough to see that a column belongs to another text."""
+    """Return the first three letters of each word."""
     return {word[:3] for word in normalize(text).split()} - {"a", "an", "the"}
 
 
 def _usage_of_id(text_id: str) -> str | None:
-    """Return the usage in an id of the release's form, or None for another form."""
+    """Return the usage in an id of the released format, or None for other ids."""
     try:
         return parse_id(text_id).usage
     except UserError:

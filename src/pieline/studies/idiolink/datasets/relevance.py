@@ -1,4 +1,4 @@
-"""Which documents are relevant to a query: qrels by meaning and by subject."""
+"""Relevance judgments (qrels) by meaning and by subject."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -12,14 +12,14 @@ RELEVANT_USAGES: dict[str, frozenset[str]] = {
     "literal": frozenset({"literal"}),
     "idiomatic": frozenset({"idiomatic", "simplification", "sense"}),
 }
-"""Usages of the documents that a query of a usage should retrieve (section 3.1)."""
+"""Usages of the relevant documents, by usage of the query (section 3.1)."""
 
 Qrels = dict[str, dict[str, int]]
-"""Relevance by query id and document id, as TREC tools have it."""
+"""Relevance by query id and document id."""
 
 
 def meaning_qrels(queries: Iterable[Meaning], documents: Sequence[Meaning]) -> Qrels:
-    """Relevant documents of each query: the same PIE in the same meaning (section 3.1)."""
+    """Return the relevant documents of each query: same PIE and same meaning (section 3.1)."""
     by_pie = defaultdict(list)
     for text in documents:
         by_pie[text.pie].append(text)
@@ -32,7 +32,7 @@ def meaning_qrels(queries: Iterable[Meaning], documents: Sequence[Meaning]) -> Q
 
 
 def subject_qrels(queries: Iterable[Meaning], documents: Iterable[Meaning]) -> Qrels:
-    """Documents of the query's subject, whatever their meaning: how topical is a ranking?"""
+    """Return the documents with the query's subject, to measure how topical a ranking is."""
     by_subject = defaultdict(list)
     for text in documents:
         by_subject[text.subject].append(text.id)

@@ -14,17 +14,17 @@ from pieline.studies.idiolink.records import Document, Query
 
 SOFT_NEGATIVES = 3
 HARD_NEGATIVES = 2
-"""How many of each a tuple has (Table 3), and at most if it is a released one."""
+"""Negatives per tuple (Table 3); released tuples have no more than this."""
 
 
 class TrainingTuple(Record):
-    """One query's training example; all fields are ids.
+    """A training example for one query; all fields are text ids.
 
     Attributes:
-        query: the query.
-        positive: a document of its PIE in the same meaning.
-        hard: documents of its PIE in the opposite meaning.
-        soft: documents of other PIEs, of any usage.
+        query: The query.
+        positive: A document with the query's PIE and meaning.
+        hard: Documents with the query's PIE and the opposite meaning.
+        soft: Documents with other PIEs and any usage.
     """
 
     query: str
@@ -34,7 +34,7 @@ class TrainingTuple(Record):
 
 
 class _ReleasedTuple(Record):
-    """A line of the released file of mined tuples, which holds texts instead of ids."""
+    """A line of the released file of mined tuples, which contains texts instead of ids."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
@@ -51,12 +51,12 @@ def sample_tuples(
     hard: int = HARD_NEGATIVES,
     soft: int = SOFT_NEGATIVES,
 ) -> list[TrainingTuple]:
-    """One tuple per query, drawn without replacement, in the queries' order.
+    """Sample one tuple per query without replacement, in query order.
 
-    A query's draw depends only on the seed, its own id and the numbers of hard and soft negatives.
+    The sample of a query depends only on the seed, the query's id and the numbers of negatives.
 
     Raises:
-        UserError: a query has too few documents of one kind to draw from.
+        UserError: A query has too few documents of some kind.
     """
     ids = [document.id for document in documents]
     result = []
@@ -70,7 +70,7 @@ def sample_tuples(
             else:
                 opposite.append(name)
         generator = random.Random(f"{seed}/{query.id}")  # noqa: S311 - no secret
-        drawn = []
+        samples = []
         for kind, names, count in (
             ("documents of the same meaning", same_meaning, 1),
             ("documents of the opposite meaning", opposite, hard),
@@ -82,9 +82,9 @@ def sample_tuples(
                     where=query.id,
                     hint="train on a split with more documents",
                 )
-            drawn.append(generator.sample(names, count))
-        (positive,), of_pie, of_others = drawn
-        negatives = {"hard": tuple(of_pie), "soft": tuple(of_others)}
+            samples.append(generator.sample(names, count))
+        (positive,), hard_ids, soft_ids = samples
+        negatives = {"hard": tuple(hard_ids), "soft": tuple(soft_ids)}
         result.append(TrainingTuple(query=query.id, positive=positive, **negatives))
     return result
 
@@ -97,15 +97,15 @@ def read_released_tuples(
     hard: int = HARD_NEGATIVES,
     soft: int = SOFT_NEGATIVES,
 ) -> list[TrainingTuple]:
-    """The released mined tuples: two hard negatives, then three soft ones, or the first of each.
+    """Read the released mined tuples, keeping the first hard and soft negatives of each.
 
     Raises:
-        UserError: a line is no tuple, names a text that the split lacks, or has its negatives in
-            another order; names file and line.
+        UserError: A line is invalid, contains a text that is not in the split, or does not have
+            two hard negatives followed by three soft ones.
     """
     by_query = {query.sentence: query for query in queries}
     by_document = {document.sentence: document for document in documents}
-    other_file = "use the file that belongs to this split"
+    other_file = "use the file of this split"
     result = []
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         where = f"{path}:{number}"
@@ -129,7 +129,7 @@ def read_released_tuples(
         )
         if not as_expected:
             raise UserError(
-                "not one positive, two hard and three soft negatives in this order",
+                "expected one positive, two hard and three soft negatives, in this order",
                 where=where,
                 hint=other_file,
             )

@@ -1,4 +1,4 @@
-"""Which PIEs are hard, and what fine-tuning changes. Not in the paper."""
+"""Figure of nDCG@10 by PIE. Not in the paper."""
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
 from pieline.reporting.inputs import DisplayInputs
-from pieline.studies.idiolink.figures.modes import MODE_COLOURS, MODE_LABELS
+from pieline.studies.idiolink.figures.modes import MODE_COLORS, MODE_LABELS
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.by_pie import (
@@ -18,12 +18,12 @@ from pieline.studies.idiolink.tables.by_pie import (
 from pieline.studies.idiolink.tables.zero_shot import notes_on
 
 
-def by_pie(given: DisplayInputs) -> Figure:
-    """nDCG@10 of each PIE by query mode, the hardest PIE on top: a dot a mode, mean over models.
+def by_pie(inputs: DisplayInputs) -> Figure:
+    """Plot the nDCG@10 of each PIE, hardest first: one dot per query mode, the mean over models.
 
-    A second panel shows what fine-tuning changes, each model against itself.
+    A second panel shows the change by fine-tuning relative to the same model.
     """
-    metrics = load_records(given.metrics, IdiolinkMetrics)
+    metrics = load_records(inputs.metrics, IdiolinkMetrics)
     scores = scores_by_pie(metrics)
     pies = hardest_first(metrics)
     place = {pie: number for number, pie in enumerate(pies)}
@@ -40,12 +40,12 @@ def by_pie(given: DisplayInputs) -> Figure:
     )
     for axis, (title, values) in zip(axes[0], panels, strict=True):
         for mode in QUERY_MODES:
-            found = {pie: value for (pie, name), value in values.items() if name == mode}
+            mode_values = {pie: value for (pie, name), value in values.items() if name == mode}
             axis.scatter(
-                list(found.values()),
-                [place[pie] for pie in found],
+                list(mode_values.values()),
+                [place[pie] for pie in mode_values],
                 s=18,
-                color=MODE_COLOURS[mode],
+                color=MODE_COLORS[mode],
                 zorder=3,
             )
         axis.set_xlabel(title)
@@ -54,7 +54,7 @@ def by_pie(given: DisplayInputs) -> Figure:
     if len(panels) > 1:
         axes[0][1].axvline(0, color="black", linewidth=0.8)
     modes = [mode for mode in QUERY_MODES if any(item.query_mode == mode for item in metrics)]
-    handles = [mpl.lines.Line2D([], [], marker="o", ls="", color=MODE_COLOURS[m]) for m in modes]
+    handles = [mpl.lines.Line2D([], [], marker="o", ls="", color=MODE_COLORS[m]) for m in modes]
     figure.legend(handles, [MODE_LABELS[m] for m in modes], loc="outside upper center", ncols=4)
     if notes := notes_on(metrics):
         figure.supxlabel("\n".join(notes), fontsize=5, color="#666666")

@@ -1,4 +1,4 @@
-"""What IdioLink consists of, by domain and usage (section 3.2.2)."""
+"""Figure of IdioLink's texts by domain and usage (section 3.2.2)."""
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
@@ -10,13 +10,13 @@ from pieline.studies.idiolink.originals.domains import DOMAINS, TEXTS_PER_PAIR
 from pieline.studies.idiolink.tables.dataset import about_data
 
 
-def domains(given: DisplayInputs) -> Figure:
-    """Texts by domain and usage, documents beside queries, as a table of shaded counts."""
-    checks = load_record(given.metrics[0], DatasetChecks)
+def domains(inputs: DisplayInputs) -> Figure:
+    """Plot the number of documents and queries by domain and usage, as a shaded table."""
+    checks = load_record(inputs.metrics[0], DatasetChecks)
     columns = [
         (collection, usage) for collection, usages in TEXTS_PER_PAIR.items() for usage in usages
     ]
-    present = {domain for found in checks.domain_usage.values() for domain in found}
+    present = {domain for domain_counts in checks.domain_usage.values() for domain in domain_counts}
     shown: list[str] = [domain for domain in DOMAINS if domain in present]
     shown += sorted(present.difference(DOMAINS))
     counts = [
@@ -31,8 +31,8 @@ def domains(given: DisplayInputs) -> Figure:
     darkest = max((count for row in counts for count in row), default=0)
     for place, row in enumerate(counts):
         for number, count in enumerate(row):
-            colour = "white" if count > 0.6 * darkest else "black"
-            axis.text(number, place, f"{count:,}", ha="center", va="center", color=colour)
+            color = "white" if count > 0.6 * darkest else "black"
+            axis.text(number, place, f"{count:,}", ha="center", va="center", color=color)
     labels = [
         f"{usage}\n({'queries' if collection == 'queries' else 'documents'})"
         for collection, usage in columns
@@ -43,7 +43,7 @@ def domains(given: DisplayInputs) -> Figure:
     axis.tick_params(length=0)
     for side in axis.spines.values():
         side.set_visible(False)
-    told = checks.released or checks.conditions.are_of_own_data
-    for note in about_data(sample=checks.sample, released=told)[1]:
+    is_paper_or_own = checks.released or checks.conditions.are_of_own_data
+    for note in about_data(sample=checks.sample, released=is_paper_or_own)[1]:
         figure.supxlabel(note, fontsize=6, color="#666666")
     return figure

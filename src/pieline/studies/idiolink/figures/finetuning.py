@@ -1,4 +1,4 @@
-"""IdioLink's Figure 3: zero-shot beside fine-tuned in each query mode."""
+"""Figure 3 of IdioLink: zero-shot and fine-tuned models in each query mode."""
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -19,19 +19,19 @@ _TRAINED = {"sentence": "#2171b5", "span": "#d95f0e"}
 _WIDTH = 0.38
 
 
-def finetuning(given: DisplayInputs) -> Figure:
-    """Bars of both metrics (per cent) by model: a row a metric, a column a query mode.
+def finetuning(inputs: DisplayInputs) -> Figure:
+    """Plot bars of both metrics (percent) by model: metrics as rows, query modes as columns.
 
-    Error bars are deviations over seeds, of `shown_loss`. Where a model was not run as published,
-    only the bar of its training stands.
+    Error bars are standard deviations over seeds, with the loss of `shown_loss`. Zero-shot bars are
+    omitted for models without a zero-shot run.
     """
-    metrics = load_records(given.metrics, IdiolinkMetrics)
+    metrics = load_records(inputs.metrics, IdiolinkMetrics)
     zero_shot = [item for item in metrics if not is_fine_tuned(item.model)]
     fine_tuned = [item for item in metrics if is_fine_tuned(item.model)]
     best = best_trainings(fine_tuned)
     plain = {(item.model, item.query_mode): item for item in zero_shot}
     trained = {Tuned.parse(item.model).model for item in fine_tuned}
-    shown = [model for model in given.models if model.name in trained]
+    shown = [model for model in inputs.models if model.name in trained]
     figure, axes = plt.subplots(
         2, 4, figsize=(7.2, 3.6 + 0.1 * len(shown)), sharey=True, layout="constrained"
     )
@@ -42,10 +42,10 @@ def finetuning(given: DisplayInputs) -> Figure:
                 value = score_pct(plain.get((model.name, mode)), metric)
                 if value is not None:
                     _bar(axis, place - _WIDTH / 2, value, _ZERO_SHOT)
-                if found := best.get((model.name, mode, metric)):
-                    train_mode, over_seeds = found
-                    colour = _TRAINED["span" if train_mode.endswith("span") else "sentence"]
-                    _bar(axis, place + _WIDTH / 2, over_seeds.mean, colour, over_seeds.deviation)
+                if training := best.get((model.name, mode, metric)):
+                    train_mode, over_seeds = training
+                    color = _TRAINED["span" if train_mode.endswith("span") else "sentence"]
+                    _bar(axis, place + _WIDTH / 2, over_seeds.mean, color, over_seeds.deviation)
             axis.set(xlim=(-0.6, len(shown) - 0.4), ylim=(0, 120))
             axis.set_xticks(range(len(shown)), [model.label for model in shown], fontsize=6)
             if len(shown) > 2:
@@ -54,21 +54,21 @@ def finetuning(given: DisplayInputs) -> Figure:
             axis.grid(axis="x", visible=False)
             if metric == next(iter(METRICS)):
                 axis.set_title(MODE_LABELS[mode], fontsize=8)
-    handles = [mpl.patches.Patch(color=colour) for colour in (_ZERO_SHOT, *_TRAINED.values())]
+    handles = [mpl.patches.Patch(color=color) for color in (_ZERO_SHOT, *_TRAINED.values())]
     labels = ["zero-shot", "trained on sentences", "trained on spans (where better)"]
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
     loss = LOSSES[shown_loss(fine_tuned)]
     seeds = max((over_seeds.seeds for _, over_seeds in best.values()), default=0)
-    drawn = f" Error bars: deviation over {seeds} seeds." if seeds > 1 else ""
-    notes = [f"Loss of the fine-tuning: {loss}.{drawn}", *notes_on(metrics)]
+    error_bars = f" Error bars: deviation over {seeds} seeds." if seeds > 1 else ""
+    notes = [f"Loss of the fine-tuning: {loss}.{error_bars}", *notes_on(metrics)]
     figure.supxlabel("\n".join(notes), fontsize=6, color="#666666")
     return figure
 
 
 def _bar(
-    axis: Axes, place: float, value: float, colour: str, deviation: float | None = None
+    axis: Axes, place: float, value: float, color: str, deviation: float | None = None
 ) -> None:
-    axis.bar(place, value, width=_WIDTH, color=colour)
+    axis.bar(place, value, width=_WIDTH, color=color)
     if deviation is not None:
         axis.errorbar(place, value, yerr=deviation, color="black", linewidth=0.8, capsize=1.5)
     end = value + 3 + (deviation or 0)

@@ -1,4 +1,4 @@
-"""Both metrics of each model in the four query modes (IdioLink, section 6)."""
+"""Figure of both metrics of each model in the four query modes (IdioLink, section 6)."""
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -16,34 +16,34 @@ MODE_LABELS = {
     "instruction_sentence": "instruction + sentence",
     "instruction_span": "instruction + span",
 }
-MODE_COLOURS = {
+MODE_COLORS = {
     "sentence": "#9ecae1",
     "span": "#2171b5",
     "instruction_sentence": "#fdc086",
     "instruction_span": "#d95f0e",
 }
-"""Hue for the instruction, lightness for the embedding; apart also for colour-blind readers."""
+"""Hue shows the instruction, lightness the embedding; distinguishable with color blindness."""
 
 
-def modes(given: DisplayInputs) -> Figure:
-    """Bars of both metrics (per cent) by model and query mode, of the full index.
+def modes(inputs: DisplayInputs) -> Figure:
+    """Plot bars of both metrics (percent) by model and query mode, for the full index.
 
     Error bars are bootstrap intervals over PIEs.
     """
-    metrics, models = load_records(given.metrics, IdiolinkMetrics), given.models
-    found = {(item.model, item.query_mode): item for item in metrics}
+    metrics, models = load_records(inputs.metrics, IdiolinkMetrics), inputs.models
+    runs = {(item.model, item.query_mode): item for item in metrics}
     height = 1.2 + 0.75 * len(models)
     figure, axes = plt.subplots(1, 2, figsize=(7.2, height), sharey=True, layout="constrained")
     for axis, (metric, title) in zip(axes, METRICS.items(), strict=True):
         for place, model in enumerate(models):
-            of_model = [mode for mode in QUERY_MODES if (model.name, mode) in found]
+            of_model = [mode for mode in QUERY_MODES if (model.name, mode) in runs]
             for number, mode in enumerate(of_model):
-                item = found[model.name, mode]
+                item = runs[model.name, mode]
                 value, interval = score_pct(item, metric), item.intervals.get(metric)
                 if value is None:
                     continue
                 row = place + 0.2 * (number - (len(of_model) - 1) / 2)
-                axis.barh(row, value, height=0.18, color=MODE_COLOURS[mode])
+                axis.barh(row, value, height=0.18, color=MODE_COLORS[mode])
                 if interval:
                     ends = [100 * interval.low, 100 * interval.high]
                     axis.plot(ends, [row, row], color="black", linewidth=0.8)
@@ -53,7 +53,7 @@ def modes(given: DisplayInputs) -> Figure:
         axis.grid(axis="y", visible=False)
     axes[0].set_yticks(range(len(models)), [model.label for model in models])
     axes[0].invert_yaxis()
-    handles = [mpl.patches.Patch(color=MODE_COLOURS[mode]) for mode in QUERY_MODES]
+    handles = [mpl.patches.Patch(color=MODE_COLORS[mode]) for mode in QUERY_MODES]
     figure.legend(
         handles, [MODE_LABELS[mode] for mode in QUERY_MODES], loc="outside upper center", ncols=4
     )

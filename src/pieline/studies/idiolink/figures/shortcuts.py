@@ -1,4 +1,4 @@
-"""Retrieval by word overlap. Not in the paper."""
+"""Figure of retrieval scores by word overlap. Not in the paper."""
 
 from itertools import cycle, product
 from math import nan
@@ -17,17 +17,17 @@ from pieline.studies.idiolink.tables.shortcuts import tenths_of
 from pieline.studies.idiolink.tables.zero_shot import notes_on
 
 
-def shortcuts(given: DisplayInputs) -> Figure:
-    """nDCG@10 (per cent) by tenth of overlap: a row a usage, a column a query mode, a line a model.
+def shortcuts(inputs: DisplayInputs) -> Figure:
+    """Plot nDCG@10 (percent) by tenth of overlap, with one line per model.
 
-    Bands are bootstrap intervals over PIEs.
+    Rows are usages and columns are query modes. Bands are bootstrap intervals over PIEs.
     """
-    metrics = load_records(given.metrics, ShortcutMetrics)
+    metrics = load_records(inputs.metrics, ShortcutMetrics)
     modes = [mode for mode in QUERY_MODES if any(item.query_mode == mode for item in metrics)]
     usages = [*metrics[0].overlap]
-    colours = dict(
+    colors = dict(
         zip(
-            [model.name for model in given.models],
+            [model.name for model in inputs.models],
             cycle([*mpl.color_sequences["tab10"], *mpl.color_sequences["tab20"][1::2]]),
             strict=False,
         )
@@ -45,17 +45,17 @@ def shortcuts(given: DisplayInputs) -> Figure:
         axis.set_title(f"{MODE_LABELS[mode]}: {usage}", fontsize=7)
         axis.set(xlim=(0.5, TENTHS + 0.5), ylim=(0, 100), xticks=[1, 4, 7, 10])
         for item in (item for item in metrics if item.query_mode == mode):
-            tenths, colour = tenths_of(item, "jaccard_without_span", usage), colours[item.model]
+            tenths, color = tenths_of(item, "jaccard_without_span", usage), colors[item.model]
             places = [tenth.tenth for tenth in tenths]
-            axis.plot(places, [per_cent(tenth.value) for tenth in tenths], color=colour)
+            axis.plot(places, [per_cent(tenth.value) for tenth in tenths], color=color)
             low, high = (
                 [100 * getattr(tenth.interval, end, nan) for tenth in tenths]
                 for end in ("low", "high")
             )
-            axis.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0)
+            axis.fill_between(places, low, high, color=color, alpha=0.2, linewidth=0)
     figure.legend(
-        [mpl.lines.Line2D([], [], color=colour) for colour in colours.values()],
-        [model.label for model in given.models],
+        [mpl.lines.Line2D([], [], color=color) for color in colors.values()],
+        [model.label for model in inputs.models],
         loc="outside upper center",
         ncols=4,
     )

@@ -1,4 +1,4 @@
-"""The automatic validation beside people (section 3.2.4)."""
+"""Agreement of the automatic validation with human reviewers (section 3.2.4)."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -7,16 +7,16 @@ from pieline.core.records import Record
 
 
 class Agreement(Record):
-    """The automatic validation beside people, as a binary task (3.2.4).
+    """Agreement of the automatic validation with human reviewers, as a binary task (section 3.2.4).
 
     Attributes:
-        texts: judged by both.
-        invalid: texts that people found invalid.
-        valid_judged_invalid, invalid_judged_valid: disagreements; a text that the votes leave
-            undecided is flagged, so it counts as judged invalid.
-        accuracy: share of agreement.
-        macro_f1: mean of the F1 scores of both classes.
-        valid_f1, invalid_f1: F1 score of each class; null where it is not defined.
+        texts: Number of texts judged by both.
+        invalid: Number of texts that reviewers judged invalid.
+        valid_judged_invalid, invalid_judged_valid: Number of disagreements; undecided texts count
+            as judged invalid, because they are flagged.
+        accuracy: Share of texts with agreement.
+        macro_f1: Mean of the F1 scores of both classes.
+        valid_f1, invalid_f1: F1 score of each class; 0 if undefined.
         missed: `invalid_judged_valid` as a share of all texts.
     """
 
@@ -32,9 +32,11 @@ class Agreement(Record):
 
 
 def agreement(flagged: Mapping[str, bool], judged_invalid: Mapping[str, bool]) -> Agreement | None:
-    """Compare the automatic validation with people on the texts that both judged, None without any.
+    """Compare automatic validation and reviewers on the texts that both judged; None without any.
 
-    Both are by text id: whether the votes do not say valid, and whether people found it invalid.
+    Args:
+        flagged: Whether the votes do not give `valid`, by text id.
+        judged_invalid: Whether a reviewer judged the text invalid, by text id.
     """
     from sklearn.metrics import accuracy_score, f1_score
 

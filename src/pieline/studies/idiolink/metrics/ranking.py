@@ -1,4 +1,4 @@
-"""R-Precision and nDCG@10 of a run (IdioLink, section 5.1 and appendix D), by ir-measures."""
+"""R-Precision and nDCG@10 of a run (IdioLink, section 5.1 and appendix D), from ir-measures."""
 
 from collections.abc import Container, Iterable, Sequence
 from statistics import fmean
@@ -14,10 +14,10 @@ _NDCG_CUT = 10
 
 
 class RankingScores(BaseModel):
-    """Means over queries, as fractions of 1; None where that of some query is unknown.
+    """Mean scores over queries, as fractions; None if the score of some query is unknown.
 
-    What stands below the documents that a run keeps is unknown: R-Precision where a query has more
-    relevant ones than are kept, nDCG@10 where fewer than ten are.
+    The ranking below the documents that a run keeps is unknown. R-Precision is therefore unknown
+    if a query has more relevant documents than are kept, and nDCG@10 if fewer than ten are kept.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -28,36 +28,36 @@ class RankingScores(BaseModel):
 
 
 QueryScores = dict[str, dict[str, float | None]]
-"""`r_precision` and `ndcg_at_10` by query id; None where unknown (see `RankingScores`)."""
+"""`r_precision` and `ndcg_at_10` by query id; None if unknown (see `RankingScores`)."""
 
 
 def score_queries(run: Scores, qrels: Scores, *, depth: int | None = None) -> QueryScores:
-    """R-Precision and nDCG@10 (binary relevance) of each query, fractions.
+    """Return R-Precision and nDCG@10 (binary relevance) of each query, as fractions.
 
-    A query of the qrels that the run lacks scores zero.
+    Queries in the qrels that are missing from the run score zero.
 
     Args:
-        run: the ranking.
-        qrels: the relevant documents.
-        depth: documents that the run keeps for each query; None if it keeps the whole index.
+        run: The ranking.
+        qrels: Relevant documents.
+        depth: Number of documents that the run keeps per query; None for the whole index.
     """
     scores: QueryScores = {}
-    for query, found in calculate(MEASURES, run, qrels).items():
+    for query, values in calculate(MEASURES, run, qrels).items():
         looked_at = {"r_precision": len(qrels[query]), "ndcg_at_10": _NDCG_CUT}
         scores[query] = {
             name: value if depth is None or looked_at.get(name, 0) <= depth else None
-            for name, value in found.items()
+            for name, value in values.items()
         }
     return scores
 
 
 def first_relevant(ranked: Iterable[str], relevant: Container[str]) -> int | None:
-    """Rank, from 1, of the first relevant document of a ranking; None if it has none."""
+    """Return the rank, from 1, of the first relevant document, or None without any."""
     return next((rank for rank, name in enumerate(ranked, start=1) if name in relevant), None)
 
 
 def mean_scores(scores: QueryScores, queries: Iterable[str]) -> RankingScores:
-    """Means over some queries."""
+    """Return the mean scores over some queries."""
     names = sorted(queries)
     means = {measure: _mean([scores[name][measure] for name in names]) for measure in MEASURES}
     return RankingScores.model_validate({"queries": len(names), **means})

@@ -1,6 +1,6 @@
-"""The metric file of an IdioLink run: overall, by usage, by subject and by PIE; and each query's.
+"""Metric files of IdioLink runs: overall, by usage, by subject and by PIE, and per-query scores.
 
-Both come from the same scores, so the means of one are those of the other.
+Both files contain the same scores, so their means agree.
 """
 
 import csv
@@ -31,18 +31,24 @@ QUERY_COLUMNS = (
     *MEASURES,
     "first_relevant",
 )
-"""Of the table of queries; scores are fractions, empty where unknown. `first_relevant` is the rank
-of the first document with the query's meaning, empty where the run keeps none."""
+"""Columns of the per-query scores, which are fractions, empty if unknown. `first_relevant` is the
+rank of the first document with the query's meaning, empty if the run keeps no such document.
+"""
 
 
 class IdiolinkMetrics(MetricRecord):
     """Metrics of one run; all scores are fractions.
 
-    `overall`, `by_usage`, `by_subject` and `by_pie` count a document as relevant if it carries the
-    query's meaning; `same_meaning_and_subject` if it is, besides, of the query's subject;
-    `same_subject` if it is of the query's subject whatever its meaning, which shows how topical
-    a ranking is. `intervals` are those of `overall` by metric, from `resamples` draws of the PIEs
-    with all their queries; none where the score is unknown or there is a single PIE.
+    Attributes:
+        overall, by_usage, by_subject, by_pie: Scores in which documents with the query's meaning
+            are relevant.
+        same_meaning_and_subject: Scores in which only documents with the query's meaning and
+            subject are relevant.
+        same_subject: Scores in which documents with the query's subject are relevant, to measure
+            how topical a ranking is.
+        intervals: Intervals of `overall` by metric, from bootstrap resamples of the PIEs with all
+            their queries; missing if the score is unknown or there is a single PIE.
+        resamples: Number of resamples.
     """
 
     split: str
@@ -78,12 +84,12 @@ def idiolink_metrics(
 ) -> tuple[IdiolinkMetrics, QueryScores]:
     """Score a run that ranks `depth` documents for each query of the dataset.
 
-    `seed` is that of the model's training, 0 for a model as published; `resamples` are draws of the
-    PIEs for the intervals; the rest goes into the metric file.
+    `seed` is the training seed, 0 for zero-shot models; `resamples` is the number of resamples of
+    the PIEs for the intervals. The other arguments are copied to the metric file.
 
     Returns:
-        The metric file, and by query the scores by meaning, of which it holds the means, with the
-        rank of the first relevant document (`first_relevant`).
+        The metric file, and the scores by meaning of each query, including the rank of the first
+        relevant document (`first_relevant`).
     """
     queries = dataset.queries
     cut = depth if depth < len(dataset.documents) else None
@@ -126,30 +132,33 @@ def idiolink_metrics(
         conditions=conditions,
     )
     first = {name: first_relevant(run.get(name, ()), meaning[name]) for name in scores}
-    return metrics, {name: of | {"first_relevant": first[name]} for name, of in scores.items()}
+    return metrics, {
+        name: query_scores | {"first_relevant": first[name]}
+        for name, query_scores in scores.items()
+    }
 
 
 def _intervals(by_pie: Mapping[str, RankingScores], resamples: int) -> dict[str, Interval]:
-    """Of both means over queries, when PIEs are drawn."""
+    """Return intervals of the means over queries, by resampling PIEs."""
     sizes = [scores.queries for scores in by_pie.values()]
-    found = {}
+    intervals = {}
     for metric in MEASURES:
         means = [getattr(scores, metric) for scores in by_pie.values()]
         if None not in means:
             sums = [mean * size for mean, size in zip(means, sizes, strict=True)]
-            found[metric] = ratio_interval(sums, sizes, resamples=resamples, seed=0)
-    return {metric: interval for metric, interval in found.items() if interval}
+            intervals[metric] = ratio_interval(sums, sizes, resamples=resamples, seed=0)
+    return {metric: interval for metric, interval in intervals.items() if interval}
 
 
 def save_query_scores(
     path: str | Path, metrics: IdiolinkMetrics, scores: QueryScores, queries: Iterable[Meaning]
 ) -> None:
-    """Write a run's scores by query as CSV, in the order of the queries."""
+    """Save a run's per-query scores as CSV, in query order."""
     lines = StringIO()
     table = csv.DictWriter(lines, QUERY_COLUMNS, lineterminator="\n")
     table.writeheader()
     run = metrics.model_dump(include={"composition", "model", "query_mode", "seed"})
     for query in queries:
-        told = {"query": query.id, "pie": query.pie, "usage": query.usage, "subject": query.subject}
-        table.writerow(told | run | scores[query.id])
+        row = {"query": query.id, "pie": query.pie, "usage": query.usage, "subject": query.subject}
+        table.writerow(row | run | scores[query.id])
     write_text(path, lines.getvalue())

@@ -1,8 +1,8 @@
-"""Lexical shortcuts: are queries that share more words with their relevant documents found better?
+"""Lexical shortcuts: do queries with more word overlap with relevant documents score higher?
 
-Shared are content words. The four measures of a query's overlap with a document are the Jaccard
-index and the share of the query's words that the document has (recall), each over the sentences
-and over what is left of them without the marked spans.
+Only content words count. The four measures of overlap between a query and a document are the
+Jaccard index and recall (the share of the query's words in the document), each over the
+sentences and over the sentences without their marked spans.
 """
 
 from collections import defaultdict
@@ -25,7 +25,7 @@ from pieline.studies.idiolink.records import Document, PieText, Query
 
 MEASURES = ("jaccard", "recall", "jaccard_without_span", "recall_without_span")
 ALL = "all"
-"""All usages together."""
+"""Group of all usages."""
 TENTHS = 10
 
 Array = NDArray[Any]
@@ -33,21 +33,23 @@ Array = NDArray[Any]
 _NO_CONTENT = LANGUAGE.function_words | LANGUAGE.quantifiers
 
 Overlaps = dict[str, dict[str, dict[str, float]]]
-"""By query id, usage of the documents (or `all`) and measure: means over relevant documents."""
+"""Mean overlap with relevant documents, by query id, document usage (or `all`) and measure."""
 
 
 class ShortcutEstimate(Frozen):
-    """A number and its interval over PIEs; null where it is not defined."""
+    """An estimate and its interval over PIEs; null if undefined."""
 
     value: float | None
     interval: Interval | None
 
 
 class Tenth(ShortcutEstimate):
-    """Mean nDCG@10 of a tenth of the queries: of each PIE and usage those with so much overlap.
+    """Mean nDCG@10 of a tenth of the queries, which is formed within each PIE and usage by overlap.
 
-    `tenth` is 1 with the least overlap and 10 with the most, `usage` that of the queries or `all`,
-    `overlap` their mean.
+    Attributes:
+        tenth: 1 (lowest overlap) to 10 (highest overlap).
+        usage: Usage of the queries, or `all`.
+        overlap: Mean overlap of the queries.
     """
 
     tenth: int
@@ -57,14 +59,14 @@ class Tenth(ShortcutEstimate):
 
 
 class Shortcuts(Frozen):
-    """What the overlap of queries says of a run's nDCG@10.
+    """Relation between the word overlap of queries and a run's nDCG@10.
 
     Attributes:
-        pies: how many PIEs there are to draw, with all their queries, for the intervals.
-        overlap: means over queries by their usage, the usage of the documents, and measure.
-        correlations: by measure, the partial rank correlation of overlap and nDCG@10 over queries,
-            given PIE and usage. None where the nDCG@10 of some query is unknown.
-        tenths: by measure, of each usage and of both together. None likewise.
+        pies: Number of PIEs, which are resampled with all their queries for the intervals.
+        overlap: Mean overlap by usage of the queries, usage of the documents, and measure.
+        correlations: Partial rank correlation of overlap and nDCG@10 over queries given PIE and
+            usage, by measure; empty if the nDCG@10 of some query is unknown.
+        tenths: Tenths of each usage and of all, by measure; empty in the same case.
     """
 
     pies: int
@@ -74,7 +76,7 @@ class Shortcuts(Frozen):
 
 
 class ShortcutMetrics(MetricRecord, Shortcuts):
-    """The metric file of a run."""
+    """Shortcut metrics of a run."""
 
     model: str
     query_mode: str
@@ -83,14 +85,14 @@ class ShortcutMetrics(MetricRecord, Shortcuts):
 
 
 def content_words(text: str) -> frozenset[str]:
-    """The words of a text without function words and quantifiers."""
+    """Return the words of a text without function words and quantifiers."""
     return frozenset(normalize(text).split()) - _NO_CONTENT
 
 
 def overlaps(queries: Iterable[Query], documents: Iterable[Document], qrels: Scores) -> Overlaps:
-    """How much each query overlaps with its relevant documents."""
+    """Return the mean overlap of each query with its relevant documents."""
     words = {document.id: (document.usage, _words(document)) for document in documents}
-    found: Overlaps = {}
+    result: Overlaps = {}
     for query in queries:
         own, rows = _words(query), defaultdict(list)
         for name in qrels[query.id]:
@@ -98,18 +100,18 @@ def overlaps(queries: Iterable[Query], documents: Iterable[Document], qrels: Sco
             shared = [*_overlap(own[0], others[0]), *_overlap(own[1], others[1])]
             for group in (usage, ALL):
                 rows[group].append(shared)
-        found[query.id] = {usage: _means(members) for usage, members in rows.items()}
-    return found
+        result[query.id] = {usage: _means(members) for usage, members in rows.items()}
+    return result
 
 
 def _words(text: PieText) -> tuple[frozenset[str], frozenset[str]]:
-    """The content words of a sentence, and of the sentence without its span."""
+    """Return the content words of a sentence, and of the sentence without its span."""
     rest = text.sentence.replace(text.span, " ", 1)
     return content_words(text.sentence), content_words(rest)
 
 
 def _overlap(one: frozenset[str], other: frozenset[str]) -> tuple[float, float]:
-    """Jaccard index and recall; 0 without words."""
+    """Return the Jaccard index and recall; 0 without words."""
     shared = len(one & other)
     return shared / max(1, len(one | other)), shared / max(1, len(one))
 
@@ -119,21 +121,21 @@ def _means(rows: Iterable[Iterable[float]]) -> dict[str, float]:
 
 
 def shortcuts(
-    queries: Iterable[Query], found: Overlaps, scores: QueryScores, *, resamples: int
+    queries: Iterable[Query], query_overlaps: Overlaps, scores: QueryScores, *, resamples: int
 ) -> Shortcuts:
-    """Set the nDCG@10 of each query beside its overlap.
+    """Relate the nDCG@10 of each query to its overlap.
 
     Args:
-        queries: all of the run.
-        found: their overlaps.
-        scores: their scores.
-        resamples: draws of the PIEs with all their queries, for intervals.
+        queries: All queries of the run.
+        query_overlaps: Overlaps of the queries.
+        scores: Scores of the queries.
+        resamples: Number of resamples of the PIEs with all their queries.
     """
     ordered = sorted(queries, key=lambda query: query.id)
     usages = np.array([query.usage for query in ordered])
     groups = {usage: usages == usage for usage in np.unique(usages).tolist()}
     names, pies = np.unique([query.pie for query in ordered], return_inverse=True)
-    rows = np.array([found[query.id] for query in ordered])
+    rows = np.array([query_overlaps[query.id] for query in ordered])
     measured = Shortcuts(
         pies=len(names),
         overlap={
@@ -150,11 +152,11 @@ def shortcuts(
     if np.isnan(ndcg).any():
         return measured
     _, cells = np.unique([f"{query.usage} {query.pie}" for query in ordered], return_inverse=True)
-    drawn = draw_units([0] * len(names), resamples=resamples if len(names) > 1 else 0, seed=0)
+    draws = draw_units([0] * len(names), resamples=resamples if len(names) > 1 else 0, seed=0)
     for measure in MEASURES:
         overlap = np.array([each[ALL][measure] for each in rows])
         tenths = _tenths(overlap, cells)
-        measured.correlations[measure] = partial_correlation(overlap, ndcg, cells, drawn[:, pies])
+        measured.correlations[measure] = partial_correlation(overlap, ndcg, cells, draws[:, pies])
         measured.tenths[measure] = [
             Tenth(
                 tenth=number,
@@ -164,7 +166,7 @@ def shortcuts(
                 value=fmean(ndcg[chosen].tolist()),
                 interval=percentile_interval(
                     resampled_ratios(
-                        drawn, np.bincount(pies, ndcg * chosen), np.bincount(pies, chosen)
+                        draws, np.bincount(pies, ndcg * chosen), np.bincount(pies, chosen)
                     )
                 ),
             )
@@ -176,18 +178,19 @@ def shortcuts(
 
 
 def partial_correlation(
-    first: Array, second: Array, cells: Array, drawn: Array
+    first: Array, second: Array, cells: Array, draws: Array
 ) -> ShortcutEstimate:
-    """Spearman's correlation of two values of each query, given its PIE and usage.
+    """Return Spearman's partial correlation of two values of each query, given its PIE and usage.
 
-    Both are ranked over all queries, and of each rank the mean over the queries of the same PIE and
-    usage is taken off: Pearson's correlation of the rest is the partial one given those groups.
+    Both values are ranked over all queries, and the mean rank of each (PIE, usage) cell is
+    subtracted. The result is Pearson's correlation of these residuals.
 
     Args:
-        first: a value of each query.
-        second: another.
-        cells: the number of each query's PIE and usage.
-        drawn: how often each query is drawn, all of a PIE alike, shape (resamples, queries).
+        first: First value of each query.
+        second: Second value of each query.
+        cells: Index of each query's (PIE, usage) cell.
+        draws: Weight of each query in each resample, equal for all queries of a PIE; shape
+            (resamples, queries).
     """
     places = [np.unique(values, return_inverse=True)[1] for values in (first, second)]
     sizes = np.bincount(cells)
@@ -205,12 +208,12 @@ def partial_correlation(
     value = correlation(np.ones(len(cells)))
     return ShortcutEstimate(
         value=None if np.isnan(value) else value,
-        interval=percentile_interval(np.array([correlation(row) for row in drawn])),
+        interval=percentile_interval(np.array([correlation(row) for row in draws])),
     )
 
 
 def _tenths(overlap: Array, cells: Array) -> Array:
-    """The tenth of each query among those of its cell; of fewer than ten some tenths have none."""
+    """Return the tenth of each query within its cell; small cells do not have all tenths."""
     sizes = np.bincount(cells)
     order = np.lexsort((overlap, cells))
     in_cell = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[cells[order]]

@@ -1,7 +1,7 @@
-"""Do two query modes or two models differ on the same queries? A paired randomization test.
+"""Paired randomization tests between two query modes or two models on the same queries.
 
-The queries of a PIE share its meaning and its documents, so they are hard or easy together: PIEs
-are drawn, not queries.
+PIEs are resampled rather than queries, because the queries of a PIE share its meaning and
+documents and are therefore not independent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,12 +21,15 @@ METRICS = tuple(MEASURES)
 
 
 class RankingComparison(Record):
-    """Two query modes of a model, or two models in a query mode, by one metric.
+    """Comparison of two query modes of a model, or of two models in a query mode, by one metric.
 
-    `difference` is the second's mean minus the first's (fraction), `interval` its bootstrap
-    interval over PIEs, null with a single one. `p_value` is two-sided; `p_holm` is corrected (Holm,
-    1979) for all pairs that are tested together. All are null where the metric of some query is
-    unknown.
+    All values are null if the metric of some query is unknown.
+
+    Attributes:
+        difference: Mean of the second minus mean of the first (fraction).
+        interval: Bootstrap interval of the difference over PIEs; null with a single PIE.
+        p_value: Two-sided p-value.
+        p_holm: p-value corrected for all pairs that are tested together (Holm, 1979).
     """
 
     first: str
@@ -39,12 +42,13 @@ class RankingComparison(Record):
 
 
 class ModeSignificance(MetricRecord):
-    """All pairs of query modes of one model and seed.
+    """Comparisons of all pairs of query modes of one model and seed.
 
     Attributes:
-        queries, pies: how many queries of how many PIEs; the PIEs are what is drawn.
-        patterns: of signs over the PIEs in the test: drawn, or all 2^PIEs where those are no more.
-        resamples: of the PIEs, behind the intervals.
+        queries, pies: Number of queries and of their PIEs, which are resampled.
+        patterns: Number of sign patterns over PIEs in the test: sampled, or all 2^PIEs if these
+            are no more.
+        resamples: Number of resamples of the PIEs for the intervals.
     """
 
     split: str
@@ -66,14 +70,14 @@ def compare_modes(
     resamples: int,
     seed: int,
 ) -> list[RankingComparison]:
-    """Test every pair of query modes by both metrics over the same queries.
+    """Test every pair of query modes by both metrics on the same queries.
 
     Args:
-        scores: of each query, by query mode, in the order in which pairs are to be told.
-        pies: the PIE of each query.
-        permutations: sign patterns at most (see `randomization_test`).
-        resamples: of the PIEs, for the intervals.
-        seed: of both; the same draws serve every pair.
+        scores: Scores of each query, by query mode; their order determines the order of pairs.
+        pies: PIE of each query.
+        permutations: Maximum number of sign patterns (see `randomization_test`).
+        resamples: Number of resamples of the PIEs for the intervals.
+        seed: Seed of patterns and resamples, which all pairs share.
     """
     pairs = list(combinations(scores, 2))
     queries = sorted(pies)
@@ -82,8 +86,8 @@ def compare_modes(
     result = []
     for metric in METRICS:
         values = {
-            mode: np.array([found[query][metric] for query in queries], dtype=float)
-            for mode, found in scores.items()
+            mode: np.array([query_scores[query][metric] for query in queries], dtype=float)
+            for mode, query_scores in scores.items()
         }
         sums = np.array(
             [
@@ -104,13 +108,13 @@ def compare_models(
     resamples: int,
     seed: int,
 ) -> list[RankingComparison]:
-    """Test every pair of models by both metrics over the same queries, in one query mode.
+    """Test every pair of models by both metrics on the same queries, in one query mode.
 
     Args:
-        scores: of each PIE, by model, in the order in which pairs are listed.
-        permutations: sign patterns at most (see `randomization_test`).
-        resamples: of the PIEs, for the intervals.
-        seed: of both; the same draws serve every pair.
+        scores: Scores of each PIE, by model; their order determines the order of pairs.
+        permutations: Maximum number of sign patterns (see `randomization_test`).
+        resamples: Number of resamples of the PIEs for the intervals.
+        seed: Seed of patterns and resamples, which all pairs share.
     """
     pairs = list(combinations(scores, 2))
     of_one = next(iter(scores.values()))
@@ -119,8 +123,8 @@ def compare_models(
     result = []
     for metric in METRICS:
         means = {
-            model: np.array([getattr(found[pie], metric) for pie in pies], dtype=float)
-            for model, found in scores.items()
+            model: np.array([getattr(pie_scores[pie], metric) for pie in pies], dtype=float)
+            for model, pie_scores in scores.items()
         }
         sums = np.array([(means[second] - means[first]) * sizes for first, second in pairs])
         result += _compare(
@@ -141,26 +145,32 @@ def _compare(
 ) -> list[RankingComparison]:
     """Test pairs by one metric.
 
-    `sums` has the shape (pairs, PIEs): the differences between the two, summed over the queries of
-    a PIE, of which there are `sizes`.
+    Args:
+        metric: Name of the metric.
+        pairs: Pairs of modes or models.
+        sums: Differences summed over the queries of each PIE, shape (pairs, PIEs).
+        sizes: Number of queries of each PIE.
+        permutations: Maximum number of sign patterns.
+        resamples: Number of resamples.
+        seed: Seed of patterns and resamples.
     """
     if np.isnan(sums).any():
         return [
             RankingComparison(first=first, second=second, metric=metric) for first, second in pairs
         ]
-    chances = randomization_test(sums, permutations=permutations, seed=seed).tolist()
+    p_values = randomization_test(sums, permutations=permutations, seed=seed).tolist()
     return [
         RankingComparison(
             first=first,
             second=second,
             metric=metric,
-            # From Python 3.12 on, sum() rounds otherwise.
+            # The rounding of sum() changed in Python 3.12.
             difference=fsum(of_pies) / sum(sizes),
             interval=ratio_interval(of_pies, sizes, resamples=resamples, seed=seed),
-            p_value=chance,
+            p_value=p_value,
             p_holm=corrected,
         )
-        for (first, second), of_pies, chance, corrected in zip(
-            pairs, sums.tolist(), chances, holm(chances), strict=True
+        for (first, second), of_pies, p_value, corrected in zip(
+            pairs, sums.tolist(), p_values, holm(p_values), strict=True
         )
     ]

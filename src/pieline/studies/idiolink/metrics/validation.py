@@ -1,6 +1,6 @@
-"""nDCG@10 on the validation split, by which trainings stop and BM25 is tuned.
+"""nDCG@10 on the validation split, for early stopping and BM25 tuning.
 
-Apart from the other measures, so that a new one retrains nothing.
+It is separate from the other measures, so that adding a measure does not retrain models.
 """
 
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from ir_measures import nDCG
 from ir_measures.measures import Measure
 
 Scores = Mapping[str, Mapping[str, float]]
-"""Score (of a run) or relevance (of qrels) by query id and document id."""
+"""Score (of a run) or relevance (in qrels) by query id and document id."""
 
 
 def ndcg_at_10(run: Scores, qrels: Scores) -> float:
-    """Mean nDCG@10 over all queries (fraction) of a run that keeps ten documents or more."""
+    """Return the mean nDCG@10 over queries (fraction) of a run with at least ten documents each."""
     scores = calculate({"ndcg_at_10": nDCG @ 10}, run, qrels)
     return fmean(values["ndcg_at_10"] for values in scores.values())
 
@@ -23,7 +23,7 @@ def ndcg_at_10(run: Scores, qrels: Scores) -> float:
 def calculate(
     measures: Mapping[str, Measure], run: Scores, qrels: Scores
 ) -> dict[str, dict[str, float]]:
-    """Values of measures by query of the qrels; 0 for a query that the run lacks."""
+    """Return the values of measures for each query in the qrels; 0 if missing from the run."""
     relevance = {
         query: {document: int(grade) for document, grade in documents.items()}
         for query, documents in qrels.items()

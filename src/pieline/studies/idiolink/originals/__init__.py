@@ -1,1 +1,1 @@
-"""Filtered originals of IdioLink."""
+"""Selection of the PIEs of IdioLink."""

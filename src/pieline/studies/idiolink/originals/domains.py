@@ -1,4 +1,4 @@
-"""The ten domains of IdioLink (section 3.2.2), their codes, and the ids of its texts."""
+"""The ten domains of IdioLink (section 3.2.2), their codes, and text ids."""
 
 import re
 from typing import Literal, NamedTuple, get_args
@@ -23,7 +23,7 @@ DOMAINS: tuple[Domain, ...] = get_args(Domain)
 DOMAIN_CODES: dict[str, str] = {
     domain: f"s{number:02d}" for number, domain in enumerate(DOMAINS, start=1)
 }
-"""Code of a domain in the ids of the release."""
+"""Code of each domain in released ids."""
 
 USAGE_CODES = {
     "literal": "lit",
@@ -31,19 +31,19 @@ USAGE_CODES = {
     "simplification": "sim",
     "sense": "sense",
 }
-"""Name of a usage in the ids of the release."""
+"""Code of each usage in released ids."""
 
 TEXTS_PER_PAIR: dict[Collection, dict[str, int]] = {
     "documents": {"literal": 4, "idiomatic": 2, "simplification": 2, "sense": 2},
     "queries": {"literal": 1, "idiomatic": 1},
 }
-"""Texts of each usage for one (PIE, domain) pair (section 3.2.2)."""
+"""Number of texts of each usage per (PIE, domain) pair (section 3.2.2)."""
 
 _ID = re.compile(r"(q_)?(\d{3,})_(s\d\d)_(lit|idiom|sim|sense)_(\d\d)")
 
 
 class TextId(NamedTuple):
-    """What an id says: collection, number of the PIE, domain, usage and number of the text."""
+    """Parts of a text id."""
 
     collection: Collection
     pie_number: int
@@ -59,16 +59,16 @@ class TextId(NamedTuple):
 
 
 def parse_id(text: str) -> TextId:
-    """Read an id of the released scheme, such as `001_s01_idiom_01` or `q_001_s01_lit_01`.
+    """Parse a released id, such as `001_s01_idiom_01` or `q_001_s01_lit_01`.
 
     Raises:
-        UserError: it is not of that scheme.
+        UserError: The id has another format.
     """
-    found = _ID.fullmatch(text)
+    match = _ID.fullmatch(text)
     domains = {code: domain for domain, code in DOMAIN_CODES.items()}
-    if not found or found[3] not in domains:
+    if not match or match[3] not in domains:
         hint = "ids look like 001_s01_idiom_01 or q_001_s01_lit_01"
-        raise UserError(f"not an id of the released scheme: {text!r}", hint=hint)
+        raise UserError(f"id {text!r} is not in the released format", hint=hint)
     usages = {code: usage for usage, code in USAGE_CODES.items()}
-    collection: Collection = "queries" if found[1] else "documents"
-    return TextId(collection, int(found[2]), domains[found[3]], usages[found[4]], int(found[5]))
+    collection: Collection = "queries" if match[1] else "documents"
+    return TextId(collection, int(match[2]), domains[match[3]], usages[match[4]], int(match[5]))

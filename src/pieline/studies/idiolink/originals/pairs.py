@@ -1,4 +1,4 @@
-"""The whole of PIE selection: MAGPIE, criteria, exclusions, the released list (section 3.2.1)."""
+"""PIE selection from MAGPIE: criteria, exclusions and the released list (section 3.2.1)."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ from pieline.studies.idiolink.raw.magpie import read_magpie
 
 
 class Pair(Record):
-    """A PIE, its number in the ids, and a domain: what one generation asks about."""
+    """A (PIE, domain) pair, for which texts are generated in one request."""
 
     pie: str
     pie_number: int
@@ -35,12 +35,12 @@ class Pair(Record):
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Display name."""
         return f"{self.pie} / {self.domain}"
 
 
 class FilterOptions(Settings):
-    """What decides which pairs are left, besides the files."""
+    """Settings that decide which pairs are kept."""
 
     semantics: Semantics
     thresholds: FilterThresholds
@@ -49,7 +49,7 @@ class FilterOptions(Settings):
 
 
 def pairs_of(verdicts: Iterable[PieVerdict], domains: Sequence[str]) -> list[Pair]:
-    """Every (PIE, domain) pair of the PIEs that are kept, in the order of the ids."""
+    """Return the (PIE, domain) pairs of the kept PIEs, in id order."""
     return [
         Pair(pie=verdict.pie, pie_number=verdict.number, domain=domain)
         for verdict in verdicts
@@ -67,18 +67,19 @@ def filter_magpie(
     documents: Sequence[str | Path],
     computed_from: dict[str, str],
 ) -> tuple[list[PieVerdict], list[Pair], FilterReport]:
-    """Verdicts on every PIE of MAGPIE, the (PIE, domain) pairs that are left, and the report.
+    """Filter the PIEs of MAGPIE; return all verdicts, the kept (PIE, domain) pairs and a report.
 
     Args:
-        magpie: the corpus.
+        magpie: The MAGPIE corpus.
         exclusions: TSV of manual exclusions.
-        options: criteria, and which PIEs and domains are wanted.
-        candidates: the released list, or None.
-        documents: the released index files, which tell which candidates were used.
-        computed_from: digests of these files.
+        options: Criteria, PIEs and domains.
+        candidates: The released list, or None.
+        documents: Released index files, which show which candidates were used.
+        computed_from: Digests of these files.
 
     Raises:
-        UserError: a file is wrong, or an exclusion or a wanted PIE does not fit MAGPIE.
+        UserError: A file is invalid, an excluded PIE is not in MAGPIE, or a PIE named in the
+            configuration does not pass the filter.
     """
     removed = read_exclusions(exclusions)
     counts = count_labels(read_magpie(magpie), options.thresholds)

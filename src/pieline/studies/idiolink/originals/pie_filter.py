@@ -1,4 +1,4 @@
-"""Which PIEs of MAGPIE the study uses, and why (section 3.2.1)."""
+"""The filter that selects PIEs from MAGPIE (section 3.2.1)."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,30 +19,31 @@ Criterion = Literal["occurrences", "balance", "confidence", "manual", "selection
 
 
 class FilterThresholds(Settings):
-    """The three criteria of section 3.2.1; both bounds of the balance are included."""
+    """Thresholds of the three criteria of section 3.2.1; both bounds of the share are inclusive."""
 
     min_occurrences: PositiveInt = 30
-    min_share: float = Field(default=0.25, ge=0, le=1, description="Least share of a usage.")
-    max_share: float = Field(default=0.75, ge=0, le=1, description="Largest share of a usage.")
+    min_share: float = Field(default=0.25, ge=0, le=1, description="Minimum share of a usage.")
+    max_share: float = Field(default=0.75, ge=0, le=1, description="Maximum share of a usage.")
     min_confidence: float = Field(default=1.0, ge=0, le=1)
 
 
 class PieVerdict(Record):
-    """What the filter found of one PIE.
+    """The filter's verdict on one PIE.
 
     Attributes:
-        number: of a PIE that meets all criteria, from 1 in alphabetical order; ids begin with it.
-        occurrences: lines of MAGPIE with this PIE.
-        idiomatic, literal, other: of these, by label.
-        confident: of these, the idiomatic and literal ones with enough confidence.
-        least_confidence: smallest confidence of any of its lines.
-        idiomatic_share, literal_share: fractions, of the denominator that the semantics name; null
-            where it is zero.
-        failed: criteria that it does not meet, in the order of the paper.
-        reasons: the same for people.
-        kept: whether the study uses it.
-        released: what the released list says, where there is one: `used`, `valid` (but used in no
-            released split), `invalid` or `absent`.
+        number: Position, from 1, among the PIEs that meet all criteria, in alphabetical order;
+            text ids start with it.
+        occurrences: Number of MAGPIE lines with this PIE.
+        idiomatic, literal, other: Number of occurrences by label.
+        confident: Number of idiomatic and literal occurrences with enough confidence.
+        least_confidence: Lowest confidence of any occurrence.
+        idiomatic_share, literal_share: Fractions, whose denominator depends on the semantics; null
+            if it is zero.
+        failed: Criteria that the PIE does not meet, in the order of the paper.
+        reasons: Explanations of `failed`.
+        kept: Whether the study uses the PIE.
+        released: Status on the released list, if available: `used`, `valid` (but in no released
+            split), `invalid` or `absent`.
     """
 
     pie: str
@@ -67,7 +68,7 @@ def _no_labels() -> dict[str, int]:
 
 @dataclass
 class LabelCounts:
-    """Counts over the occurrences of one PIE by label: all, and those with enough confidence."""
+    """Counts of one PIE's occurrences by label: all, and only those with enough confidence."""
 
     labels: dict[str, int] = field(default_factory=_no_labels)
     confident_labels: dict[str, int] = field(default_factory=_no_labels)
@@ -75,39 +76,39 @@ class LabelCounts:
 
     @property
     def occurrences(self) -> int:
-        """All of them, whatever their label."""
+        """Number of all occurrences."""
         return sum(self.labels.values())
 
     @property
     def idiomatic(self) -> int:
-        """Those with label `i`."""
+        """Number of occurrences with label `i`."""
         return self.labels["i"]
 
     @property
     def literal(self) -> int:
-        """Those with label `l`."""
+        """Number of occurrences with label `l`."""
         return self.labels["l"]
 
     @property
     def confident(self) -> int:
-        """The idiomatic and literal ones with enough confidence."""
+        """Number of idiomatic and literal occurrences with enough confidence."""
         return self.confident_labels["i"] + self.confident_labels["l"]
 
     def of_confident(self) -> "LabelCounts":
-        """Counts over those with enough confidence alone."""
+        """Return the counts over occurrences with enough confidence."""
         return LabelCounts(self.confident_labels, self.confident_labels)
 
 
 def count_labels(
     occurrences: Iterable[Occurrence], thresholds: FilterThresholds
 ) -> dict[str, LabelCounts]:
-    """Counts by PIE; holds one small object for each PIE, whatever the number of occurrences."""
+    """Count labels by PIE; memory use depends only on the number of PIEs."""
     counts: dict[str, LabelCounts] = {}
     for occurrence in occurrences:
-        found = counts.setdefault(occurrence.idiom, LabelCounts())
-        found.labels[occurrence.label] += 1
-        found.least_confidence = min(found.least_confidence, occurrence.confidence)
-        found.confident_labels[occurrence.label] += (
+        pie_counts = counts.setdefault(occurrence.idiom, LabelCounts())
+        pie_counts.labels[occurrence.label] += 1
+        pie_counts.least_confidence = min(pie_counts.least_confidence, occurrence.confidence)
+        pie_counts.confident_labels[occurrence.label] += (
             occurrence.confidence >= thresholds.min_confidence
         )
     return counts
@@ -124,38 +125,38 @@ def filter_pies(
 ) -> list[PieVerdict]:
     """Judge every PIE, in alphabetical order.
 
-    `paper`, as section 3.2.1 states it: a PIE needs enough occurrences, an idiomatic share of its
-    idiomatic and literal occurrences within the bounds, and enough confidence in every one of its
+    `paper` follows section 3.2.1: a PIE needs enough occurrences, an idiomatic share among its
+    idiomatic and literal occurrences within the bounds, and enough confidence in all of its
     annotations.
 
-    `released`, as the code that made the released list: a PIE needs enough occurrences and an
-    idiomatic share or a literal share within the bounds, both of all its occurrences whatever their
-    label. Confidence removes single occurrences, after the counting; a PIE falls only if no
-    confident idiomatic or literal occurrence is left.
+    `released` follows the code that produced the released list: a PIE needs enough occurrences,
+    and an idiomatic or literal share among all of its occurrences within the bounds. Occurrences
+    with low confidence are removed after counting; a PIE fails the confidence criterion only if
+    no idiomatic or literal occurrence remains.
 
     Args:
-        counts: by PIE.
-        thresholds: of the three criteria.
-        semantics: whose reading of them.
-        exclusions: PIEs that people removed, with their reasons. One that the criteria remove
-            anyway is no mistake: other thresholds may keep it.
-        only: of the PIEs that pass, those that are wanted; None wants all.
-        where: the file of the exclusions.
+        counts: Label counts by PIE.
+        thresholds: Thresholds of the three criteria.
+        semantics: Reading of the criteria.
+        exclusions: Reasons of manually excluded PIEs. They may include PIEs that the criteria
+            remove, because other thresholds may keep those.
+        only: Passing PIEs to keep; None keeps all.
+        where: Path of the exclusions, for error messages.
 
     Raises:
-        UserError: MAGPIE does not have an excluded PIE, or a wanted PIE does not pass.
+        UserError: An excluded PIE is not in MAGPIE, or a PIE in `only` does not pass.
     """
     if unknown := sorted(exclusions.keys() - counts.keys()):
         raise UserError(
-            f"excluded PIE {unknown[0]!r} does not occur in MAGPIE",
+            f"excluded PIE {unknown[0]!r} is not in MAGPIE",
             where=where,
-            hint="spell it as MAGPIE does or remove it",
+            hint="use MAGPIE's spelling, or remove it",
         )
     verdicts: list[PieVerdict] = []
     number = 0
     for pie in sorted(counts):
-        found = counts[pie]
-        shares, reasons = _judge(found, thresholds, semantics)
+        pie_counts = counts[pie]
+        shares, reasons = _judge(pie_counts, thresholds, semantics)
         meets_criteria = not reasons
         number += meets_criteria
         if pie in exclusions:
@@ -166,12 +167,12 @@ def filter_pies(
             PieVerdict(
                 pie=pie,
                 number=number if meets_criteria else None,
-                occurrences=found.occurrences,
-                idiomatic=found.idiomatic,
-                literal=found.literal,
-                other=found.occurrences - found.idiomatic - found.literal,
-                confident=found.confident,
-                least_confidence=found.least_confidence,
+                occurrences=pie_counts.occurrences,
+                idiomatic=pie_counts.idiomatic,
+                literal=pie_counts.literal,
+                other=pie_counts.occurrences - pie_counts.idiomatic - pie_counts.literal,
+                confident=pie_counts.confident,
+                least_confidence=pie_counts.least_confidence,
                 idiomatic_share=shares[0],
                 literal_share=shares[1],
                 failed=list(reasons),
@@ -183,7 +184,7 @@ def filter_pies(
         raise UserError(
             f"PIE {missing[0]!r} does not pass the filter",
             where="idiolink.construction.pies",
-            hint="leave it out, or change the thresholds",
+            hint="remove it, or change the thresholds",
         )
     return verdicts
 
@@ -193,14 +194,14 @@ def readings_of(
     thresholds: FilterThresholds,
     exclusions: Mapping[str, str],
 ) -> dict[str, list[PieVerdict]]:
-    """The verdicts under each reading of section 3.2.1.
+    """Return the verdicts under each reading of section 3.2.1.
 
-    "We retain only PIEs annotated with maximal annotator confidence" may mean more than `semantics`
-    can be. Beside these two, `confident_annotations` keeps the annotations with enough confidence
-    and asks of them what `paper` asks of all; `any_confidence` is `paper` without that criterion,
-    the most that any reading of it can keep with the other two.
+    "We retain only PIEs annotated with maximal annotator confidence" allows more readings than
+    `paper` and `released`: `confident_annotations` applies the criteria of `paper` to only the
+    annotations with enough confidence; `any_confidence` is `paper` without the confidence
+    criterion, and therefore an upper bound for all readings with the other two criteria.
     """
-    confident = {pie: found.of_confident() for pie, found in counts.items()}
+    confident = {pie: pie_counts.of_confident() for pie, pie_counts in counts.items()}
     anyhow = thresholds.model_copy(update={"min_confidence": 0.0})
     return {
         "paper": filter_pies(counts, thresholds, "paper", exclusions),
@@ -211,19 +212,19 @@ def readings_of(
 
 
 def _judge(
-    found: LabelCounts, thresholds: FilterThresholds, semantics: Semantics
+    counts: LabelCounts, thresholds: FilterThresholds, semantics: Semantics
 ) -> tuple[tuple[float | None, float | None], dict[Criterion, str]]:
-    """Idiomatic and literal share of a PIE, and by criterion why it does not meet it."""
+    """Return the idiomatic and literal share of a PIE, and a reason for each failed criterion."""
     as_paper = semantics == "paper"
-    total = found.idiomatic + found.literal if as_paper else found.occurrences
-    shares = (found.idiomatic / total, found.literal / total) if total else (None, None)
+    total = counts.idiomatic + counts.literal if as_paper else counts.occurrences
+    shares = (counts.idiomatic / total, counts.literal / total) if total else (None, None)
     reasons: dict[Criterion, str] = {}
-    if found.occurrences < thresholds.min_occurrences:
-        few = f"{found.occurrences} occurrences, fewer than {thresholds.min_occurrences}"
+    if counts.occurrences < thresholds.min_occurrences:
+        few = f"{counts.occurrences} occurrences, fewer than {thresholds.min_occurrences}"
         reasons["occurrences"] = few
     lowest, highest = thresholds.min_share, thresholds.max_share
-    judged = shares[:1] if as_paper else shares
-    if not any(share is not None and lowest <= share <= highest for share in judged):
+    criteria_shares = shares[:1] if as_paper else shares
+    if not any(share is not None and lowest <= share <= highest for share in criteria_shares):
         idiomatic, literal = map(_percent, shares)
         bounds = f"{100 * lowest:g}-{100 * highest:g} %"
         reasons["balance"] = (
@@ -233,10 +234,10 @@ def _judge(
             f"neither in {bounds}"
         )
     least = f"{thresholds.min_confidence:g}"
-    if as_paper and found.least_confidence < thresholds.min_confidence:
-        confidence = f"{found.least_confidence:g}"
+    if as_paper and counts.least_confidence < thresholds.min_confidence:
+        confidence = f"{counts.least_confidence:g}"
         reasons["confidence"] = f"an annotation with confidence {confidence}, below {least}"
-    if not as_paper and not found.confident:
+    if not as_paper and not counts.confident:
         reasons["confidence"] = (
             f"no idiomatic or literal occurrence with a confidence of at least {least}"
         )
@@ -248,23 +249,25 @@ def _percent(share: float | None) -> str:
 
 
 def read_exclusions(path: str | Path) -> dict[str, str]:
-    """Read the decisions of manual inspection: a TSV with the columns `pie` and `reason`.
+    """Read manual exclusions: a TSV with the columns `pie` and `reason`.
 
     Raises:
-        UserError: other columns, an empty field, a PIE that occurs twice, or a last line without
-            its end; names file and line.
+        UserError: The columns are wrong, a field is empty, a PIE is repeated, or the final newline
+            is missing.
     """
-    hint = "write 'pie<TAB>reason' in the first line and each other"
+    hint = "the header is 'pie<TAB>reason', followed by one PIE and reason per line"
     rows = read_table(path, ["pie", "reason"], more=[], delimiter="\t", quoted=False, hint=hint)
     if not read_text(path).endswith("\n"):
-        raise UserError("the last line has no end", where=path, hint="see whether something is cut")
+        raise UserError(
+            "no newline at the end of the file", where=path, hint="check for truncation"
+        )
     exclusions: dict[str, str] = {}
     for number, row in rows:
         where = f"{path}:{number}"
         pie, reason = row["pie"].strip(), row["reason"].strip()
         if not (pie and reason):
-            raise UserError("not a PIE and a reason", where=where, hint=hint)
+            raise UserError("empty PIE or reason", where=where, hint=hint)
         if pie in exclusions:
-            raise UserError(f"{pie!r} occurs twice", where=where, hint="keep one of its reasons")
+            raise UserError(f"{pie!r} occurs twice", where=where, hint="remove one of the lines")
         exclusions[pie] = reason
     return exclusions

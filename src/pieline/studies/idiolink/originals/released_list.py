@@ -1,4 +1,4 @@
-"""The released list of candidate PIEs, and how our selection compares with it."""
+"""The released list of candidate PIEs, and its comparison with our selection."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -18,7 +18,7 @@ _COLUMNS = ["id", "idiom", "valid"]
 
 
 class Candidate(Record):
-    """A PIE of `MAGPIE_SOURCE_IDIOMS.csv`: its number, and whether people judged it valid."""
+    """A row of `MAGPIE_SOURCE_IDIOMS.csv`; `valid` is the annotators' verdict."""
 
     number: Annotated[int, Field(strict=False)]
     pie: str
@@ -26,15 +26,15 @@ class Candidate(Record):
 
 
 class ReleasedComparison(Record):
-    """Our selection beside the released one.
+    """Comparison of our selection with the released one.
 
     Attributes:
-        candidates, valid, used: PIEs on the released list, those marked valid, and those in a
-            released split (the paper says 118 and 107; 109 are marked valid).
-        valid_but_unused: marked valid, in no released split.
-        only_ours, only_released: PIEs that only one of the two keeps.
-        candidates_we_drop, candidates_we_add: the same before manual exclusion.
-        same_number: whether every common candidate has the released number.
+        candidates, valid, used: Number of PIEs on the released list, of those marked valid, and
+            of those in a released split (the paper states 118 and 107; 109 are marked valid).
+        valid_but_unused: PIEs marked valid but in no released split.
+        only_ours, only_released: PIEs kept by only one of the two selections.
+        candidates_we_add, candidates_we_drop: The same differences before manual exclusion.
+        same_number: Whether all shared candidates have their released number.
     """
 
     candidates: int
@@ -49,19 +49,19 @@ class ReleasedComparison(Record):
 
 
 class FilterReport(Record):
-    """The filter in numbers.
+    """Summary of the filter.
 
     Attributes:
-        semantics: whose reading of the criteria.
-        pies, occurrences: in MAGPIE.
-        kept: PIEs that the study uses.
-        candidates: PIEs that meet the three criteria, before manual exclusion.
-        failed: PIEs by criterion that they do not meet; one PIE may fail several.
-        kept_by_reading: PIEs that each reading of the criteria keeps (see `readings_of`), after
-            manual exclusion and before the configuration selects.
-        differs: PIEs that only one of `paper` and `released` keeps, with the reading that does.
-        released: beside the released list; null without one.
-        computed_from: digests of the files behind the numbers.
+        semantics: Reading of the criteria.
+        pies, occurrences: Totals in MAGPIE.
+        candidates: Number of PIEs that meet the three criteria, before manual exclusion.
+        kept: Number of PIEs that the study uses.
+        failed: Number of PIEs that fail each criterion; a PIE may fail several.
+        kept_by_reading: Number of PIEs kept under each reading of the criteria (see
+            `readings_of`), after manual exclusion and before selection by the configuration.
+        differs: PIEs kept by only one of `paper` and `released`, with the name of that reading.
+        released: Comparison with the released list; null without that list.
+        computed_from: Digests of the input files.
     """
 
     semantics: str
@@ -81,30 +81,30 @@ def read_candidates(path: str | Path) -> list[Candidate]:
     """Read the released list of candidates.
 
     Raises:
-        UserError: other columns, or a line that is no candidate; names file and line.
+        UserError: The columns are wrong, a line is invalid, or a PIE is repeated.
     """
     hint = f"the columns are {', '.join(_COLUMNS)}: a number, a PIE and 0 or 1"
     candidates: dict[str, Candidate] = {}
     for line, row in read_table(path, _COLUMNS, more=[], hint=hint):
         where, pie = f"{path}:{line}", row["idiom"]
         if row["valid"] not in ("0", "1") or not pie.strip() or pie in candidates:
-            raise UserError("not a candidate, or one that occurs twice", where=where, hint=hint)
+            raise UserError("invalid or repeated candidate", where=where, hint=hint)
         fields = {"number": row["id"], "pie": pie, "valid": row["valid"] == "1"}
         candidates[pie] = validated(Candidate, fields, where=where, hint=hint)
     return [*candidates.values()]
 
 
 def used_pies(documents: Iterable[str | Path]) -> set[str]:
-    """PIEs of the released index files.
+    """Return the PIEs in the released index files.
 
     Raises:
-        UserError: a file is not in the released format.
+        UserError: A file is not in the released format.
     """
     return {text.pie for path in documents for text in read_texts(path, Document)}
 
 
 def released_exclusions(candidates: Iterable[Candidate], used: Set[str]) -> dict[str, str]:
-    """The manual exclusions that the released files imply, with what they tell as the reason."""
+    """Return the manual exclusions that the released files imply, with reasons."""
     reasons = {True: "valid on the released list, but in no released split"}
     reasons[False] = "marked invalid on the released list"
     return {
@@ -117,7 +117,7 @@ def released_exclusions(candidates: Iterable[Candidate], used: Set[str]) -> dict
 def mark_released(
     verdicts: Iterable[PieVerdict], candidates: Iterable[Candidate], used: Set[str]
 ) -> list[PieVerdict]:
-    """The verdicts with what the released list says of each PIE."""
+    """Return the verdicts with `released` filled in."""
     listed = {candidate.pie: candidate for candidate in candidates}
 
     def status(pie: str) -> Literal["used", "valid", "invalid", "absent"]:
@@ -133,7 +133,7 @@ def mark_released(
 def compare_released(
     verdicts: Sequence[PieVerdict], candidates: Sequence[Candidate], used: Set[str]
 ) -> ReleasedComparison:
-    """Set our selection beside the released list."""
+    """Compare our selection with the released list."""
     listed = {candidate.pie: candidate.number for candidate in candidates}
     ours = {verdict.pie: verdict.number for verdict in verdicts if verdict.number is not None}
     kept = {verdict.pie for verdict in verdicts if verdict.kept}
@@ -160,7 +160,7 @@ def filter_report(
     released: ReleasedComparison | None,
     computed_from: dict[str, str],
 ) -> FilterReport:
-    """Sum up the filter; `readings` are the verdicts under each reading, without a selection."""
+    """Summarize the filter; `readings` are the verdicts under each reading, before selection."""
     kept = {name: {item.pie for item in items if item.kept} for name, items in readings.items()}
     differing = kept["paper"] ^ kept["released"]
     return FilterReport(

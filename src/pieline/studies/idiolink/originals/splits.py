@@ -1,4 +1,4 @@
-"""Dividing the PIEs into train, validation and test, without overlap (section 3.2.1 and 3.2.3)."""
+"""Division of the PIEs into train, validation and test splits (sections 3.2.1 and 3.2.3)."""
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ SPLITS: tuple[SplitName, ...] = ("train", "val", "test")
 
 
 class SplitSizes(Settings):
-    """PIEs in each split; `gold` of those in test are annotated by people."""
+    """Number of PIEs in each split; `gold` PIEs are the part of test annotated by humans."""
 
     train: NonNegativeInt = 22
     val: NonNegativeInt = 10
@@ -29,14 +29,14 @@ class SplitSizes(Settings):
     @model_validator(mode="after")
     def _gold_is_part_of_test(self) -> Self:
         if self.gold > self.test:
-            raise ValueError(f"gold ({self.gold}) is a part of test ({self.test})")
+            raise ValueError(f"gold ({self.gold}) must not exceed test ({self.test})")
         return self
 
 
 class Splits(Record):
-    """PIEs of each split, sorted; no PIE stands in two, and `gold` is a part of `test`.
+    """Sorted PIEs of each split; the splits are disjoint, and `gold` is a subset of `test`.
 
-    `source` says where the division comes from: drawn with a seed, or the released one.
+    `source` describes the origin: drawn with a seed, or the released files.
     """
 
     source: str
@@ -49,7 +49,7 @@ class Splits(Record):
     def _is_a_partition(self) -> Self:
         for one, other in combinations(SPLITS, 2):
             if shared := sorted(set(self.pies(one)) & set(self.pies(other))):
-                raise ValueError(f"PIE {shared[0]!r} stands in {one} and in {other}")
+                raise ValueError(f"PIE {shared[0]!r} is in both {one} and {other}")
         for name in (*SPLITS, "gold"):
             pies = self.pies(name)
             if len(set(pies)) != len(pies):
@@ -59,34 +59,34 @@ class Splits(Record):
         return self
 
     def pies(self, name: str) -> list[str]:
-        """PIEs of `train`, `val`, `test` or `gold`."""
+        """Return the PIEs of `train`, `val`, `test` or `gold`."""
         return list(getattr(self, name))
 
     def split_of(self, pie: str) -> SplitName:
-        """The split of a PIE.
+        """Return the split of a PIE.
 
         Raises:
-            UserError: it is in none.
+            UserError: The PIE is in no split.
         """
         for name in SPLITS:
             if pie in self.pies(name):
                 return name
-        raise UserError(f"PIE {pie!r} is in no split", hint="make the splits again")
+        raise UserError(f"PIE {pie!r} is in no split", hint="recreate the splits")
 
 
 def draw_splits(pies: Iterable[str], sizes: SplitSizes, *, seed: int) -> Splits:
-    """Divide PIEs at random: shuffled from alphabetical order, then cut; gold is drawn from test.
+    """Split PIEs at random: sort, shuffle and slice; the gold PIEs are sampled from test.
 
     Raises:
-        UserError: the sizes do not sum up to the number of PIEs.
+        UserError: The sizes do not sum to the number of PIEs.
     """
     ordered = sorted(set(pies))
-    wanted = sizes.train + sizes.val + sizes.test
-    if wanted != len(ordered):
+    total = sizes.train + sizes.val + sizes.test
+    if total != len(ordered):
         raise UserError(
-            f"the splits take {wanted} PIEs and there are {len(ordered)}",
+            f"split sizes sum to {total}, but there are {len(ordered)} PIEs",
             where="idiolink.construction.splits",
-            hint="choose sizes that sum up to it",
+            hint="set sizes that sum to the number of PIEs",
         )
     generator = random.Random(seed)  # noqa: S311 - a reproducible draw, no secret
     generator.shuffle(ordered)
@@ -102,10 +102,10 @@ def draw_splits(pies: Iterable[str], sizes: SplitSizes, *, seed: int) -> Splits:
 
 
 def read_released(paths: Iterable[str | Path]) -> dict[SplitName, list[Document]]:
-    """Released documents by split, from the `indexes.json` of train, val and test in this order.
+    """Return the released documents by split; `paths` are the train, val and test files.
 
     Raises:
-        UserError: a file is not in the released format.
+        UserError: A file is not in the released format.
     """
     return {split: read_texts(path, Document) for split, path in zip(SPLITS, paths, strict=True)}
 
@@ -113,28 +113,28 @@ def read_released(paths: Iterable[str | Path]) -> dict[SplitName, list[Document]
 def released_splits(
     pies: Iterable[str], released: Mapping[SplitName, Sequence[Document]]
 ) -> Splits:
-    """Divide PIEs as the released files do.
+    """Split PIEs as in the released files.
 
     Raises:
-        UserError: a PIE that the release does not have, or one that it has in two splits.
+        UserError: A PIE is in no released split or in two.
     """
     kept = set(pies)
-    found: dict[str, set[str]] = {
+    split_pies: dict[str, set[str]] = {
         name: {text.pie for text in texts} for name, texts in released.items()
     }
-    if missing := sorted(kept - set().union(*found.values())):
+    if missing := sorted(kept - set().union(*split_pies.values())):
         raise UserError(
-            f"PIE {missing[0]!r} is in no released split ({len(missing)} PIEs are not)",
+            f"PIE {missing[0]!r} is in no released split ({len(missing)} in total)",
             where="idiolink.construction.splits",
             hint="draw the splits (split_source: drawn), or use the released exclusions",
         )
-    found["gold"] = gold_pies(released["test"])
-    pies_of = {name: sorted(pies & kept) for name, pies in found.items()}
+    split_pies["gold"] = gold_pies(released["test"])
+    pies_of = {name: sorted(pies & kept) for name, pies in split_pies.items()}
     return validated(
         Splits,
         {"source": "the released files"} | pies_of,
         where="the released files",
-        hint="fetch them again, or draw the splits (split_source: drawn)",
+        hint="download them again, or draw the splits (split_source: drawn)",
     )
 
 
@@ -146,12 +146,11 @@ class _MarkedText(Protocol):
 
 
 def gold_pies(test: Iterable[_MarkedText]) -> set[str]:
-    """PIEs of the gold standard: those all of whose test documents are marked gold.
+    """Return the gold PIEs: those whose test documents are all marked gold.
 
-    The released files mark single texts, wherever a person looked at one, so most PIEs have some
-    marked texts. Exactly 13 PIEs of the released test split have all 100 documents marked, which is
-    the number that the paper names. Their queries are marked only in part; they count as gold
-    with their PIE.
+    The released files mark every text that was checked manually, so most PIEs have some marked
+    texts. In the released test split, exactly 13 PIEs have all 100 documents marked, which is the
+    number in the paper. Their queries are only partly marked, but all count as gold.
     """
     marked: dict[str, bool] = {}
     for text in test:
@@ -160,9 +159,9 @@ def gold_pies(test: Iterable[_MarkedText]) -> set[str]:
 
 
 def load_splits(path: str | Path) -> Splits:
-    """Read a file of splits.
+    """Read a splits file.
 
     Raises:
-        UserError: no such file, or its splits overlap.
+        UserError: The file does not exist, or its splits overlap.
     """
     return load_record(path, Splits)

@@ -1,1 +1,1 @@
-"""Predictions of IdioLink."""
+"""Rankings and embeddings of IdioLink."""

@@ -1,6 +1,6 @@
-"""Embeddings of IdioLink's texts by a provider, recorded like the answers of language models.
+"""Embeddings of IdioLink's texts from API providers, recorded like answers of language models.
 
-The text of a recorded answer is the vector: base64 of its float32 numbers, little-endian.
+The text of a recorded answer is the vector as base64 of little-endian float32.
 """
 
 import base64
@@ -23,16 +23,16 @@ from pieline.studies.idiolink.records import Document, Query
 
 
 class Embedding(Task):
-    """Embed the documents of a split, or its queries in a query mode; writes `vectors`.
+    """Embedding of the documents of a split, or of its queries in one mode; writes `vectors`.
 
     Attributes:
-        texts: `documents`, or the query mode.
+        texts: `documents` or a query mode.
     """
 
     texts: str
 
     def entry(self) -> ApiEmbedderEntry:
-        """The model."""
+        """Return the entry of the model."""
         return ApiEmbedderEntry.from_spec(self.spec, label=self.model)
 
     def questions(self, entry: LLMEntry) -> list[Question]:
@@ -50,14 +50,14 @@ class Embedding(Task):
         ]
 
     def likely_output_tokens(self) -> int:
-        """Return that vectors have no tokens."""
+        """Return 0, because embeddings have no output tokens."""
         return 0
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
-        """Ask, and write the vectors in the order of the texts.
+        """Request all vectors and save them in the order of the texts.
 
         Raises:
-            UserError: a recorded answer is no vector, or vectors differ in length.
+            UserError: A recorded answer is not a vector, or vectors differ in length.
         """
         questions = self.questions(entry)
         answers = ask(questions)
@@ -66,9 +66,9 @@ class Embedding(Task):
             vector = self.reading(answers[question.key]).value
             if vector is None or len(vector) != len(vectors[0] if vectors else vector):
                 raise UserError(
-                    "not a vector of the length of the others",
+                    "the answer is not a vector, or its length differs from the others",
                     where=f"{self.recordings}: {question.name}",
-                    hint="delete the line with its key to ask again",
+                    hint="delete the line with its key to request it again",
                 )
             vectors.append(vector)
         save_vectors(self.outputs["vectors"], np.stack(vectors))

@@ -16,34 +16,33 @@ from pieline.studies.idiolink.records import Document, Query
 Bm25QueryMode = Literal["sentence", "span"]
 
 _TUNING_DEPTH = 10
-"""All that nDCG@10 looks at, whatever the runs keep."""
+"""Cutoff of nDCG@10; tuning needs no further documents."""
 _TOKEN = re.compile(r"\b\w+(?:'\w+)?\b")
 
 
 def tokenize(text: str) -> list[str]:
-    """Lowercase words by the paper's pattern (appendix E.1)."""
+    """Split a text into lowercase words with the paper's pattern (appendix E.1)."""
     return _TOKEN.findall(text.lower())
 
 
 class Bm25Index(BM25Okapi):  # type: ignore[misc] # rank_bm25 has no types
-    """BM25Okapi with the same scores to the bit, but of a term's documents only.
+    """BM25Okapi with an inverted index; scores are identical to the bit.
 
-    BM25Okapi looks each term of a query up in all documents; here an inverted index tells where it
-    stands.
+    BM25Okapi scans all documents for each query term.
     """
 
     def __init__(self, corpus: Sequence[list[str]], *, k1: float, b: float) -> None:
         super().__init__(corpus, k1=k1, b=b)
         self._lengths = np.array(self.doc_len)
-        found: dict[str, list[tuple[int, int]]] = {}
+        postings: dict[str, list[tuple[int, int]]] = {}
         for number, frequencies in enumerate(self.doc_freqs):
             for term, frequency in frequencies.items():
-                found.setdefault(term, []).append((number, frequency))
-        # A row of documents and one of frequencies for each term.
-        self._postings = {term: np.array(pairs).T for term, pairs in found.items()}
+                postings.setdefault(term, []).append((number, frequency))
+        # For each term, an array of shape (2, documents): document indices and frequencies.
+        self._postings = {term: np.array(pairs).T for term, pairs in postings.items()}
 
     def get_scores(self, query: Sequence[str]) -> NDArray[np.float64]:
-        """BM25 score of every document, shape (documents,)."""
+        """Return the BM25 score of every document, of shape (documents,)."""
         scores = np.zeros(self.corpus_size)
         for term in query:
             if term in self._postings:
@@ -57,7 +56,7 @@ class Bm25Index(BM25Okapi):  # type: ignore[misc] # rank_bm25 has no types
         return scores
 
     def with_parameters(self, parameters: Bm25Parameters) -> "Bm25Index":
-        """The same index at another grid point; statistics of the corpus are shared."""
+        """Return the index with other parameters; corpus statistics are shared."""
         other = Bm25Index.__new__(Bm25Index)
         other.__dict__.update(self.__dict__)
         other.k1, other.b = parameters.k1, parameters.b
@@ -79,7 +78,7 @@ def search(
     top_k: int,
     progress: bool = True,
 ) -> RankedRun:
-    """Rank the documents for each query by its sentence or by its span alone."""
+    """Rank the documents for each query by its sentence or its span."""
 
     def scores() -> Iterator[NDArray[np.float64]]:
         for query in Progress(queries, desc="search", unit="queries", shown=progress):
@@ -99,10 +98,16 @@ def tune(
     b: Sequence[float],
     ndcg_at_10: Callable[[RankedRun], float],
 ) -> Tuning:
-    """Search the grid on the validation split; the first best point in grid order wins.
+    """Search the grid on the validation split; ties go to the first point in grid order.
 
-    `composition` is that of the index; `ndcg_at_10` gives the mean nDCG@10 of a run (fraction), by
-    which points are compared.
+    Args:
+        documents: Documents of the index.
+        queries: Validation queries.
+        query_mode: Query mode to tune.
+        composition: Index composition of the documents.
+        k1: Values of k1.
+        b: Values of b.
+        ndcg_at_10: Function that returns the mean nDCG@10 of a run, as a fraction.
     """
     points = [Bm25Parameters(k1=first, b=second) for first in k1 for second in b]
     index = build_index(documents, points[0])

@@ -1,25 +1,25 @@
-"""What tuning BM25 leaves: the whole grid and the chosen point (IdioLink, appendix E.1)."""
+"""Results of tuning BM25 (IdioLink, appendix E.1)."""
 
 from pieline.core.records import Record
 
 
 class Bm25Parameters(Record):
-    """A point of the grid."""
+    """A grid point."""
 
     k1: float
     b: float
 
 
 class GridPoint(Bm25Parameters):
-    """A point and its nDCG@10 on the validation split (fraction)."""
+    """A grid point and its nDCG@10 on the validation split (fraction)."""
 
     ndcg_at_10: float
 
 
 class Tuning(Record):
-    """The whole grid and the chosen point, and the queries and the index that they are of.
+    """The tuning grid and the chosen point, for one query mode and index composition.
 
-    The grid is empty where there was nothing to tune on.
+    The grid is empty without a validation split.
     """
 
     query_mode: str

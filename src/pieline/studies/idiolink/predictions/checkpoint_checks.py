@@ -1,4 +1,4 @@
-"""Checks that an embedder is loaded as it was trained, where the libraries are silent."""
+"""Checks for embedders that do not load as they were trained, which the libraries do not detect."""
 
 import json
 from pathlib import Path
@@ -15,83 +15,85 @@ if TYPE_CHECKING:
 
 
 def require_pooling_in_files(location: str, where: str) -> None:
-    """Check that a checkpoint has sentence-transformers files; the library would invent a pooling.
+    """Check that a checkpoint defines its pooling; otherwise the library guesses it.
 
     Raises:
-        UserError: it has none.
+        UserError: A sentence-transformers file is missing.
     """
     if not any(Path(location, name).exists() for name in ("modules.json", "config.json")):
-        raise UserError("it has no config.json", where=where, hint="name the folder that has it")
+        raise UserError(
+            "config.json is missing", where=where, hint="use the folder that contains it"
+        )
     if not Path(location, "modules.json").exists():
         raise UserError(
-            "it has no modules.json, so nothing says how its tokens become a vector",
+            "modules.json is missing, so the pooling is undefined",
             where=where,
-            hint="name the pooling in the model's entry",
+            hint="set `pooling` in the model's entry",
         )
 
 
 def end_token_in_files(tokenizer: PreTrainedTokenizerBase, location: str) -> str | None:
-    """The end-of-sequence token, if the tokenizer's files ask for one behind each input.
+    """Return the end-of-sequence token if the tokenizer's files enable it, otherwise None.
 
-    transformers 5 ignores `add_eos_token` wherever there is a tokenizer.json.
+    transformers 5 ignores `add_eos_token` if there is a tokenizer.json.
     """
-    found = Path(location, "tokenizer_config.json")
-    if not found.exists():
+    config = Path(location, "tokenizer_config.json")
+    if not config.exists():
         return None
-    asked = json.loads(found.read_text(encoding="utf-8")).get("add_eos_token")
-    return str(tokenizer.eos_token) if asked else None
+    adds_end_token = json.loads(config.read_text(encoding="utf-8")).get("add_eos_token")
+    return str(tokenizer.eos_token) if adds_end_token else None
 
 
 def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
-    """Have a fast tokenizer end every input with a token, truncated ones too, if it does not yet.
+    """Make a fast tokenizer end every input with a token, including truncated inputs.
 
     Raises:
-        UserError: the token is not in the vocabulary, or inputs end with another one.
+        UserError: The token is not in the vocabulary, or inputs end with another special token.
     """
     number = tokenizer.convert_tokens_to_ids(token)
     if number is None or (number == tokenizer.unk_token_id and token != tokenizer.unk_token):
         raise UserError(
-            f"its vocabulary has no {token!r}",
+            f"end token {token!r} is not in the vocabulary",
             where=where,
-            hint="correct end_token in the model's entry",
+            hint="correct `end_token` in the model's entry",
         )
     present = last_token(tokenizer)
     if present == number:
         return
     if present is not None:
         raise UserError(
-            f"its tokenizer ends inputs with {tokenizer.convert_ids_to_tokens(present)!r}, "
+            f"the tokenizer ends inputs with {tokenizer.convert_ids_to_tokens(present)!r}, "
             f"not with {token!r}",
             where=where,
-            hint="name the token that ended them in training as end_token in the model's entry",
+            hint="set `end_token` in the model's entry to the token used in training",
         )
     inner = tokenizer.backend_tokenizer
     steps = [inner.post_processor] if inner.post_processor else []
-    # What the step before put in front of a text reaches this one as the first of a pair.
+    # The prefix that a previous step adds arrives here as the first sequence of a pair.
     ending = processors.TemplateProcessing(
         single=f"$A {token}", pair=f"$A:0 $B:0 {token}:0", special_tokens=[(token, number)]
     )
     inner.post_processor = processors.Sequence([*steps, ending])
     if last_token(tokenizer) != number:
         raise UserError(
-            f"its tokenizer cannot be made to end inputs with {token!r}",
+            f"the tokenizer cannot be configured to end inputs with {token!r}",
             where=where,
-            hint="use a checkpoint whose tokenizer.json does",
+            hint="use a checkpoint whose tokenizer.json adds it",
         )
 
 
 def last_token(tokenizer: Any) -> int | None:
-    """The special token that ends inputs, None if the last word does."""
-    whole = tokenizer("a")["input_ids"]
+    """Return the id of the special token that ends inputs, or None if there is none."""
+    with_specials = tokenizer("a")["input_ids"]
     bare = tokenizer("a", add_special_tokens=False)["input_ids"]
-    return int(whole[-1]) if whole[-1:] != bare[-1:] else None
+    return int(with_specials[-1]) if with_specials[-1:] != bare[-1:] else None
 
 
 def require_bidirectional(model: "SentenceTransformer", where: str) -> None:
-    """Check that the first token's vector depends on a later one.
+    """Check that attention is bidirectional: the first token's vector depends on later tokens.
 
     Raises:
-        UserError: it does not; attention is causal.
+        UserError: Attention is causal.
     """
     tokens = model.tokenizer("one two three four five", return_tensors="pt").to(model.device)
     changed = tokens["input_ids"].clone()
@@ -103,7 +105,7 @@ def require_bidirectional(model: "SentenceTransformer", where: str) -> None:
         )
     if torch.equal(first, other):
         raise UserError(
-            "its tokens see only those before them, although its entry says `bidirectional`",
+            "attention is causal, although the model's entry sets `bidirectional`",
             where=where,
-            hint="use a version of transformers that its code was written for, or its stock class",
+            hint="use a transformers version that supports the model's code, or the built-in class",
         )

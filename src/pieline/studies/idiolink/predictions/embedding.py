@@ -1,4 +1,4 @@
-"""Embedding texts: the model's own sentence embedding and, by late chunking, that of a span."""
+"""Sentence embeddings, and span embeddings by late chunking."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -22,13 +22,13 @@ _OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory",
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether torch failed for want of memory, on a GPU or a CPU."""
+    """Return whether torch ran out of memory, on a GPU or CPU."""
     return any(words in str(error).lower() for words in _OUT_OF_MEMORY)
 
 
 @dataclass(frozen=True)
 class QueryVectors:
-    """Embeddings of the same inputs, each of shape (inputs, dimensions)."""
+    """Embeddings of the same queries, each of shape (queries, dimensions)."""
 
     sentence: Vectors
     span: Vectors
@@ -36,9 +36,9 @@ class QueryVectors:
 
 @dataclass(frozen=True)
 class Encoded:
-    """A batch on the model's device, each of shape (texts, dimensions), in the model's precision.
+    """Embeddings of a batch on the model's device, of shape (texts, dimensions).
 
-    `span` is None where none was asked for.
+    They have the model's precision. `span` is None if not requested.
     """
 
     sentence: torch.Tensor
@@ -46,7 +46,7 @@ class Encoded:
 
 
 class TokenizedTexts:
-    """Texts as a model's tokenizer splits them, each once, to be padded batch by batch."""
+    """Tokenized texts, to be padded batch by batch."""
 
     def __init__(self, model: SentenceTransformer, texts: Sequence[QueryText]) -> None:
         self.model = model
@@ -62,22 +62,22 @@ class TokenizedTexts:
 
     @property
     def by_length(self) -> list[int]:
-        """All indices, the longest text first: little padding, and memory known early."""
+        """Indices from longest to shortest, to minimize padding and reach peak memory early."""
         lengths = [len(offsets) for offsets in self._offsets]
         return sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
 
     def check_spans(self) -> None:
-        """Raise a `UserError` for a span of which no token is left within the model's limit."""
+        """Raise a `UserError` for a span that the model's length limit truncates entirely."""
         for text, offsets in zip(self._texts, self._offsets, strict=True):
             if not span_mask(offsets.unsqueeze(0), [text.span]).any():
                 raise UserError(
-                    f"the span lies beyond the model's {self.model.max_seq_length} tokens",
+                    f"the span is beyond the model's limit of {self.model.max_seq_length} tokens",
                     where=text.text[:60],
-                    hint="raise max_length in the model's entry",
+                    hint="increase `max_length` in the model's entry",
                 )
 
     def encode(self, indices: Sequence[int], *, spans: bool) -> Encoded:
-        """One forward pass over some texts; gradients flow unless the caller turns them off."""
+        """Run one forward pass; gradients are kept unless the caller disables them."""
         backbone, pooling, *heads = self.model
         offsets = self._padded([self._offsets[index] for index in indices], 0)
         features = backbone(
@@ -96,7 +96,7 @@ class TokenizedTexts:
         tokens, dtype = features["token_embeddings"], self.model.dtype
 
         def embedding(pooled: torch.Tensor) -> torch.Tensor:
-            # What stands behind the pooling makes the space that documents are compared in.
+            # Modules after the pooling define the space in which documents are compared.
             behind = {"sentence_embedding": pooled.to(dtype)}
             for head in heads:
                 behind = head(behind)
@@ -126,20 +126,20 @@ def embed_documents(
     progress: bool = True,
     shards: Shards | None = None,
 ) -> Vectors:
-    """The model's sentence embedding of each text in order, shape (texts, dimensions).
+    """Return the model's sentence embedding of each text, of shape (texts, dimensions).
 
     Args:
-        model: as `load_encoder` gives it.
-        texts: what the model reads; a plain text counts wholly in its pooling.
-        batch_size: texts a forward pass; halved where memory runs out.
-        progress: whether to show a progress bar.
-        shards: keep finished parts, so that a killed job goes on where it stopped.
+        model: Model returned by `load_encoder`.
+        texts: Inputs of the model; strings are pooled entirely.
+        batch_size: Texts per forward pass; halved when memory runs out.
+        progress: Whether to show a progress bar.
+        shards: Storage of finished parts, from which an interrupted job resumes.
     """
     if not texts:
         return np.empty((0, 0), dtype=np.float32)
-    whole = [QueryText(text) if isinstance(text, str) else text for text in texts]
+    inputs = [QueryText(text) if isinstance(text, str) else text for text in texts]
     (vectors,) = _in_batches(
-        TokenizedTexts(model, whole),
+        TokenizedTexts(model, inputs),
         spans=False,
         batch_size=batch_size,
         progress=progress,
@@ -156,15 +156,15 @@ def embed_queries(
     progress: bool = True,
     shards: Shards | None = None,
 ) -> QueryVectors:
-    """Sentence and span embedding of each query from one forward pass.
+    """Return sentence and span embeddings of each query from one forward pass.
 
-    The span embedding is late chunking (section 4.1): the mean of the last-layer vectors of the
-    tokens that overlap the span, special tokens excluded. It passes the modules behind the model's
-    pooling (a dense layer, normalisation), as the documents that it is compared with do. The
-    arguments are those of `embed_documents`.
+    The span embedding uses late chunking (section 4.1): the mean of the last-layer vectors of the
+    tokens that overlap the span, without special tokens. It passes through the modules after the
+    pooling (dense layer, normalization), as document embeddings do. The arguments are the same as
+    in `embed_documents`.
 
     Raises:
-        UserError: no token of a span is left, because the text is longer than the model's limit.
+        UserError: A span is truncated entirely, because the text exceeds the model's limit.
     """
     if not queries:
         raise UserError("no queries to embed", hint="check the dataset")
@@ -182,9 +182,9 @@ def embed_query_modes(
     *,
     shards: Shards | None = None,
 ) -> dict[str, Vectors]:
-    """Embeddings of the queries in the four query modes (section 4.2), by the mode's name.
+    """Return the embeddings of the queries in the four query modes (section 4.2), by mode.
 
-    A sentence mode and its span mode share one forward pass where they read the same texts.
+    A sentence mode and its span mode share one forward pass if their inputs are equal.
     """
 
     def embed(name: str, texts: Sequence[QueryText]) -> QueryVectors:
@@ -193,14 +193,18 @@ def embed_query_modes(
 
     vectors = {}
     for prefix, instructed in (("", False), ("instruction_", True)):
-        whole, of_span = (
+        sentence_inputs, span_inputs = (
             [query_text(query, entry, instructed=instructed, by_span=by_span) for query in queries]
             for by_span in (False, True)
         )
-        found = embed(prefix, whole)
-        vectors[f"{prefix}sentence"] = found.sentence
-        other = found if of_span == whole else embed(f"{prefix}span_", of_span)
-        vectors[f"{prefix}span"] = other.span
+        sentence_vectors = embed(prefix, sentence_inputs)
+        vectors[f"{prefix}sentence"] = sentence_vectors.sentence
+        span_vectors = (
+            sentence_vectors
+            if span_inputs == sentence_inputs
+            else embed(f"{prefix}span_", span_inputs)
+        )
+        vectors[f"{prefix}span"] = span_vectors.span
     return vectors
 
 
@@ -212,7 +216,7 @@ def embed_index(
     progress: bool = True,
     shards: Shards | None = None,
 ) -> Vectors:
-    """Embeddings of an index's documents: whole sentences without instruction (section 4.1)."""
+    """Return embeddings of an index's documents: sentences without instruction (section 4.1)."""
     return embed_documents(
         model,
         [document_text(document, entry) for document in documents],
@@ -223,23 +227,23 @@ def embed_index(
 
 
 def use_threads(threads: int) -> None:
-    """Have torch use exactly so many threads; more than the job was given slow everything down."""
+    """Set the number of torch threads; exceeding the job's cores slows everything down."""
     torch.set_num_threads(threads)
 
 
 def use_deterministic_kernels() -> None:
-    """Have a GPU add in a fixed order; to be called before anything runs on it."""
+    """Make GPU sums deterministic; call this before any GPU computation."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True, warn_only=True)
 
 
 def span_mask(offsets: torch.Tensor, spans: Sequence[tuple[int, int]]) -> torch.Tensor:
-    """Which tokens overlap the span.
+    """Return a mask of the tokens that overlap the span.
 
     Args:
-        offsets: first and past-the-last character of each token, shape (texts, tokens, 2); special
-            and padding tokens have (0, 0).
-        spans: first and past-the-last character of the span in each text.
+        offsets: Start and exclusive end of each token in characters, shape (texts, tokens, 2);
+            special and padding tokens have (0, 0).
+        spans: Start and exclusive end of each text's span, in characters.
 
     Returns:
         Booleans of shape (texts, tokens).
@@ -251,26 +255,26 @@ def span_mask(offsets: torch.Tensor, spans: Sequence[tuple[int, int]]) -> torch.
 
 
 def instruction_mask(offsets: torch.Tensor, ends: Sequence[int]) -> torch.Tensor:
-    """Which tokens stand before the text proper: the instruction and the special tokens around it.
+    """Return a mask of the tokens before the query: the instruction and adjacent special tokens.
 
     Args:
-        offsets: as for `span_mask`.
-        ends: characters before this one are the instruction, per text; 0 for none.
+        offsets: As in `span_mask`.
+        ends: End of each text's instruction in characters; 0 without instruction.
 
     Returns:
         Booleans of shape (texts, tokens); all false for a text without instruction.
 
     Raises:
-        UserError: nothing but the instruction is left within the model's limit.
+        UserError: The instruction fills the model's input.
     """
     end = torch.tensor(ends).unsqueeze(-1)
     real = offsets[..., 1] > offsets[..., 0]
-    # A token may begin with the space before its word: what reaches into the text is of the text.
+    # A token may start with the space before its word, so only its end is compared.
     proper = real & (offsets[..., 1] > end)
     if not proper.any(dim=1).all():
         raise UserError(
-            "the instruction alone fills the model's input",
-            hint="raise max_length in the model's entry",
+            "the instruction fills the model's input",
+            hint="increase `max_length` in the model's entry",
         )
     first = proper.int().argmax(dim=1, keepdim=True)
     before: torch.Tensor = (torch.arange(offsets.shape[1]) < first) & (end > 0)
@@ -278,7 +282,7 @@ def instruction_mask(offsets: torch.Tensor, ends: Sequence[int]) -> torch.Tensor
 
 
 def pool_span(token_embeddings: torch.Tensor, in_span: torch.Tensor) -> torch.Tensor:
-    """Mean of the token vectors in the span, in float32: shape (texts, dimensions)."""
+    """Return the mean of the span's token vectors in float32, of shape (texts, dimensions)."""
     weights = in_span.float().unsqueeze(-1)
     pooled: torch.Tensor = (token_embeddings * weights).sum(dim=1) / weights.sum(dim=1)
     return pooled
@@ -292,17 +296,17 @@ def _in_batches(
     progress: bool,
     shards: Shards | None,
 ) -> tuple[Vectors, ...]:
-    """Sentence and, if wanted, span embeddings, in the order of the texts."""
+    """Return sentence and, if requested, span embeddings, in the order of the texts."""
 
     def embed(indices: Sequence[int]) -> tuple[Vectors, ...]:
-        # Gradients are switched off for each thread by itself.
+        # inference_mode applies to the current thread only.
         with torch.inference_mode():
             encoded = tokenized.encode(indices, spans=spans)
-            found = (encoded.sentence, encoded.span)
-            return tuple(part.float().cpu().numpy() for part in found if part is not None)
+            embeddings = (encoded.sentence, encoded.span)
+            return tuple(part.float().cpu().numpy() for part in embeddings if part is not None)
 
-    order, at_once = tokenized.by_length, _batches_at_once(tokenized.model)
-    # Shards hold whole batches, so that they change no batch and thereby no number.
+    order, at_once = tokenized.by_length, _parallel_batches(tokenized.model)
+    # Shards contain whole batches, so that sharding does not change any number.
     rows = max(1, _SHARD_ROWS // batch_size) * batch_size
     ordered: tuple[Vectors, ...] = ()
     size = batch_size
@@ -324,23 +328,23 @@ def _in_batches(
                 bar.update(len(indices))
             if not all(np.isfinite(vectors).all() for vectors in part):
                 raise UserError(
-                    "the model gives vectors that are not numbers",
+                    "the model returns vectors that are not finite",
                     where="embedding",
-                    hint="give its entry dtype: bfloat16 or float32",
+                    hint="set dtype: bfloat16 or float32 in the model's entry",
                 )
-            # Filled as they come: of a million texts no second copy fits.
+            # Filled in place, because a second copy of a million embeddings would not fit.
             ordered = ordered or tuple(
                 np.empty((len(order), *vectors.shape[1:]), vectors.dtype) for vectors in part
             )
-            for whole, vectors in zip(ordered, part, strict=True):
-                whole[indices] = vectors
+            for output, vectors in zip(ordered, part, strict=True):
+                output[indices] = vectors
     return ordered
 
 
-def _batches_at_once(model: SentenceTransformer) -> int:
-    """On a CPU as many as threads, each batch on one.
+def _parallel_batches(model: SentenceTransformer) -> int:
+    """Return the number of parallel batches: on a CPU one per thread, otherwise 1.
 
-    That is faster than all threads on one batch, and no number depends on how many there are.
+    Single-threaded batches are faster, and the numbers do not depend on the number of threads.
     """
     return torch.get_num_threads() if model.device.type == "cpu" else 1
 
@@ -354,17 +358,17 @@ def _halving_batches(
     pool: Executor,
     at_once: int,
 ) -> tuple[list[tuple[Vectors, ...]], int]:
-    """Results of consecutive batches, and the batch size that memory allowed in the end.
+    """Return the results of consecutive batches, and the batch size after any halving.
 
     Raises:
-        UserError: memory does not even hold a batch of one text.
+        UserError: Memory is insufficient for a batch of one text.
     """
     results: list[tuple[Vectors, ...]] = []
-    # Threads that wait for each other after every batch idle; one alone does not wait.
+    # Submit several batches per thread, so that threads do not idle after each batch.
     together = 8 * at_once if at_once > 1 else 1
     start = 0
     while start < len(indices):
-        used = size
+        used_size = size
         group = indices[start : start + together * size]
         batches = [group[first : first + size] for first in range(0, len(group), size)]
         try:
@@ -374,16 +378,16 @@ def _halving_batches(
                 raise
             if size == 1:
                 raise UserError(
-                    "memory does not hold a single text",
+                    "out of memory with a single text",
                     where="embedding",
-                    hint="use a larger machine, a smaller dtype or a smaller max_length",
+                    hint="use a larger machine, a smaller dtype or a smaller `max_length`",
                 ) from None
             size //= 2
-            bar.write(f"out of memory: going on with batches of {size}")
+            bar.write(f"out of memory: continuing with batches of {size}")
             continue
         finally:
-            # Freed blocks of the larger batch would else stay reserved.
-            if size < used and torch.cuda.is_available():
+            # Otherwise the freed blocks of the larger batch stay reserved.
+            if size < used_size and torch.cuda.is_available():
                 torch.cuda.empty_cache()
         start += len(group)
         bar.update(len(group))

@@ -1,4 +1,4 @@
-"""Loading a text-embedding model as its entry of models.yaml says."""
+"""Loading of embedders as described by their entries in models.yaml."""
 
 import sys
 from pathlib import Path
@@ -25,7 +25,7 @@ from pieline.studies.idiolink.predictions.pooling import LatentAttentionPooling
 
 
 def save_folder(model: SentenceTransformer, output: Path) -> None:
-    """Write a model as a safetensors folder; it appears only when it is complete."""
+    """Save a model as a safetensors folder, atomically."""
     with atomic_folder(output) as folder:
         model.save(str(folder), create_model_card=False)
 
@@ -40,20 +40,19 @@ def load_encoder(
     """Load a model for evaluation, as it was trained.
 
     Args:
-        entry: its entry of models.yaml.
-        weights: folder to load instead of the entry's own (unpacked or fine-tuned weights).
-        device: torch device; by default the entry's, or a CUDA GPU if there is one.
-        dtype: precision; by default the entry's.
+        entry: Entry in models.yaml.
+        weights: Folder with unpacked or fine-tuned weights that replace those of the entry.
+        device: torch device; defaults to the entry's device, then CUDA if available.
+        dtype: Precision; defaults to the entry's.
 
     Raises:
-        UserError: the device is missing, the weights cannot be had or are not complete, nothing
-            says how tokens are pooled, inputs do not end with the token that ended them in
-            training, or attention is not bidirectional although the entry says so; names the
-            checkpoint and what to do.
+        UserError: The device is missing, the weights are unavailable or incomplete, the pooling is
+            undefined, inputs do not end with the end token used in training, or attention is
+            causal although the entry declares it bidirectional.
     """
     if entry.device == "mps" and not torch.backends.mps.is_available():
-        raise UserError("torch finds no Apple GPU", where="device: mps", hint="set device: null")
-    # Without a device the library takes an Apple GPU by itself.
+        raise UserError("no Apple GPU available", where="device: mps", hint="set device: null")
+    # Without an explicit device, the library would select an Apple GPU.
     device = device or entry.device or ("cuda" if torch.cuda.is_available() else "cpu")
     location = str(weights) if weights else weights_location(entry)
     where = f"{entry.checkpoint} ({entry.source})"
@@ -62,40 +61,40 @@ def load_encoder(
             require_pooling_in_files(location, where)
         model = _assembled(entry, location, device=device, dtype=dtype or entry.dtype)
         require_all_weights(backbone_of(model), location, where)
-        # Fine-tuned weights have it already.
+        # Fine-tuned weights already include the adapter.
         if entry.adapter and not weights:
             merge_adapter(backbone_of(model), entry.adapter, where)
         require_finite(model, where)
         require_tokenizer(model.tokenizer, backbone_of(model), location, where)
     if len(model) < 2 or not isinstance(model[1], Pooling | LatentAttentionPooling):
         raise UserError(
-            "its second module is not a pooling",
+            "the second module is not a pooling module",
             where=where,
-            hint="name the pooling in the model's entry",
+            hint="set `pooling` in the model's entry",
         )
     model.max_seq_length = entry.max_length
     _prepare_tokenizer(model, entry, where, end_token_in_files(model.tokenizer, location))
     model.eval()
     if entry.bidirectional:
-        # Passed to from_pretrained it would be dropped silently: no decoder's config declares it.
+        # from_pretrained drops it silently, because no decoder's config declares it.
         backbone_of(model).config.is_causal = False
         require_bidirectional(model, where)
     if entry.source == "hub" and not weights:
-        # As the library notes it of what it loads by name; a snapshot is called by its commit.
+        # The library sets it only for models loaded by name; snapshot folders are named by commit.
         commit = backbone_of(model).config._commit_hash = Path(location).name
         if not entry.revision:
-            print(f"{where}: its entry pins no commit; this is {commit}", file=sys.stderr)
+            print(f"{where}: no revision pinned; loaded commit {commit}", file=sys.stderr)
     return model
 
 
 def _assembled(
     entry: EmbedderEntry, location: str, *, device: str | None, dtype: str
 ) -> SentenceTransformer:
-    """The modules that the checkpoint's files name, or its transformer with the entry's pooling."""
+    """Return the checkpoint's modules, or its transformer with the pooling in the entry."""
     model_kwargs: dict[str, Any] = {
         "dtype": getattr(torch, dtype),
         "use_safetensors": True,
-        # Reported with the names of the weights by `require_all_weights`.
+        # `require_all_weights` reports mismatches by name.
         "ignore_mismatched_sizes": True,
     }
     if entry.attention:
@@ -127,11 +126,11 @@ def _assembled(
 def _prepare_tokenizer(
     model: SentenceTransformer, entry: EmbedderEntry, where: str, in_files: str | None
 ) -> None:
-    """Pad and end inputs as in training; `in_files` is the end token that the files ask for."""
+    """Set up padding and end token as in training; `in_files` is the end token in the files."""
     tokenizer = model.tokenizer
     if not tokenizer.is_fast:
         raise UserError(
-            "its tokenizer cannot tell which characters a token covers",
+            "the tokenizer does not provide character offsets",
             where=where,
             hint="use a checkpoint with a tokenizer.json",
         )
@@ -145,37 +144,39 @@ def _prepare_tokenizer(
     is_known = entry.end_token is not None or last_token(tokenizer) is not None
     if not is_known and getattr(model[1], "pooling_mode", "") == "lasttoken":
         raise UserError(
-            "the vector of the last token is pooled, and nothing says which token that is",
+            "the model pools the last token, but its end token is undefined",
             where=where,
-            hint="name the model's end_token in its entry ('' if inputs end with their last word)",
+            hint="set `end_token` in the model's entry ('' if inputs end with their last word)",
         )
 
 
 def backbone_of(model: SentenceTransformer) -> Any:
-    """The transformers model under the pooling."""
+    """Return the transformers model under the pooling."""
     first: Any = model[0]
     return first.auto_model
 
 
 def loaded_revision(model: SentenceTransformer) -> str | None:
-    """The commit of the hub that a model was loaded from; None for other folders."""
+    """Return the hub commit that a model was loaded from, or None for other folders."""
     revision: str | None = getattr(backbone_of(model).config, "_commit_hash", None)
     return revision
 
 
 def weights_digests(entry: EmbedderEntry, weights: str | Path | None = None) -> dict[str, str]:
-    """SHA-256 by name of the files that `load_encoder` reads, unless a commit of the hub says it.
+    """Return the SHA-256 of the files that `load_encoder` reads, by name.
+
+    Weights from the hub have none, because the commit identifies them.
 
     Args:
-        entry: the model's entry.
-        weights: folder that is loaded instead of the entry's own.
+        entry: Entry of the model.
+        weights: Folder that replaces the entry's weights.
     """
-    found = {}
+    digests = {}
     if entry.source != "hub" or weights:
-        found = _digests(Path(weights or weights_location(entry)))
+        digests = _digests(Path(weights or weights_location(entry)))
     if entry.adapter and not weights:
-        found |= {f"adapter/{name}": sha for name, sha in _digests(Path(entry.adapter)).items()}
-    return found
+        digests |= {f"adapter/{name}": sha for name, sha in _digests(Path(entry.adapter)).items()}
+    return digests
 
 
 def _digests(folder: Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""IdioLink as a task of MTEB: its data in BEIR's format, and the predictions that MTEB writes."""
+"""IdioLink as an MTEB task: data in BEIR format, and a reader of MTEB's predictions."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,8 @@ from pieline.studies.idiolink.predictions.query_texts import instructed_text
 from pieline.studies.idiolink.records import Document, Query
 
 MTEB_INSTRUCTION_FORMAT = "instruction_newline_query"
-"""How instruction and query become one text: MTEB puts an instruction of a query behind it."""
-_NO_PREDICTIONS = "name a file TASK_predictions.json that MTEB wrote for one of our tasks"
+"""Instruction format of the exported queries; MTEB itself appends instructions to queries."""
+_NO_PREDICTIONS = "use a TASK_predictions.json file that MTEB wrote for one of our tasks"
 
 
 def write_mteb_data(
@@ -25,9 +25,9 @@ def write_mteb_data(
     """Write the data of both tasks.
 
     Args:
-        files: paths of `corpus`, `qrels`, `queries_sentence` and `queries_instruction_sentence`.
-        documents: the index.
-        queries: of the split.
+        files: Paths of `corpus`, `qrels`, `queries_sentence` and `queries_instruction_sentence`.
+        documents: Documents of the index.
+        queries: Queries of the split.
     """
     instructed = {
         query.id: instructed_text(query, instruction_format=MTEB_INSTRUCTION_FORMAT).text
@@ -51,19 +51,21 @@ def _write(path: str | Path, texts: Mapping[str, str], **more: str) -> None:
 
 
 def mteb_scores(path: str | Path) -> dict[str, dict[str, float]]:
-    """Score by query and document from the predictions of MTEB: subset `default`, split `test`.
+    """Return MTEB's scores by query and document, from subset `default` and split `test`.
 
     Raises:
-        UserError: the file holds no such predictions.
+        UserError: The file does not contain such predictions.
     """
-    found: Any = read_json(path)
+    predictions: Any = read_json(path)
     for name in ("default", "test"):
-        if not isinstance(found, dict) or name not in found:
-            raise UserError(f"no predictions of {name!r}", where=path, hint=_NO_PREDICTIONS)
-        found = found[name]
-    return validated(dict[str, dict[str, FiniteFloat]], found, where=path, hint=_NO_PREDICTIONS)
+        if not isinstance(predictions, dict) or name not in predictions:
+            raise UserError(f"no predictions for {name!r}", where=path, hint=_NO_PREDICTIONS)
+        predictions = predictions[name]
+    return validated(
+        dict[str, dict[str, FiniteFloat]], predictions, where=path, hint=_NO_PREDICTIONS
+    )
 
 
 def task_of(path: str | Path) -> str:
-    """The task of a file of predictions; what its name says, which ends in the query mode."""
+    """Return the task name in a prediction file's name, which ends in the query mode."""
     return Path(path).name.removesuffix(".json").removesuffix("_predictions")

@@ -1,4 +1,4 @@
-"""Latent attention pooling: a trained dictionary of vectors that the tokens attend to."""
+"""Latent attention pooling: tokens attend to a trained dictionary of vectors."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,15 +11,15 @@ from torch import nn
 from pieline.core.errors import UserError
 
 PREFIX = "latent_attention_model."
-"""What the names of the layer's weights begin with in a checkpoint."""
+"""Prefix of the layer's weight names in a checkpoint."""
 
 
 class LatentAttentionPooling(nn.Module):
-    """The latent attention layer of NV-Embed (Lee et al., 2025), and a mean over tokens.
+    """Latent attention layer of NV-Embed (Lee et al., 2025), followed by mean pooling.
 
-    Each token vector attends to the same `latents`, a gated feed-forward block follows, both with a
-    residual connection; the mean counts the tokens of the attention mask. It works as a module of
-    sentence-transformers. Names of the weights are those of the published checkpoint.
+    Each token vector attends to the same `latents` and passes a gated feed-forward block; both
+    steps have residual connections. The mean covers the tokens in the attention mask. The layer is
+    a sentence-transformers module, with the weight names of the published checkpoint.
     """
 
     def __init__(self, *, latents: int, dimensions: int, inner: int, heads: int) -> None:
@@ -33,7 +33,7 @@ class LatentAttentionPooling(nn.Module):
     def from_weights(
         cls, weights: Mapping[str, torch.Tensor], *, heads: int = 8
     ) -> "LatentAttentionPooling":
-        """The layer with these weights (names without prefix); its sizes are read off them."""
+        """Return a layer with these weights (names without prefix), which define its sizes."""
         latents, dimensions = weights["latents"].shape
         inner = weights["cross_attend_blocks.0.fn.to_q.weight"].shape[0]
         layer = cls(latents=latents, dimensions=dimensions, inner=inner, heads=heads)
@@ -42,10 +42,10 @@ class LatentAttentionPooling(nn.Module):
 
     @classmethod
     def from_folder(cls, folder: str | Path) -> "LatentAttentionPooling":
-        """The layer whose weights lie, under their prefix, in safetensors files of a folder.
+        """Load the layer from the safetensors files in a folder.
 
         Raises:
-            UserError: the folder has no such weights.
+            UserError: The folder does not contain the layer's weights.
         """
         weights = {
             name.removeprefix(PREFIX): tensor
@@ -55,12 +55,12 @@ class LatentAttentionPooling(nn.Module):
         }
         if not weights:
             raise UserError(
-                f"no weights named {PREFIX}*", where=folder, hint="choose another pooling"
+                f"no weights named {PREFIX}*", where=folder, hint="set another `pooling`"
             )
         return cls.from_weights(weights)
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
-        """Add `sentence_embedding`, shape (texts, dimensions), to the features."""
+        """Add `sentence_embedding`, of shape (texts, dimensions), to the features."""
         attend, feed_forward = self.cross_attend_blocks
         tokens = features["token_embeddings"]
         tokens = attend(tokens, self.latents) + tokens
@@ -70,9 +70,9 @@ class LatentAttentionPooling(nn.Module):
         return features
 
     def save(self, output_path: str, *_: object, **__: object) -> None:
-        """Write the weights where sentence-transformers keeps a module."""
-        named = {PREFIX + name: tensor.contiguous() for name, tensor in self.state_dict().items()}
-        save_file(named, Path(output_path) / "latent_attention.safetensors")
+        """Save the weights in a sentence-transformers module folder."""
+        weights = {PREFIX + name: tensor.contiguous() for name, tensor in self.state_dict().items()}
+        save_file(weights, Path(output_path) / "latent_attention.safetensors")
 
 
 class _AttentionBlock(nn.Module):
@@ -104,7 +104,7 @@ class _CrossAttention(nn.Module):
         return projected
 
     def _by_head(self, vectors: torch.Tensor) -> torch.Tensor:
-        """(texts, tokens, heads x dimensions) to (texts, heads, tokens, dimensions)."""
+        """Reshape (texts, tokens, heads x dimensions) to (texts, heads, tokens, dimensions)."""
         texts, tokens, inner = vectors.shape
         return vectors.reshape(texts, tokens, self.heads, inner // self.heads).transpose(1, 2)
 

@@ -1,4 +1,4 @@
-"""What text of a query an embedder reads, in each query mode (IdioLink, appendix B)."""
+"""Query and document texts given to a model in each query mode (IdioLink, appendix B)."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,21 +11,21 @@ INSTRUCTION = (
     "Based on the literal/idiomatic usage of the span '{span}' in the query, "
     "retrieve documents that contain a span conveying the same conceptual meaning."
 )
-"""The instruction of appendix B. The printed text has no quotes around the span; the printed
-numbers come from the form with single quotes (unquoted, SBERT reaches 28.92/48.31 where the paper
-prints 32.57/52.76)."""
+"""The instruction of appendix B. The paper prints it without quotes around the span, but its
+numbers match the form with single quotes (without quotes, SBERT reaches 28.92/48.31; the paper
+prints 32.57/52.76).
+"""
 
 
 @dataclass(frozen=True)
 class QueryText:
-    """An embedder's input and the characters of the span in it.
+    """An embedder's input, with the position of the span.
 
     Attributes:
-        text: what the tokenizer reads.
-        span: first character of the span and one past its last.
-        instruction_end: characters before this one are an instruction or prefix that the model's
-            own pooling leaves out of the sentence embedding (InstructOR, GritLM); 0 where it
-            counts them.
+        text: Input of the tokenizer.
+        span: Start and exclusive end of the span, in characters.
+        instruction_end: End of an instruction or prefix that the model excludes from pooling
+            (InstructOR, GritLM), in characters; 0 if it is included.
     """
 
     text: str
@@ -46,37 +46,38 @@ INSTRUCTION_FORMATS: dict[str, str] = {
     "represent_sentence_query": "Represent this sentence for searching relevant passages: {query}",
     "search_query": "search_query: {query}",
 }
-"""How instruction and query become one text, by the name that models.yaml uses. The last two are
-what the released code gives BGE and Nomic: their own words in place of the paper's instruction."""
+"""Templates that combine instruction and query, by their name in models.yaml. The last two are the
+released code's templates for BGE and Nomic, which replace the paper's instruction.
+"""
 
 _UNPOOLED = {"instruction_query_pair", "gritlm_user_embed"}
-"""Formats whose models leave everything before the query out of their pooling."""
+"""Formats whose models exclude everything before the query from pooling."""
 
 
 def plain_text(query: Query, *, query_prefix: str, pool_prefix: bool = True) -> QueryText:
-    """The query without instruction; the span is its first occurrence in the sentence.
+    """Return the query without instruction; the span is its first occurrence in the sentence.
 
     Raises:
-        UserError: the span is not in the sentence.
+        UserError: The span is not in the sentence.
     """
     start = query.sentence.find(query.span)
-    return _behind(query_prefix, query, start, pooled=pool_prefix)
+    return _prepend(query_prefix, query, start, pooled=pool_prefix)
 
 
 def instructed_text(query: Query, *, instruction_format: str) -> QueryText:
-    """The query behind its instruction; the span is its last occurrence in the sentence.
+    """Return the query with its instruction; the span is its last occurrence in the sentence.
 
     Raises:
-        UserError: the span is not in the sentence.
+        UserError: The span is not in the sentence.
     """
     instruction = INSTRUCTION.format(span=query.span)
     head = INSTRUCTION_FORMATS[instruction_format].format(instruction=instruction, query="")
     start = query.sentence.rfind(query.span)
-    return _behind(head, query, start, pooled=instruction_format not in _UNPOOLED)
+    return _prepend(head, query, start, pooled=instruction_format not in _UNPOOLED)
 
 
-def _behind(head: str, query: Query, start: int, *, pooled: bool) -> QueryText:
-    """A query behind a prefix or instruction, with its span at `start` of the sentence."""
+def _prepend(head: str, query: Query, start: int, *, pooled: bool) -> QueryText:
+    """Prepend a prefix or instruction to a query whose span is at `start` of the sentence."""
     if start < 0:
         raise UserError(
             f"span {query.span!r} is not in its sentence", where=query.id, hint="correct the query"
@@ -89,17 +90,17 @@ def _behind(head: str, query: Query, start: int, *, pooled: bool) -> QueryText:
 def query_text(
     query: Query, entry: EmbedderEntry, *, instructed: bool, by_span: bool = False
 ) -> QueryText:
-    """What a model reads of a query, with or without the instruction.
+    """Return a model's input for a query, with or without the instruction.
 
     Args:
-        query: the query.
-        entry: the model's entry.
-        instructed: whether the instruction stands before the query.
-        by_span: whether the span's vector is wanted, which the released code of some models reads
-            off another text.
+        query: The query.
+        entry: Entry of the model.
+        instructed: Whether to prepend the instruction.
+        by_span: Whether the input is used for the span's vector; the released code of some models
+            uses a different text for it.
 
     Raises:
-        UserError: the span is not in the sentence.
+        UserError: The span is not in the sentence.
     """
     if instructed:
         own = entry.span_instruction_format if by_span else None
@@ -111,22 +112,22 @@ def query_text(
 
 
 class QueryFormat(Protocol):
-    """Fields of an entry whose model reads texts, without spans."""
+    """Fields of the entry of a model that encodes texts without spans."""
 
     @property
     def instruction_format(self) -> str:
-        """How instruction and query become one text."""
+        """Name of the template that combines instruction and query."""
 
     @property
     def query_prefix(self) -> str:
-        """Put before a query without instruction."""
+        """Prefix of queries without instruction."""
 
 
 def text_in_mode(query: Query, entry: QueryFormat, mode: str) -> QueryText:
-    """What a model reads of a query in a query mode, if it reads the same by sentence and span.
+    """Return a model's input for a query, if it is the same for sentence and span modes.
 
     Raises:
-        UserError: the span is not in the sentence.
+        UserError: The span is not in the sentence.
     """
     if mode.startswith("instruction"):
         return instructed_text(query, instruction_format=entry.instruction_format)
@@ -134,6 +135,6 @@ def text_in_mode(query: Query, entry: QueryFormat, mode: str) -> QueryText:
 
 
 def document_text(document: Document, entry: EmbedderEntry) -> QueryText:
-    """What a model reads of a document: the whole sentence, no span (section 4.1)."""
+    """Return a model's input for a document: its sentence, without span (section 4.1)."""
     uncounted = 0 if entry.pool_prefixes else len(entry.passage_prefix)
     return QueryText(entry.passage_prefix + document.sentence, instruction_end=uncounted)

@@ -1,4 +1,4 @@
-"""Models that score a query with a document: cross-encoders, and late interaction."""
+"""Models that score query-document pairs: cross-encoders and late interaction."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,28 +26,28 @@ from pieline.studies.idiolink.records import Document, Query
 
 _QUERIES_AT_ONCE = 64
 _PROJECTION = "linear.weight"
-"""Name of a projection's weights, in a folder of their own or among those of the transformer."""
+"""Name of a projection's weights, in its own folder or in the transformer's files."""
 
 
 def load_reranker(entry: RerankerEntry, *, device: str | None = None) -> CrossEncoder:
-    """Load a cross-encoder on a CUDA GPU if there is one, otherwise on the CPU.
+    """Load a cross-encoder on a CUDA GPU if available, otherwise on the CPU.
 
     Raises:
-        UserError: the weights cannot be had or are not complete, or the model has more than one
-            score per pair; names the checkpoint.
+        UserError: The weights are unavailable or incomplete, or the model has more than one score
+            per pair.
     """
     model: CrossEncoder = _load(CrossEncoder, entry, device, max_length=entry.max_length)
     if model.num_labels != 1:
         raise UserError(
-            f"it has {model.num_labels} scores per pair of texts",
+            f"the model has {model.num_labels} scores per pair of texts instead of one",
             where=entry.checkpoint,
-            hint="name a model that was trained to rank, which has one",
+            hint="use a model trained for ranking",
         )
     return model
 
 
 def _load(model_class: Any, entry: RankerEntry, device: str | None, **options: Any) -> Any:
-    """Load a model of sentence-transformers with all its weights."""
+    """Load a sentence-transformers model and check that all its weights were loaded."""
     where, location = f"{entry.checkpoint} ({entry.source})", weights_location(entry)
     with loading(entry):
         model = model_class(
@@ -57,7 +57,7 @@ def _load(model_class: Any, entry: RankerEntry, device: str | None, **options: A
             model_kwargs={
                 "dtype": getattr(torch, entry.dtype),
                 "use_safetensors": True,
-                # Reported with the names of the weights by `require_all_weights`.
+                # `require_all_weights` reports mismatches by name.
                 "ignore_mismatched_sizes": True,
             },
             **options,
@@ -79,47 +79,48 @@ def rerank(
     mode: str,
     progress: bool = True,
 ) -> RankedRun:
-    """The documents of a first-stage run, ordered by the scores of a cross-encoder.
+    """Rerank the documents of a first-stage run with a cross-encoder.
 
-    Scores are the model's logits: the sigmoid that its files may ask for makes ties of the largest.
+    Scores are logits, because a sigmoid in the model's configuration would create ties among the
+    highest scores.
 
     Args:
-        model: as `load_reranker` returns it.
-        first_stage: the documents to score of each query.
-        queries: the queries.
-        documents: the documents of the index.
-        entry: the model's entry.
-        mode: query mode, `sentence` or `instruction_sentence`.
-        progress: whether to show a progress bar.
+        model: Model returned by `load_reranker`.
+        first_stage: Run with the documents to score for each query.
+        queries: The queries.
+        documents: Documents of the index.
+        entry: Entry of the model.
+        mode: Query mode, `sentence` or `instruction_sentence`.
+        progress: Whether to show a progress bar.
 
     Raises:
-        UserError: a score is not a finite number.
+        UserError: A score is not finite.
     """
     texts = {text.id: entry.passage_prefix + text.sentence for text in documents}
     run: RankedRun = {}
     for query in Progress(queries, desc="re-ranking", unit="queries", shown=progress):
-        text, found = text_in_mode(query, entry, mode).text, list(first_stage[query.id])
+        text, candidates = text_in_mode(query, entry, mode).text, list(first_stage[query.id])
         scores = model.predict(
-            [(text, texts[name]) for name in found],
+            [(text, texts[name]) for name in candidates],
             batch_size=entry.batch_size,
             activation_fn=torch.nn.Identity(),
             show_progress_bar=False,
         )
         _require_finite(scores, query.id)
-        run |= rank([query.id], [scores], found, top_k=len(found))
+        run |= rank([query.id], [scores], candidates, top_k=len(candidates))
     return run
 
 
 def load_late_interaction(
     entry: LateInteractionEntry, *, device: str | None = None
 ) -> MultiVectorEncoder:
-    """Load a late-interaction model on a CUDA GPU if there is one, otherwise on the CPU.
+    """Load a late-interaction model on a CUDA GPU if available, otherwise on the CPU.
 
-    Queries and documents are read up to the entry's `max_length`. Where the files expand queries to
-    a fixed length, shorter ones are expanded to it, and longer ones are not cut off.
+    Queries and documents are truncated at the entry's `max_length`. If the model expands queries
+    to a fixed length, shorter queries are expanded and longer ones are kept.
 
     Raises:
-        UserError: the weights cannot be had or are not complete; names the checkpoint.
+        UserError: The weights are unavailable or incomplete.
     """
     model: MultiVectorEncoder = _load(MultiVectorEncoder, entry, device)
     _require_projections(model, Path(weights_location(entry)), entry.checkpoint)
@@ -132,9 +133,9 @@ def load_late_interaction(
 
 
 def _require_projections(model: MultiVectorEncoder, folder: Path, where: str) -> None:
-    """Raise a `UserError` if a projection of the token vectors is not in the files.
+    """Raise a `UserError` if a projection of the token vectors is missing from the files.
 
-    The library draws one at random for a checkpoint that has none.
+    The library initializes missing projections randomly.
     """
     saved = []
     for path in sorted(folder.rglob("*.safetensors")):
@@ -146,9 +147,9 @@ def _require_projections(model: MultiVectorEncoder, folder: Path, where: str) ->
             weight = module.linear.weight.detach().cpu()
             if not any(torch.equal(weight, each.to(weight.dtype)) for each in saved):
                 raise UserError(
-                    "it has no projection of its token vectors",
+                    "the checkpoint has no projection of token vectors",
                     where=where,
-                    hint="name a checkpoint that was trained for late interaction",
+                    hint="use a checkpoint trained for late interaction",
                 )
 
 
@@ -160,21 +161,23 @@ def search(
     *,
     top_k: int,
 ) -> dict[str, RankedRun]:
-    """The best documents of each query by MaxSim, by query mode.
+    """Rank documents by MaxSim in each query mode.
 
-    A span mode reads the same text as its sentence mode, and only the span's tokens are compared.
+    A span mode encodes the same text as its sentence mode but compares only the span's tokens.
     """
     ids, names = [query.id for query in queries], [document.id for document in documents]
     texts = [entry.passage_prefix + document.sentence for document in documents]
-    of_documents = [
+    document_vectors = [
         vectors.float() for vectors in model.encode_document(texts, batch_size=entry.batch_size)
     ]
     runs = {}
     for prefix in ("", "instruction_"):
-        read = [text_in_mode(query, entry, f"{prefix}sentence") for query in queries]
-        whole, of_spans = query_token_vectors(model, read, batch_size=entry.batch_size)
-        for mode, vectors in (("sentence", whole), ("span", of_spans)):
-            scores = _scores(model, vectors, of_documents, desc=f"{prefix}{mode}")
+        inputs = [text_in_mode(query, entry, f"{prefix}sentence") for query in queries]
+        sentence_vectors, span_vectors = query_token_vectors(
+            model, inputs, batch_size=entry.batch_size
+        )
+        for mode, vectors in (("sentence", sentence_vectors), ("span", span_vectors)):
+            scores = _scores(model, vectors, document_vectors, desc=f"{prefix}{mode}")
             runs[f"{prefix}{mode}"] = rank(ids, scores, names, top_k=top_k)
     return runs
 
@@ -182,20 +185,20 @@ def search(
 def query_token_vectors(
     model: MultiVectorEncoder, texts: Sequence[QueryText], *, batch_size: int
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """Vectors of each query's tokens, and of its span's tokens: shape (tokens, dimensions) each.
+    """Return the token vectors of each query and of its span, of shape (tokens, dimensions).
 
-    The first include the special tokens and the query expansion, as the model was trained.
+    The query's vectors include special tokens and query expansion, as in training.
 
     Raises:
-        UserError: no token of a span is left within the model's limit, or the model does not read
-            its texts as its tokenizer splits them.
+        UserError: A span is truncated entirely, or the model's input differs from its tokenizer's
+            output.
     """
     prompt = model.prompts.get("query") or ""
-    found: Any = model.encode_query(
+    outputs: Any = model.encode_query(
         [text.text for text in texts], batch_size=batch_size, output_value=None
     )
-    whole, of_spans = [], []
-    for text, features in zip(texts, found, strict=True):
+    sentence_vectors, span_vectors = [], []
+    for text, features in zip(texts, outputs, strict=True):
         ids, scored = features["input_ids"].cpu(), features["attention_mask"].bool().cpu()
         encoded = model.tokenizer(
             prompt + text.text, truncation=True, max_length=len(ids), return_offsets_mapping=True
@@ -203,23 +206,23 @@ def query_token_vectors(
         offsets = torch.tensor(encoded["offset_mapping"])
         if ids[: len(offsets)].tolist() != encoded["input_ids"]:
             raise UserError(
-                "the model reads other tokens than those of its prompt and the text",
+                "the model's input differs from the tokens of its prompt and the text",
                 where=text.text[:60],
-                hint="use a model without a chat template that pads on the right",
+                hint="use a model without a chat template and with padding on the right",
             )
         span = (len(prompt) + text.span[0], len(prompt) + text.span[1])
         in_span = torch.zeros_like(scored)
         in_span[: len(offsets)] = span_mask(offsets.unsqueeze(0), [span])[0]
         if not (in_span & scored).any():
             raise UserError(
-                f"the span lies beyond the model's {len(ids)} tokens",
+                f"the span is beyond the model's limit of {len(ids)} tokens",
                 where=text.text[:60],
-                hint="raise max_length in the model's entry",
+                hint="increase `max_length` in the model's entry",
             )
         vectors = features["token_embeddings"].float()
-        whole.append(vectors[scored])
-        of_spans.append(vectors[in_span & scored])
-    return whole, of_spans
+        sentence_vectors.append(vectors[scored])
+        span_vectors.append(vectors[in_span & scored])
+    return sentence_vectors, span_vectors
 
 
 def _scores(
@@ -229,10 +232,10 @@ def _scores(
     *,
     desc: str,
 ) -> Iterator[NDArray[np.float32]]:
-    """MaxSim of each query with every document: one (documents,) row per query.
+    """Yield the MaxSim scores of each query with all documents, of shape (documents,).
 
     Raises:
-        UserError: a score is not a finite number.
+        UserError: A score is not finite.
     """
     starts = range(0, len(queries), _QUERIES_AT_ONCE)
     for start in Progress(starts, desc=desc, unit="blocks of queries"):
@@ -245,7 +248,7 @@ def _scores(
 def _require_finite(scores: NDArray[np.float32], where: str) -> None:
     if not np.isfinite(scores).all():
         raise UserError(
-            "the model gives scores that are not numbers",
+            "the model returns scores that are not finite",
             where=where,
-            hint="give its entry dtype: bfloat16 or float32",
+            hint="set dtype: bfloat16 or float32 in the model's entry",
         )

@@ -1,4 +1,4 @@
-"""TREC runs: the best documents of each query, ties broken as trec_eval breaks them."""
+"""TREC runs, with ties broken as in trec_eval."""
 
 import gzip
 import zlib
@@ -23,40 +23,43 @@ RankedRun = dict[str, dict[str, float]]
 
 _QUERIES_AT_ONCE = 256
 _ROWS_AT_ONCE = 4096
-_BEST = 10
-"""Documents of a query that nDCG@10 looks at."""
-_MANY_CONSTANT = 0.05
-"""Share of the queries from which equal scores for all documents are a mistake."""
-_MANY_TIED = 0.5
-"""Share of the queries from which rounded scores that lose the order of the ranks are one."""
+_NDCG_CUT = 10
+"""Cutoff of nDCG@10."""
+_MAX_CONSTANT_SHARE = 0.05
+"""Share of queries with constant scores at which a run is rejected."""
+_MAX_TIED_SHARE = 0.5
+"""Share of queries above which a run is rejected if rounding of scores changed the ranking."""
 
 
 def cosine_scores(
     queries: NDArray[np.float32], documents: NDArray[np.float32]
 ) -> Iterator[NDArray[np.float32]]:
-    """Cosine similarity of each query with every document: one (documents,) row a query."""
-    return _scores(queries, _unit(documents))
+    """Yield the cosine similarities of each query with all documents, of shape (documents,)."""
+    return _scores(queries, _normalize(documents))
 
 
 def cosine_scores_of_file(
     queries: NDArray[np.float32], documents: str | Path, rows: Sequence[int]
 ) -> Iterator[NDArray[np.float32]]:
-    """The scores of `cosine_scores` with these rows of an npy file, of which one copy is held."""
+    """Yield cosine similarities as `cosine_scores` does, with rows of an npy file as documents.
+
+    Memory holds only one copy of the rows.
+    """
     dimensions = np.load(documents, mmap_mode="r").shape[1]
     unit = np.empty((len(rows), dimensions), dtype=np.float32)
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
-        # Mapped anew each time: pages that were read would else count as this process's memory.
-        unit[part] = _unit(np.load(documents, mmap_mode="r")[rows[part]])
+        # Map the file again for each part; otherwise the pages read count as process memory.
+        unit[part] = _normalize(np.load(documents, mmap_mode="r")[rows[part]])
     return _scores(queries, unit)
 
 
 def _scores(
     queries: NDArray[np.float32], unit_documents: NDArray[np.float32]
 ) -> Iterator[NDArray[np.float32]]:
-    """As `cosine_scores`, of documents that have length 1."""
+    """Yield cosine similarities with documents that are already normalized."""
     for start in range(0, len(queries), _QUERIES_AT_ONCE):
-        yield from _unit(queries[start : start + _QUERIES_AT_ONCE]) @ unit_documents.T
+        yield from _normalize(queries[start : start + _QUERIES_AT_ONCE]) @ unit_documents.T
 
 
 def rank(
@@ -66,52 +69,57 @@ def rank(
     *,
     top_k: int,
 ) -> RankedRun:
-    """The `top_k` best documents of each query, best first.
+    """Return the `top_k` documents of each query, best first.
 
-    Equal scores are ordered by descending document id, as trec_eval orders them, so that the run
-    means the same to every tool and on every processor. `scores` are one row of shape (documents,)
-    a query, in the order of `document_ids`. Those of 32 bits get the fewest digits that tell them
-    apart, which makes a run a third smaller.
+    Equal scores are ordered by descending document id, as in trec_eval, so that all tools and
+    processors agree on the ranking.
+
+    Args:
+        query_ids: Ids of the queries.
+        scores: One array of shape (documents,) per query; float32 scores are stored with the
+            fewest digits that distinguish them, which makes a run a third smaller.
+        document_ids: Ids of the documents.
+        top_k: Number of documents per query.
     """
     place = np.empty(len(document_ids), dtype=np.intp)
     place[np.argsort(np.asarray(document_ids), kind="stable")[::-1]] = np.arange(len(place))
     run: RankedRun = {}
     for query_id, row in zip(query_ids, scores, strict=True):
-        near = _at_least_the_kth(row, top_k)
+        near = _top_k_candidates(row, top_k)
         best = near[np.lexsort((place[near], -row[near]))[:top_k]]
-        # `str` has fewer digits than the same number as a double.
+        # `str` of a float32 has fewer digits than the number as a double.
         run[query_id] = {document_ids[index]: float(str(row[index])) for index in best}
     return run
 
 
-def _at_least_the_kth(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
-    """Ascending indices of all scores that are at least the k-th largest: far fewer to sort."""
+def _top_k_candidates(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
+    """Return the ascending indices of all scores that are at least the k-th largest."""
     if k >= len(scores):
         return np.arange(len(scores))
     return np.flatnonzero(scores >= np.partition(scores, -k)[-k])
 
 
 def write_run(path: str | Path, run: RankedRun, *, tag: str) -> None:
-    """Write a gzipped TREC run: `query Q0 document rank score tag`, scores exact."""
+    """Write a gzipped TREC run: `query Q0 document rank score tag`, with exact scores."""
     with open_gzip(path) as stream:
         for query_id, documents in run.items():
             lines = (
                 f"{query_id} Q0 {document_id} {position} {score!r} {tag}\n"
                 for position, (document_id, score) in enumerate(documents.items(), start=1)
             )
-            # Written at once: gzip takes half as long again over single lines.
+            # Writing single lines takes gzip 50% longer.
             stream.write("".join(lines).encode())
 
 
 def read_run(path: str | Path, *, top_k: int | None = None) -> RankedRun:
-    """Read a TREC run, gzipped if its name ends so.
+    """Read a TREC run, gzipped if its name ends in .gz.
 
     Args:
-        path: the run.
-        top_k: documents to read of each query, the first in the file; None: all.
+        path: Path of the run.
+        top_k: Number of leading documents to read per query; None reads all.
 
     Raises:
-        UserError: a line has not six fields or no number as its score; names file and line.
+        UserError: A line does not have six fields with a numeric rank and score.
     """
     run: RankedRun = {}
     for line in _lines(path, top_k):
@@ -122,10 +130,10 @@ def read_run(path: str | Path, *, top_k: int | None = None) -> RankedRun:
 def check_run(
     path: str | Path, run: RankedRun, query_ids: Sequence[str], document_ids: Collection[str]
 ) -> None:
-    """Check that a run ranks documents of a data set for exactly its queries.
+    """Check that a run has exactly the queries of a dataset, and only its documents.
 
     Raises:
-        UserError: queries or documents are unknown or missing; names the run and how many.
+        UserError: Queries or documents are unknown, or queries are missing.
     """
     check_ids(dict.fromkeys(run, 1), query_ids, "queries", where=path)
     known = set(document_ids)
@@ -133,7 +141,7 @@ def check_run(
         raise UserError(
             f"{pluralize(len(unknown), 'unknown document')}, such as {min(unknown)!r}",
             where=path,
-            hint="rank the documents of the data set",
+            hint="rank the documents of the dataset",
         )
 
 
@@ -146,23 +154,23 @@ def read_foreign_run(
     top_k: int,
     file_format: str = "",
 ) -> RankedRun:
-    """The `top_k` best documents of each query from a run made elsewhere.
+    """Return the `top_k` documents of each query from an external run.
 
-    As trec_eval does it goes by the scores, not by the ranks, and orders equal scores by descending
+    As in trec_eval, documents are ordered by score rather than by rank, and ties by descending
     document id.
 
     Args:
-        path: the run, whose tag or name ends in its query mode.
-        query_ids: those of the data set.
-        document_ids: likewise.
-        mode: the query mode that it should be of.
-        top_k: documents to keep of each query.
-        file_format: `mteb` for the predictions that MTEB writes, else a TREC run.
+        path: Path of the run, whose tag or file name must end in the query mode.
+        query_ids: Query ids of the dataset.
+        document_ids: Document ids of the dataset.
+        mode: Expected query mode.
+        top_k: Number of documents to keep per query.
+        file_format: `mteb` for MTEB predictions, otherwise a TREC run.
 
     Raises:
-        UserError: queries or documents are unknown, occur twice or are missing, as far as `top_k`
-            reaches; ranks repeat or contradict scores, the scores of many queries are constant or
-            rounded, or the run is of another query mode; names file, line and how many.
+        UserError: Queries or documents are unknown, repeated or missing within `top_k`; ranks
+            are repeated or contradict the scores; the scores of many queries are constant or
+            rounded; or the query mode differs.
     """
     lines: dict[str, dict[str, RunLine]] = {query_id: {} for query_id in query_ids}
     queries: dict[str, int] = {}
@@ -185,15 +193,15 @@ def read_foreign_run(
         raise UserError(
             f"{pluralize(len(unknown), 'unknown document')}, such as {unknown[0]!r}",
             where=f"{path}:{documents[unknown[0]]}",
-            hint="rank the documents of the data set",
+            hint="rank the documents of the dataset",
         )
-    wanted = min(top_k, len(document_ids))
-    if short := [query_id for query_id, ranked in lines.items() if len(ranked) < wanted]:
+    needed = min(top_k, len(document_ids))
+    if short := [query_id for query_id, ranked in lines.items() if len(ranked) < needed]:
         raise UserError(
-            f"fewer than {wanted} documents for {len(short)} of the {len(lines)} queries, such as"
+            f"fewer than {needed} documents for {len(short)} of {len(lines)} queries, such as"
             f" {short[0]!r}",
             where=path,
-            hint=f"rank {wanted} (idiolink.top_k): what stands below the last is unknown",
+            hint=f"rank at least {needed} documents per query (idiolink.top_k)",
         )
     _check_mode(path, tags, mode)
     _check_scores(path, lines)
@@ -205,23 +213,25 @@ def read_foreign_run(
 
 
 def _check_mode(path: str | Path, tags: Iterable[str], mode: str) -> None:
-    """Raise a `UserError` unless the tag or the name of a run ends in its query mode."""
+    """Raise a `UserError` unless the tag or name of a run ends in its query mode."""
     place = Path(path)
-    named = {
-        found
+    named_modes = {
+        suffix
         for text in (*tags, place.name)
         for part in text.replace("-", "_").split(".")
-        if (found := _mode_at_end(part))
+        if (suffix := _mode_at_end(part))
     } or {place.parent.name}.intersection(QUERY_MODES)
-    if not named:
+    if not named_modes:
         raise UserError(
-            "does not name its query mode", where=path, hint=f"rename it, as in mine-{mode}.run"
-        )
-    if named != {mode}:
-        raise UserError(
-            f"a run of {' and '.join(map(repr, sorted(named)))}, not {mode!r}",
+            "no query mode in the file name or tag",
             where=path,
-            hint="correct `setting` in the model's files, or the tag and the name of the run",
+            hint=f"rename it, such as mine-{mode}.run",
+        )
+    if named_modes != {mode}:
+        raise UserError(
+            f"the query mode is {' and '.join(map(repr, sorted(named_modes)))}, not {mode!r}",
+            where=path,
+            hint="correct `setting` in the model's files, or the tag and file name of the run",
         )
 
 
@@ -231,50 +241,52 @@ def _mode_at_end(text: str) -> str:
 
 
 def _check_scores(path: str | Path, lines: Mapping[str, Mapping[str, "RunLine"]]) -> None:
-    """Raise a `UserError` for ranks against scores, and for scores that order nothing."""
+    """Raise a `UserError` for scores that contradict the ranks, are constant or are rounded."""
     several = {query: ranked for query, ranked in lines.items() if len(ranked) > 1}
     constant, tied = [], []
     for query, ranked in several.items():
         ordered = sorted(ranked.values(), key=lambda line: (-line.score, line.rank))
         by_score = sorted(ordered, key=lambda line: (line.score, line.document), reverse=True)
-        if ordered[:_BEST] != by_score[:_BEST]:
+        if ordered[:_NDCG_CUT] != by_score[:_NDCG_CUT]:
             tied.append(query)
         if ordered[0].score == ordered[-1].score:
             constant.append(query)
         for better, worse in pairwise(ordered):
             if worse.rank == better.rank:
                 raise UserError(
-                    f"{better.document!r} and {worse.document!r} of query {query!r} have one rank",
+                    f"{better.document!r} and {worse.document!r} have the same rank for query"
+                    f" {query!r}",
                     where=f"{path}:{worse.number}",
-                    hint="number the documents of each query from the best to the worst",
+                    hint="number the documents of each query from best to worst",
                 )
             if worse.rank < better.rank:
                 raise UserError(
-                    f"document {worse.document!r} of query {query!r} has rank {worse.rank} and not"
-                    " the highest score",
+                    f"document {worse.document!r} has rank {worse.rank} for query {query!r}, but"
+                    " not the highest score",
                     where=f"{path}:{worse.number}",
-                    hint="better documents need higher scores: negate distances",
+                    hint="better documents need higher scores; negate distances",
                 )
-    if constant and len(constant) >= _MANY_CONSTANT * len(several):
+    if constant and len(constant) >= _MAX_CONSTANT_SHARE * len(several):
         raise UserError(
-            f"all scores of {len(constant)} of the {len(several)} queries are equal, such as those"
-            f" of {constant[0]!r}",
+            f"constant scores for {len(constant)} of {len(several)} queries, such as"
+            f" {constant[0]!r}",
             where=path,
-            hint="write the scores of the system",
+            hint="write the actual scores of the system",
         )
     scores = [line.score for ranked in several.values() for line in ranked.values()]
-    if len(tied) > _MANY_TIED * len(several) and scores == [round(score, 2) for score in scores]:
+    if len(tied) > _MAX_TIED_SHARE * len(several) and scores == [
+        round(score, 2) for score in scores
+    ]:
         raise UserError(
-            f"scores are rounded: in {len(tied)} of the {len(several)} queries, such as"
-            f" {tied[0]!r}, the {_BEST} best have equal scores and are not in the order of their"
-            " ranks",
+            f"scores are rounded: for {len(tied)} of {len(several)} queries, such as"
+            f" {tied[0]!r}, ties among the top {_NDCG_CUT} change the order of the ranks",
             where=path,
             hint="write all digits of the scores",
         )
 
 
 class RunLine(NamedTuple):
-    """A line of a TREC run, and its number in the file."""
+    """A line of a TREC run, with its line number."""
 
     number: int
     query: str
@@ -285,7 +297,7 @@ class RunLine(NamedTuple):
 
 
 def _mteb_lines(path: str | Path) -> Iterator[RunLine]:
-    """The predictions of MTEB as lines; it writes no ranks, so they are those of the scores."""
+    """Yield MTEB predictions as run lines, with ranks derived from the scores."""
     tag = task_of(path)
     for query, scores in mteb_scores(path).items():
         ordered = sorted(scores, key=lambda name: (scores[name], name), reverse=True)
@@ -294,12 +306,12 @@ def _mteb_lines(path: str | Path) -> Iterator[RunLine]:
 
 
 def _lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
-    """Each line, or the first lines of each query."""
+    """Yield all lines, or the first `top_k` lines of each query."""
     seen: Counter[str] = Counter()
-    opened = gzip.open if str(path).endswith(".gz") else open
+    open_file = gzip.open if str(path).endswith(".gz") else open
     number = 0
     try:
-        with opened(path, "rt", encoding="utf-8") as stream:
+        with open_file(path, "rt", encoding="utf-8") as stream:
             for number, line in enumerate(stream, start=1):
                 if top_k is not None:
                     name = line.partition(" ")[0]
@@ -311,21 +323,23 @@ def _lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
                 if not isfinite(value):
                     raise ValueError
                 yield RunLine(number, query_id, document_id, int(rank), value, tag)
-    except ValueError:  # nor is what is not UTF-8
+    except ValueError:  # includes UnicodeDecodeError
         with Path(path).open("rb") as raw:
-            if opened is open and raw.read(2) == b"\x1f\x8b":
+            if open_file is open and raw.read(2) == b"\x1f\x8b":
                 raise UserError(
-                    "is gzipped", where=path, hint=f"name it {Path(path).name}.gz"
+                    "the file is gzipped", where=path, hint=f"rename it to {Path(path).name}.gz"
                 ) from None
         raise UserError(
-            "not a line of a TREC run", where=f"{path}:{number}", hint="make it again"
+            "not a line of a TREC run", where=f"{path}:{number}", hint="create the run again"
         ) from None
     except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"cannot be read: {error}", where=path, hint="make it again") from None
+        raise UserError(
+            f"cannot be read: {error}", where=path, hint="create the run again"
+        ) from None
 
 
-def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows scaled to length 1; a zero row stays zero."""
+def _normalize(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Normalize rows to length 1; zero rows stay zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     lengths[lengths == 0] = 1
     unit: NDArray[np.float32] = vectors / lengths

@@ -1,4 +1,4 @@
-"""Unpacking weights that come as one GGUF file or as a pickle into a safetensors folder."""
+"""Conversion of GGUF and pickle weights to safetensors folders."""
 
 from pathlib import Path
 
@@ -14,13 +14,12 @@ from pieline.studies.idiolink.predictions.checkpoint_checks import require_pooli
 
 
 def unpack_weights(entry: EmbedderEntry, output: Path) -> None:
-    """Write weights that come as GGUF or as a pickle as a safetensors folder (float32).
+    """Convert GGUF or pickle weights to a safetensors folder (float32), atomically.
 
-    Unpacking takes tens of seconds and loading the folder one, so it is a step of its own. The
-    folder appears only when it is complete.
+    This is a separate step because it takes tens of seconds, while loading the folder takes one.
 
     Raises:
-        UserError: the weights cannot be had or are not complete, or the entry leaves the pooling to
+        UserError: The weights are unavailable or incomplete, or the entry takes the pooling from
             files that the checkpoint lacks.
     """
     where = f"{entry.checkpoint} ({entry.source})"
@@ -31,7 +30,7 @@ def unpack_weights(entry: EmbedderEntry, output: Path) -> None:
             return
         if entry.pooling == "checkpoint":
             require_pooling_in_files(location, where)
-        # It takes seconds to import.
+        # The import takes seconds.
         from sentence_transformers import SentenceTransformer
 
         from pieline.studies.idiolink.predictions.encoders import backbone_of, save_folder
@@ -39,7 +38,7 @@ def unpack_weights(entry: EmbedderEntry, output: Path) -> None:
         model = SentenceTransformer(
             location,
             device="cpu",
-            # Nothing but tensors is read of a pickle: torch.load(weights_only=True).
+            # Pickles are read with torch.load(weights_only=True), which loads only tensors.
             model_kwargs={
                 "dtype": torch.float32,
                 "use_safetensors": False,
@@ -58,11 +57,11 @@ def _unpack_gguf(path: Path, output: Path, where: str) -> None:
             AutoModelForCausalLM, folder, where, gguf_file=name, dtype=torch.float32
         )
         tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=name)
-    # transformers refuses to save what it marks as quantised, though it holds plain float32 by now.
+    # transformers refuses to save models marked as quantized, although these are now float32.
     plain_config = type(loaded.config).from_dict(
         {key: value for key, value in loaded.config.to_dict().items() if "quantization" not in key}
     )
-    # Nothing is drawn for weights that are taken from elsewhere.
+    # On the meta device, no weights are initialized only to be replaced.
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
             plain_config, dtype=torch.float32

@@ -1,4 +1,4 @@
-"""Embeddings on disk: npy files, the manifest beside each, and the shards of an unfinished job."""
+"""Storage of embeddings: npy files, their manifests, and shards of unfinished jobs."""
 
 import hashlib
 import shutil
@@ -17,18 +17,18 @@ Vectors = NDArray[np.float32]
 
 
 class EmbeddingManifest(Record):
-    """What an npy file of embeddings was made from.
+    """Origin of an npy file of embeddings.
 
     Attributes:
-        checkpoint: the model's name on the hub.
-        source: where its weights came from.
-        revision: commit on the hub that was loaded; None for weights that lie in a folder.
-        dtype: precision of the forward pass; the file itself is float32.
-        weights: SHA-256 by name of the files that were loaded; empty for those of the hub, which
-            the revision pins.
-        texts: SHA-256 of the embedded records' file.
-        rows: number of embeddings.
-        dimensions: of each.
+        checkpoint: Name of the model on the hub.
+        source: Source of the weights.
+        revision: Commit on the hub; None for weights in a folder.
+        dtype: Precision of the forward pass; the file itself is float32.
+        weights: SHA-256 of the loaded files by name; empty for weights from the hub, which the
+            revision identifies.
+        texts: SHA-256 of the file with the embedded records.
+        rows: Number of embeddings.
+        dimensions: Number of dimensions.
         vectors: SHA-256 of the npy file.
     """
 
@@ -44,10 +44,9 @@ class EmbeddingManifest(Record):
 
 
 class Shards:
-    """Finished parts of a job that embeds many texts, beside its output.
+    """Finished parts of an embedding job, stored next to its output.
 
-    A part is taken only by a job with the same key: another model, text file or version of the code
-    never finds it.
+    The key prevents reuse by jobs with another model, text file or version of the code.
     """
 
     def __init__(self, folder: str | Path, key: str) -> None:
@@ -58,7 +57,7 @@ class Shards:
     def beside(
         cls, output: str | Path, entry: EmbedderEntry, *, weights: dict[str, str], texts: str
     ) -> "Shards":
-        """Shards of the job that writes `output`, from digests of weights and texts."""
+        """Return the shards of the job that writes `output`; weights and texts are digests."""
         code = code_digest("pieline.studies.idiolink.predictions.embedding")
         described = canonical_json([entry.execution_spec(), weights, texts, code])
         key = hashlib.sha256(described.encode()).hexdigest()[:16]
@@ -66,11 +65,11 @@ class Shards:
         return cls(place.parent / f".{place.stem}.shards", key)
 
     def part(self, name: str) -> "Shards":
-        """Shards of one of the job's passes over texts."""
+        """Return the shards of one of the job's passes over texts."""
         return Shards(self._folder, f"{self._key}-{name}")
 
     def load(self, number: int) -> tuple[Vectors, ...] | None:
-        """The arrays of a finished part, or None."""
+        """Return the arrays of a finished part, or None."""
         path = self._path(number)
         if not path.exists():
             return None
@@ -78,13 +77,13 @@ class Shards:
             return tuple(arrays[name] for name in sorted(arrays.files))
 
     def save(self, number: int, arrays: Sequence[Vectors]) -> None:
-        """Keep a finished part."""
-        named = {f"array{place}": array for place, array in enumerate(arrays)}
+        """Save a finished part."""
+        named_arrays = {f"array{place}": array for place, array in enumerate(arrays)}
         with atomic_path(self._path(number)) as temporary, temporary.open("wb") as stream:
-            np.savez(stream, **named)  # type: ignore[arg-type] # named like no keyword
+            np.savez(stream, **named_arrays)  # type: ignore[arg-type] # named like no keyword
 
     def remove(self) -> None:
-        """Delete all parts: the job is done."""
+        """Delete all parts."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _path(self, number: int) -> Path:
@@ -92,7 +91,7 @@ class Shards:
 
 
 def save_vectors(path: str | Path, vectors: Vectors) -> None:
-    """Write embeddings as a float32 npy file, atomically."""
+    """Save embeddings as a float32 npy file, atomically."""
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         np.save(stream, vectors.astype(np.float32, copy=False), allow_pickle=False)
 
@@ -105,7 +104,7 @@ def save_manifest(
     weights: dict[str, str],
     texts: str,
 ) -> None:
-    """Write the manifest beside an npy file, as JSON of the same name; see its attributes."""
+    """Save the manifest of an npy file as JSON under the same name."""
     rows, dimensions = np.load(vectors, mmap_mode="r").shape
     manifest = EmbeddingManifest(
         checkpoint=entry.checkpoint,

@@ -1,4 +1,4 @@
-"""The format of MAGPIE (Haagsma et al., 2020): one occurrence of a PIE in context a line."""
+"""Reader of MAGPIE (Haagsma et al., 2020), with one PIE occurrence in context per line."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,16 +10,16 @@ from pieline.core.errors import UserError
 from pieline.core.records import Record, explain
 
 Label = Literal["i", "l", "f", "o", "?"]
-"""Idiomatic, literal, false extraction, other, unclear."""
+"""Idiomatic, literal, false extraction, other, and unclear."""
 
 TARGET = 2
-"""Place of the sentence with the PIE among the five of `context`."""
+"""Index in `context` of the sentence that contains the PIE."""
 
-_SEE = "correct this line or fetch the file again; the format is in data/sample/magpie/README.md"
+_HINT = "correct this line or download the file again; see data/sample/magpie/README.md"
 
 
 class LabelShares(Record):
-    """Share of the votes for each label."""
+    """Share of votes for each label."""
 
     idiomatic: float = Field(alias="i", ge=0, le=1)
     literal: float = Field(alias="l", ge=0, le=1)
@@ -29,7 +29,7 @@ class LabelShares(Record):
 
 
 class WordOffsets(NamedTuple):
-    """First character of a word of the PIE in the target sentence, and the one after its last."""
+    """Start and exclusive end of a PIE word in the target sentence, in characters."""
 
     start: NonNegativeInt
     end: NonNegativeInt
@@ -38,8 +38,9 @@ class WordOffsets(NamedTuple):
 class Occurrence(Record):
     """One annotated occurrence of a PIE.
 
-    `confidence` is the share of the votes for `label`; `context` five tokenised sentences, the
-    third of which holds the PIE at `offsets`.
+    Attributes:
+        confidence: Share of votes for `label`.
+        context: Five tokenized sentences; the third contains the PIE at `offsets`.
     """
 
     id: int
@@ -59,7 +60,7 @@ class Occurrence(Record):
 
     @field_validator("idiom")
     @classmethod
-    def _says_something(cls, idiom: str) -> str:
+    def _is_not_blank(cls, idiom: str) -> str:
         if not idiom.strip():
             raise ValueError("blank")
         return idiom
@@ -69,16 +70,15 @@ class Occurrence(Record):
         length = len(self.context[TARGET])
         for start, end in self.offsets:
             if not start < end <= length:
-                raise ValueError(f"offsets {start}-{end} do not lie in the target sentence")
+                raise ValueError(f"offsets {start}-{end} are outside the target sentence")
         return self
 
 
 def read_magpie(path: str | Path) -> Iterator[Occurrence]:
-    """Read a MAGPIE file one line at a time: of what was read only the ids are kept.
+    """Yield the occurrences in a MAGPIE file; only their ids are kept in memory.
 
     Raises:
-        UserError: the file is missing or empty, or a line is not UTF-8, not JSON, blank, no such
-            record, or has an id that stands before; names file and line.
+        UserError: The file is missing or empty, or a line is invalid or repeats an id.
     """
     if not Path(path).is_file():
         raise UserError("no such file", where=path, hint="check the path")
@@ -86,12 +86,12 @@ def read_magpie(path: str | Path) -> Iterator[Occurrence]:
     with Path(path).open("rb") as stream:
         for number, line in enumerate(stream, start=1):
             try:
-                found = Occurrence.model_validate_json(line)
+                occurrence = Occurrence.model_validate_json(line)
             except ValidationError as error:
-                raise UserError(explain(error), where=f"{path}:{number}", hint=_SEE) from None
-            if (first := lines.setdefault(found.id, number)) != number:
-                problem = f"id {found.id} stands already in line {first}"
-                raise UserError(problem, where=f"{path}:{number}", hint=_SEE)
-            yield found
+                raise UserError(explain(error), where=f"{path}:{number}", hint=_HINT) from None
+            if (first := lines.setdefault(occurrence.id, number)) != number:
+                problem = f"id {occurrence.id} is already in line {first}"
+                raise UserError(problem, where=f"{path}:{number}", hint=_HINT)
+            yield occurrence
     if not lines:
-        raise UserError("holds no occurrence", where=f"{path}:1", hint="fetch the file again")
+        raise UserError("the file is empty", where=f"{path}:1", hint="download it again")

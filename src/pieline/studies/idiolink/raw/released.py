@@ -1,4 +1,4 @@
-"""The released format of IdioLink: `indexes.json` and `queries.json` per split, and its qrels."""
+"""Reader of IdioLink's released format: `indexes.json` and `queries.json` of each split."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,7 +16,7 @@ COMPOSITIONS: dict[str, frozenset[str]] = {
     "lit_sim_sense": frozenset({"literal", "simplification", "sense"}),
     "lit_idiom": frozenset({"literal", "idiomatic"}),
 }
-"""Usages that stay in the index, by the name of the index composition."""
+"""Usages in the index, by index composition."""
 
 B = TypeVar("B", bound=BaseModel)
 T = TypeVar("T", bound=PieText)
@@ -26,21 +26,23 @@ def read_texts(path: str | Path, record: type[T]) -> list[T]:
     """Read `indexes.json` (as `Document`) or `queries.json` (as `Query`), in file order.
 
     Raises:
-        UserError: not JSON, not an array, an empty one, a record that breaks the format (unknown
-            usage, a span that is not in its sentence, a missing or unknown field), or a duplicate
-            id. The message names the file, the record's place and its id.
+        UserError: The file is not a non-empty JSON array, a record is invalid (unknown usage,
+            span not in its sentence, missing or unknown field), or an id is repeated.
     """
     texts = read_rows(path, record)
     if not texts:
-        raise UserError("holds no texts", where=path, hint="fetch the file again")
+        raise UserError("the file has no texts", where=path, hint="download it again")
     check_unique_ids([text.id for text in texts], where=path)
     return texts
 
 
 def read_rows(path: str | Path, record: type[B], **more: str) -> list[B]:
-    """Read a JSON array of records, whose key `idiom` is our field `pie`, as they stand.
+    """Read a JSON array of records, renaming the key `idiom` to `pie`.
 
-    `more` are fields that every record has besides. Errors are those of `read_texts`.
+    `more` adds fields to every record.
+
+    Raises:
+        UserError: The file is not a JSON array of objects, or a record is invalid.
     """
     rows = read_json(path)
     if not isinstance(rows, list):
@@ -61,5 +63,5 @@ def read_rows(path: str | Path, record: type[B], **more: str) -> list[B]:
 
 
 def compose_index(documents: Iterable[Document], composition: str) -> list[Document]:
-    """The documents that an index composition keeps, in order."""
+    """Return the documents in an index composition, in order."""
     return [text for text in documents if text.usage in COMPOSITIONS[composition]]

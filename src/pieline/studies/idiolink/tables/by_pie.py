@@ -1,4 +1,4 @@
-"""Which PIEs are hard: scores by PIE, over models and query modes. Not in the paper."""
+"""Scores of each PIE over models and query modes. Not in the paper."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -23,11 +23,11 @@ from pieline.studies.idiolink.tables.zero_shot import (
 
 K = TypeVar("K", bound=Hashable)
 PieScores = dict[tuple[str, str, str, str], float]
-"""Per cent by PIE, model, query mode and metric, means over seeds; nothing where unknown."""
+"""Mean percentages over seeds by PIE, model, query mode and metric; unknown scores are omitted."""
 
 
 def scores_by_pie(metrics: Sequence[IdiolinkMetrics]) -> PieScores:
-    """Scores of each PIE, averaged over a model's seeds."""
+    """Return the scores of each PIE, averaged over the seeds of a model."""
     return _means(
         ((pie, item.model, item.query_mode, metric), 100 * value)
         for item in metrics
@@ -38,15 +38,15 @@ def scores_by_pie(metrics: Sequence[IdiolinkMetrics]) -> PieScores:
 
 
 def is_fine_tuned(model: str) -> bool:
-    """Whether a model's name is model+training mode+loss."""
+    """Return whether a model name has the form base+training mode+loss."""
     return "+" in model
 
 
 def hardest_first(metrics: Sequence[IdiolinkMetrics]) -> list[str]:
-    """PIEs by their mean nDCG@10 over zero-shot models and query modes, the lowest first.
+    """Sort PIEs by mean nDCG@10 over zero-shot models and query modes, lowest first.
 
-    Fine-tuned models do not count: only some models are trained, and in some modes. PIEs whose
-    scores are unknown come last.
+    Fine-tuned models are excluded, because only some models are trained, and only in some modes.
+    PIEs with unknown scores come last.
     """
     means = _means(
         (pie, value)
@@ -58,7 +58,7 @@ def hardest_first(metrics: Sequence[IdiolinkMetrics]) -> list[str]:
 
 
 def zero_shot_means(scores: PieScores) -> dict[tuple[str, str], float]:
-    """Mean nDCG@10 over zero-shot models by PIE and query mode."""
+    """Return the mean nDCG@10 over zero-shot models, by PIE and query mode."""
     return _means(
         ((pie, mode), value)
         for (pie, model, mode, metric), value in scores.items()
@@ -67,10 +67,9 @@ def zero_shot_means(scores: PieScores) -> dict[tuple[str, str], float]:
 
 
 def gains_by_pie(scores: PieScores) -> dict[tuple[str, str], float]:
-    """What fine-tuning changes in nDCG@10 (points) by PIE and query mode, on average.
+    """Return the mean change of nDCG@10 by fine-tuning (points), by PIE and query mode.
 
-    Each fine-tuned model is set against the same model without fine-tuning in the same mode; where
-    that was not run there is no gain to tell.
+    Each fine-tuned model is compared with its zero-shot model in the same mode, if both were run.
     """
     return _means(
         ((pie, mode), value - before)
@@ -81,28 +80,28 @@ def gains_by_pie(scores: PieScores) -> dict[tuple[str, str], float]:
 
 
 def _means(values: Iterable[tuple[K, float]]) -> dict[K, float]:
-    """The mean of the values of each key."""
-    found = defaultdict(list)
+    """Return the mean of the values of each key."""
+    groups = defaultdict(list)
     for key, value in values:
-        found[key].append(value)
-    return {key: fmean(members) for key, members in found.items()}
+        groups[key].append(value)
+    return {key: fmean(members) for key, members in groups.items()}
 
 
-def by_pie(given: DisplayInputs) -> TableContent:
-    """Every PIE, the hardest first: shown is the mean nDCG@10 (per cent) over zero-shot models.
+def by_pie(inputs: DisplayInputs) -> TableContent:
+    """Build the table of PIEs, hardest first, with mean nDCG@10 (percent) over zero-shot models.
 
     The CSV has both metrics of every model.
     """
-    found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
-    metrics = records_of(found)
+    runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
+    metrics = records_of(runs)
     scores = scores_by_pie(metrics)
     obstacles = obstacles_of(*metrics)
     means = zero_shot_means(scores)
-    zero_shot = {mode for model, mode in found if not is_fine_tuned(model)}
+    zero_shot = {mode for model, mode in runs if not is_fine_tuned(model)}
     modes = [mode for mode in QUERY_MODES if mode in zero_shot]
 
     def numbers(rank: str, pie: str) -> Iterator[Number]:
-        for (model, mode), source in found.items():
+        for (model, mode), source in runs.items():
             for metric in METRICS:
                 key = {"difficulty_rank": rank, "pie": pie, **source.key}
                 ours = scores.get((pie, model, mode, metric))

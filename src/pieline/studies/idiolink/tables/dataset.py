@@ -1,4 +1,4 @@
-"""IdioLink's Table 1, and the numbers of its construction."""
+"""Table 1 of IdioLink, and the numbers of its construction."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -34,7 +34,7 @@ CONSTRUCTED_NOTE = "Counted on a data set that this run constructed, not on the 
 
 
 def about_data(*, sample: bool, released: bool) -> tuple[list[str], tuple[str, ...]]:
-    """What makes counts incomparable with the printed ones, and the note on their data."""
+    """Return why counts cannot be compared with printed ones, and notes on the data."""
     if released:
         return [], ()
     if sample:
@@ -43,7 +43,7 @@ def about_data(*, sample: bool, released: bool) -> tuple[list[str], tuple[str, .
 
 
 def _per_pie(checks: DatasetChecks, *, literal: bool) -> float:
-    """Literal documents per PIE, or idiomatic ones."""
+    """Return the number of literal or idiomatic documents per PIE."""
     usages = Counter[bool]()
     for of_domain in checks.domain_usage["documents"].values():
         for usage, documents in of_domain.items():
@@ -52,7 +52,7 @@ def _per_pie(checks: DatasetChecks, *, literal: bool) -> float:
 
 
 def _gold(checks: DatasetChecks) -> int:
-    """Texts that people checked: those marked gold."""
+    """Return the number of texts marked gold."""
     return sum(sum(marked.values()) for marked in checks.marked_gold.values())
 
 
@@ -86,42 +86,42 @@ IN_TEXT = [
     Column[DatasetChecks]("gold_texts", "", _gold, decimals=0),
     Column[DatasetChecks]("gold_share", "", _gold_share, decimals=1),
 ]
-"""Numbers of sections 3.2.2 and 3.2.4 that the texts themselves give; only in the CSV."""
+"""Counts of texts in sections 3.2.2 and 3.2.4; written only to the CSV."""
 
 
-def dataset(given: DisplayInputs) -> TableContent:
-    """Table 1: PIEs, queries and documents of each split; the CSV has numbers of the text, too."""
-    checks = load_record(given.metrics[0], DatasetChecks)
-    printed = read_published(given.files["published"], ["split"])
-    of_text = read_published(given.files["text_numbers"], ["id"])
-    told = checks.released or checks.conditions.are_of_own_data
-    obstacles, notes = about_data(sample=checks.sample, released=told)
+def dataset(inputs: DisplayInputs) -> TableContent:
+    """Build Table 1: PIEs, queries and documents by split; the CSV adds numbers in the text."""
+    checks = load_record(inputs.metrics[0], DatasetChecks)
+    printed = read_published(inputs.files["published"], ["split"])
+    of_text = read_published(inputs.files["text_numbers"], ["id"])
+    is_paper_or_own = checks.released or checks.conditions.are_of_own_data
+    obstacles, notes = about_data(sample=checks.sample, released=is_paper_or_own)
     obstacles += checks.conditions.deviations
     rows = []
     for split, label in ROW_LABELS.items():
         source = Source(
             key={"split": split, "id": ""},
             records=[checks.counts[split]],
-            files=given.metrics,
+            files=inputs.metrics,
             printed=printed.get((split,), {}),
             obstacles=obstacles,
         )
         rows.append(row((label,), [(column, source) for column in COLUMNS]))
-    total = Source({"split": "total"}, [checks], given.metrics, obstacles=obstacles)
+    total = Source({"split": "total"}, [checks], inputs.metrics, obstacles=obstacles)
     in_text = [text_cell(column, total, "idiolink", of_text) for column in IN_TEXT]
     return TableContent(
         heads=(headers(["Split"], COLUMNS),),
         groups=(Group(tuple(rows[:-1])), Group(tuple(rows[-1:]))),
         caption="Overview of the IdioLink dataset. Test (total) is the sum of gold and silver.",
         notes=notes,
-        unseen=tuple(number for found in in_text for number in found.numbers()),
+        unseen=tuple(number for cell in in_text for number in cell.numbers()),
         decimals=0,
         wide=False,
     )
 
 
 class ConstructionNumbers(NamedTuple):
-    """The records behind the numbers of sections 3.2.1 to 3.2.4."""
+    """Records with the numbers of sections 3.2.1 to 3.2.4."""
 
     metrics: ConstructionMetrics
     report: FilterReport
@@ -136,9 +136,13 @@ def _count(
 def _share(
     name: str, label: str, value: Callable[[ConstructionNumbers], float | None]
 ) -> Column[ConstructionNumbers]:
-    """A fraction, in per cent."""
+    """Return a column for a fraction, in percent."""
     return Column(
-        name, f"{label} (%)", lambda made: per_cent(value(made)), decimals=2, unknown=_UNJUDGED
+        name,
+        f"{label} (%)",
+        lambda records: per_cent(value(records)),
+        decimals=2,
+        unknown=_UNJUDGED,
     )
 
 
@@ -146,58 +150,62 @@ def _kept(reading: str, label: str) -> Column[ConstructionNumbers]:
     return _count(
         f"kept_by_{reading}",
         f"PIEs kept if {label}",
-        lambda made: made.report.kept_by_reading[reading],
+        lambda records: records.report.kept_by_reading[reading],
     )
 
 
 def _agreement(field: str) -> Callable[[ConstructionNumbers], Any]:
-    """A field of the agreement of validation and people, None without judgments of people."""
-    return lambda made: getattr(made.metrics.agreement, field, None)
+    """Return a getter for a field of the agreement with reviewers; None without reviews."""
+    return lambda records: getattr(records.metrics.agreement, field, None)
 
 
 CONSTRUCTION = [
-    _count("candidate_pies", "PIEs that pass the filter", lambda made: made.report.candidates),
+    _count(
+        "candidate_pies", "PIEs that pass the filter", lambda records: records.report.candidates
+    ),
     _kept("any_confidence", "confidence does not matter"),
     _kept("confident_annotations", "confident annotations alone are counted"),
     _kept("paper", "every annotation is confident (paper)"),
     _kept("released", "any is confident, shares are of all (released code)"),
     _count(
-        "removed_pies", "PIEs removed by hand", lambda made: made.report.failed.get("manual", 0)
+        "removed_pies",
+        "PIEs removed by hand",
+        lambda records: records.report.failed.get("manual", 0),
     ),
     _count(
         "corrections",
         "gold texts corrected",
-        lambda made: made.metrics.gold_corrections.corrected,
+        lambda records: records.metrics.gold_corrections.corrected,
     ),
     _count(
         "span_corrections",
         "only the span",
-        lambda made: made.metrics.gold_corrections.by_action.get("span_corrected", 0),
+        lambda records: records.metrics.gold_corrections.by_action.get("span_corrected", 0),
     ),
     _count(
         "usage_mismatches",
         "usage mismatch",
-        lambda made: made.metrics.gold_corrections.by_cause.get("usage_mismatch", 0),
+        lambda records: records.metrics.gold_corrections.by_cause.get("usage_mismatch", 0),
     ),
     _count(
         "ambiguous_texts",
         "ambiguous",
-        lambda made: made.metrics.gold_corrections.by_cause.get("ambiguous", 0),
+        lambda records: records.metrics.gold_corrections.by_cause.get("ambiguous", 0),
     ),
     _count(
         "rewritten_texts",
         "rewritten for clarity",
-        lambda made: made.metrics.gold_corrections.by_cause.get("unclear", 0),
+        lambda records: records.metrics.gold_corrections.by_cause.get("unclear", 0),
     ),
     _count(
         "corrected_sense",
         "sense texts corrected",
-        lambda made: made.metrics.gold_corrections.by_usage.get("sense", 0),
+        lambda records: records.metrics.gold_corrections.by_usage.get("sense", 0),
     ),
     _count(
         "corrected_literal",
         "literal texts corrected",
-        lambda made: made.metrics.gold_corrections.by_usage.get("literal", 0),
+        lambda records: records.metrics.gold_corrections.by_usage.get("literal", 0),
     ),
     _share("validation_accuracy", f"{_AGAINST}: accuracy", _agreement("accuracy")),
     _share("validation_macro_f1", f"{_AGAINST}: macro F1", _agreement("macro_f1")),
@@ -208,34 +216,41 @@ CONSTRUCTION = [
     ),
     _count("missed_invalid", "invalid texts judged valid", _agreement("invalid_judged_valid")),
     _share("missed_invalid_share", "invalid texts judged valid", _agreement("missed")),
-    _count("silver_texts", "silver texts", lambda made: made.metrics.silver.texts),
-    _count("flagged", "silver texts flagged", lambda made: made.metrics.silver.flagged),
-    _share("flagged_share", "silver texts flagged", lambda made: made.metrics.silver.flagged_share),
+    _count("silver_texts", "silver texts", lambda records: records.metrics.silver.texts),
+    _count("flagged", "silver texts flagged", lambda records: records.metrics.silver.flagged),
+    _share(
+        "flagged_share",
+        "silver texts flagged",
+        lambda records: records.metrics.silver.flagged_share,
+    ),
     _count(
         "confirmed",
         "flagged texts that people confirmed",
-        lambda made: None if made.metrics.silver.awaiting else made.metrics.silver.confirmed,
+        lambda records: (
+            None if records.metrics.silver.awaiting else records.metrics.silver.confirmed
+        ),
     ),
     _share(
         "confirmed_share",
         "flagged texts that people confirmed",
-        lambda made: made.metrics.silver.confirmed_share,
+        lambda records: records.metrics.silver.confirmed_share,
     ),
-    _count("gold_texts", "texts that people looked at", lambda made: made.metrics.gold_texts),
+    _count("gold_texts", "texts that people looked at", lambda records: records.metrics.gold_texts),
 ]
-"""Numbers of sections 3.2.1 to 3.2.4. Their names are the ids in published/text_numbers.csv, apart
-from those of the readings of the filter (see `readings_of`), which are only ours."""
+"""Numbers of sections 3.2.1 to 3.2.4. The names are ids in published/text_numbers.csv, except for
+the readings of the filter (see `readings_of`), which the paper does not report.
+"""
 
 
-def construction(given: DisplayInputs) -> TableContent:
-    """The numbers of sections 3.2.1 to 3.2.4 beside the printed ones."""
-    metrics = load_record(given.metrics[0], ConstructionMetrics)
-    made = ConstructionNumbers(metrics, load_record(given.files["filter_report"], FilterReport))
-    printed = read_published(given.files["published"], ["id"])
-    # New texts by new models never are those that the paper counted.
+def construction(inputs: DisplayInputs) -> TableContent:
+    """Build the table of the numbers in sections 3.2.1 to 3.2.4 with the printed ones."""
+    metrics = load_record(inputs.metrics[0], ConstructionMetrics)
+    records = ConstructionNumbers(metrics, load_record(inputs.files["filter_report"], FilterReport))
+    printed = read_published(inputs.files["published"], ["id"])
+    # Newly generated texts always differ from the paper's.
     obstacles, notes = about_data(sample=metrics.sample, released=False)
     obstacles += metrics.conditions.deviations
-    source = Source({}, [made], given.metrics, obstacles=obstacles)
+    source = Source({}, [records], inputs.metrics, obstacles=obstacles)
     rows = [
         Row((column.header,), (text_cell(column, source, "idiolink", printed),))
         for column in CONSTRUCTION

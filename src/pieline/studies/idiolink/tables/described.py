@@ -1,4 +1,4 @@
-"""IdioLink's Tables 3, 4 and 6, which describe: hyperparameters, artifacts and checkpoints."""
+"""Descriptive tables of IdioLink (3, 4 and 6): hyperparameters, artifacts and checkpoints."""
 
 from operator import attrgetter
 
@@ -40,14 +40,11 @@ HYPERPARAMETERS = [
 ]
 
 
-def hyperparameters(given: DisplayInputs) -> TableContent:
-    """Table 3: what this run's trainings are set to.
-
-    `options` are the settings of fine-tuning, as JSON.
-    """
-    tuning = FineTuning.model_validate(given.options)
+def hyperparameters(inputs: DisplayInputs) -> TableContent:
+    """Build Table 3: hyperparameters of this run; `options` are the fine-tuning settings."""
+    tuning = FineTuning.model_validate(inputs.options)
     absent = "" if tuning.models else "no model is fine-tuned in this configuration"
-    found = {
+    values = {
         column.name: (
             column.header,
             None if absent else column.value(tuning),
@@ -55,10 +52,10 @@ def hyperparameters(given: DisplayInputs) -> TableContent:
         )
         for column in HYPERPARAMETERS
     }
-    return described.hyperparameters(given, found, "Fine-tuning hyperparameters.")
+    return described.hyperparameters(inputs, values, "Fine-tuning hyperparameters.")
 
 
-def checkpoints(given: DisplayInputs) -> TableContent:
-    """Table 6: checkpoints, licences and sizes, and the revisions that models.yaml pins."""
+def checkpoints(inputs: DisplayInputs) -> TableContent:
+    """Build Table 6: checkpoints, licenses, sizes and the revisions pinned in models.yaml."""
     unnamed = "neither models.yaml nor idiolink.construction names it"
-    return described.checkpoints(given, unnamed=unnamed)
+    return described.checkpoints(inputs, unnamed=unnamed)

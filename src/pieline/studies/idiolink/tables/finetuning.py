@@ -1,4 +1,4 @@
-"""IdioLink's fine-tuning results: Table 5, and what of it Figure 3 shows."""
+"""Fine-tuning results: Table 5, and the part of it shown in Figure 3."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -34,9 +34,9 @@ TRAIN_MODES = {
 }
 """Training configurations in the order of Table 5."""
 LOSSES = {"paper": "equation 2", "released": "released"}
-"""What Table 5 and Figure 3 call a loss."""
+"""Labels of the losses in Table 5 and Figure 3."""
 PRINTED_SEEDS = PrintedSeeds(3, ddof=(1, 0))
-"""The paper does not say which ddof its deviations have, and the released summary has 0."""
+"""The paper does not state the ddof of its standard deviations; the released summary uses 0."""
 _JUDGED = (
     "Within sampling range, which is not equal, is a mean in the 95 % t interval (Welch) for the"
     f" difference of two means, of our seeds and the paper's {PRINTED_SEEDS.number} (from one seed"
@@ -54,7 +54,7 @@ _UNTRAINED_MODE = "idiolink.finetuning.train_modes does not name it"
 
 
 class Tuned(NamedTuple):
-    """A fine-tuned model: what it was made from and how."""
+    """Base model, training mode and loss of a fine-tuned model."""
 
     model: str
     train_mode: str
@@ -62,21 +62,21 @@ class Tuned(NamedTuple):
 
     @classmethod
     def parse(cls, name: str) -> "Tuned":
-        """The parts of model+training mode+loss."""
+        """Parse a name of the form base+training mode+loss."""
         return cls(*name.split("+"))
 
     def __str__(self) -> str:
         return "+".join(self)
 
 
-def finetuned(given: DisplayInputs) -> TableContent:
-    """Table 5: both metrics (per cent) by training configuration, model and query mode.
+def finetuned(inputs: DisplayInputs) -> TableContent:
+    """Build Table 5: both metrics (percent) by training mode, model and query mode.
 
-    Rows are the trainings of this run, and what else the paper prints.
+    Rows are the trainings of this run, and those that only the paper has.
     """
-    printed = read_published(given.files["published"], ["train_mode", "model", "query_mode"])
-    found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
-    trained = list(dict.fromkeys(Tuned.parse(name) for name, _ in found))
+    printed = read_published(inputs.files["published"], ["train_mode", "model", "query_mode"])
+    runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
+    trained = list(dict.fromkeys(Tuned.parse(name) for name, _ in runs))
 
     def source(
         tuned: Tuned, checkpoint: str, mode: str, reason: str
@@ -85,14 +85,14 @@ def finetuned(given: DisplayInputs) -> TableContent:
             return None
         key = {"train_mode": tuned.train_mode, "loss": tuned.loss, "model": tuned.model}
         return replace(
-            found.get((str(tuned), mode)) or Source({}, not_run=reason),
+            runs.get((str(tuned), mode)) or Source({}, not_run=reason),
             key=key | {"query_mode": mode},
             printed=printed.get((tuned.train_mode, checkpoint, mode), {}),
             seeds=PRINTED_SEEDS,
         )
 
     def rows(train_mode: str) -> Iterator[Row]:
-        models = (*given.models, *given.absent)
+        models = (*inputs.models, *inputs.absent)
         for model in in_printed_order(models, (name for _, name, _ in printed)):
             checkpoint = model.published_as or ""
             of_model = [tuned for tuned in trained if tuned[:2] == (model.name, train_mode)]
@@ -101,7 +101,7 @@ def finetuned(given: DisplayInputs) -> TableContent:
                 if not any(name[:2] == (train_mode, checkpoint) for name in printed):
                     continue
                 of_model = [Tuned(model.name, train_mode, "")]
-                reason = given.not_run.get(model.name, _UNTRAINED_MODE)
+                reason = inputs.not_run.get(model.name, _UNTRAINED_MODE)
             for tuned in of_model:
                 labels = (model.label, LOSSES.get(tuned.loss, "–"), model.parameters or "–")
                 scores = [
@@ -110,8 +110,8 @@ def finetuned(given: DisplayInputs) -> TableContent:
                 ]
                 yield with_arrows(row(labels, scores, reason=reason))
 
-    metrics = records_of(found)
-    seeds = max((len(source.records) for source in found.values()), default=0)
+    metrics = records_of(runs)
+    seeds = max((len(source.records) for source in runs.values()), default=0)
     over = "1 seed" if seeds == 1 else f"{seeds} seeds (mean ± standard deviation, ddof 1)"
     tuples = {str(item.conditions.settings.get("tuples")) for item in metrics}
     return scores_table(
@@ -125,9 +125,9 @@ def finetuned(given: DisplayInputs) -> TableContent:
 
 
 def shown_loss(metrics: Sequence[IdiolinkMetrics]) -> str:
-    """The loss of Figure 3: the released one if it was run, since equation 2 gives other numbers.
+    """Return the loss in Figure 3: the released one if it was run, otherwise equation 2.
 
-    Claims on Table 5 prefer it, too (published/tables.yaml).
+    Claims on Table 5 prefer the released loss, too (published/tables.yaml).
     """
     losses = {Tuned.parse(item.model).loss for item in metrics}
     return "released" if "released" in losses else "paper"
@@ -136,10 +136,10 @@ def shown_loss(metrics: Sequence[IdiolinkMetrics]) -> str:
 def best_trainings(
     metrics: Sequence[IdiolinkMetrics],
 ) -> dict[tuple[str, str, str], tuple[str, Spread]]:
-    """What Figure 3 shows of each model, query mode and metric: the better of the trainings.
+    """Return the better training for each model, query mode and metric in Figure 3.
 
-    At inference by spans a model may have been trained on sentences or on spans; the higher mean
-    is taken, as the paper does. Of several losses it is that of `shown_loss`.
+    For span queries, models may have been trained on sentences or spans; as in the paper, the
+    training with the higher mean is used. Only trainings with `shown_loss` count.
 
     Returns:
         Training mode and result, by model, query mode and metric.
@@ -150,8 +150,8 @@ def best_trainings(
             values[Tuned.parse(item.model), item.query_mode, metric].append(value)
     best: dict[tuple[str, str, str], tuple[str, Spread]] = {}
     loss = shown_loss(metrics)
-    for (tuned, query_mode, metric), found in values.items():
-        key, over_seeds = (tuned.model, query_mode, metric), spread(found)
+    for (tuned, query_mode, metric), scores in values.items():
+        key, over_seeds = (tuned.model, query_mode, metric), spread(scores)
         better = key not in best or over_seeds.mean > best[key][1].mean
         if tuned.loss == loss and better:
             best[key] = (tuned.train_mode, over_seeds)

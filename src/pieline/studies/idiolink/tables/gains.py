@@ -1,4 +1,4 @@
-"""What instructions, spans and both gain on average over models (IdioLink, section 6)."""
+"""Average gains from instructions, span embedding and both (IdioLink, section 6)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain, product
@@ -23,49 +23,52 @@ GAINS = {
     "span": "span",
     "combined": "instruction_span",
 }
-"""The query mode that is set against `sentence`."""
+"""Query mode that is compared with `sentence`, by gain."""
 _LABELS = {"instruction": "Instructions", "span": "Span embedding", "combined": "Both"}
 _TEXT_NAMES = {"ndcg_at_10": "ndcg"}
-"""How published/text_numbers.csv calls metrics, if otherwise than we do."""
+"""Names of metrics in published/text_numbers.csv that differ from ours."""
 
 Scores = Mapping[tuple[str, str, str], float]
-"""Per cent by model, query mode and metric."""
+"""Percentages by model, query mode and metric."""
 
 
 def average_gains(scores: Scores, models: Sequence[str]) -> dict[tuple[str, str], float]:
-    """Mean difference in points by gain and metric, over models; none where a score is missing."""
-    found = {}
+    """Return the mean gain over models in points, by gain and metric.
+
+    Gains with a missing score are omitted.
+    """
+    gains_by_metric = {}
     for (gain, mode), metric in product(GAINS.items(), METRICS):
         differences = [
             scores.get((model, mode, metric), nan) - scores.get((model, "sentence", metric), nan)
             for model in models
         ]
         if differences and not any(map(isnan, differences)):
-            found[gain, metric] = fmean(differences)
-    return found
+            gains_by_metric[gain, metric] = fmean(differences)
+    return gains_by_metric
 
 
 COLUMNS = [Column[float | None](name, label, lambda mean: mean) for name, label in METRICS.items()]
 
 
-def gains(given: DisplayInputs) -> TableContent:
-    """The average gains (points) of the models that the paper has, beside those of its text."""
-    printed = read_published(given.files["published"], ["id"])
-    found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
-    metrics = records_of(found)
+def gains(inputs: DisplayInputs) -> TableContent:
+    """Build the table of average gains (points) over the paper's models, with the printed ones."""
+    printed = read_published(inputs.files["published"], ["id"])
+    runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
+    metrics = records_of(runs)
     scores = {
         (item.model, item.query_mode, metric): value
         for item in metrics
         for metric in METRICS
         if (value := score_pct(item, metric)) is not None
     }
-    counted = [model.name for model in given.models if model.published_as]
+    counted = [model.name for model in inputs.models if model.published_as]
     means = average_gains(scores, counted)
-    of_models = (source for (model, _), source in found.items() if model in counted)
+    of_models = (source for (model, _), source in runs.items() if model in counted)
     files = tuple(chain.from_iterable(source.files for source in of_models))
     obstacles = obstacles_of(*metrics)
-    if given.absent:
-        papers = len(counted) + len(given.absent)
+    if inputs.absent:
+        papers = len(counted) + len(inputs.absent)
         obstacles.append(f"over {len(counted)} of the paper's {papers} models")
 
     def source(gain: str, metric: str) -> Source[float | None]:

@@ -1,4 +1,4 @@
-"""Word overlap of queries with their relevant documents, and what it explains. Not in the paper."""
+"""Tables of word overlap and its relation to scores. Not in the paper."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -35,13 +35,13 @@ LABELS = {
     "recall_without_span": "Recall without span",
 }
 SHOWN = {"jaccard": "sentence", "jaccard_without_span": "without span"}
-"""Headers of the measures that have columns; those by recall are in the CSV."""
-_NOTHING = ShortcutEstimate(value=None, interval=None)
+"""Headers of the measures with columns; the others are only in the CSV."""
+_UNDEFINED = ShortcutEstimate(value=None, interval=None)
 
 
-def overlap(given: DisplayInputs) -> TableContent:
-    """Mean overlap (fraction) by usage of the query and of the documents."""
-    (item,) = load_records(given.metrics, ShortcutMetrics)
+def overlap(inputs: DisplayInputs) -> TableContent:
+    """Build the table of mean overlap (fraction) by usage of the query and of the documents."""
+    (item,) = load_records(inputs.metrics, ShortcutMetrics)
     columns = [
         Column[Mapping[str, float]](measure, label, itemgetter(measure), decimals=4)
         for measure, label in LABELS.items()
@@ -55,7 +55,7 @@ def overlap(given: DisplayInputs) -> TableContent:
                     Source[Mapping[str, float]](
                         {"query_usage": usage, "document_usage": other},
                         [means],
-                        given.metrics,
+                        inputs.metrics,
                         obstacles=obstacles_of(item),
                     )
                 ]
@@ -76,16 +76,16 @@ def overlap(given: DisplayInputs) -> TableContent:
 
 
 def tenths_of(item: ShortcutMetrics, measure: str, usage: str = ALL) -> list[Tenth]:
-    """The tenths of a usage's queries by a measure, the least overlap first; none if unknown."""
+    """Return the tenths of a usage by a measure, from least to most overlap; empty if unknown."""
     return [tenth for tenth in item.tenths.get(measure, ()) if tenth.usage == usage]
 
 
 def _correlation(item: ShortcutMetrics, measure: str) -> ShortcutEstimate:
-    return item.correlations.get(measure, _NOTHING)
+    return item.correlations.get(measure, _UNDEFINED)
 
 
 def _tenth(item: ShortcutMetrics, measure: str, place: int) -> ShortcutEstimate:
-    return next(iter(tenths_of(item, measure)[place:]), _NOTHING)
+    return next(iter(tenths_of(item, measure)[place:]), _UNDEFINED)
 
 
 ESTIMATES: dict[str, tuple[str, Callable[..., ShortcutEstimate]]] = {
@@ -93,12 +93,12 @@ ESTIMATES: dict[str, tuple[str, Callable[..., ShortcutEstimate]]] = {
     "ndcg_at_10_least": ("nDCG@10, least overlap", partial(_tenth, place=0)),
     "ndcg_at_10_most": ("nDCG@10, most overlap", partial(_tenth, place=-1)),
 }
-"""Header and value of what there is for each measure."""
+"""Header and value of the estimates for each measure."""
 
 
-def shortcuts(given: DisplayInputs) -> TableContent:
-    """The partial correlations, and nDCG@10 (per cent) of the tenths of least and most overlap."""
-    found = sources(given, ShortcutMetrics, ["model", "query_mode"], obstacles_of)
+def shortcuts(inputs: DisplayInputs) -> TableContent:
+    """Build the table of partial correlations, with nDCG@10 (percent) at least and most overlap."""
+    runs = sources(inputs, ShortcutMetrics, ["model", "query_mode"], obstacles_of)
     columns = [
         _column(f"{name}_{measure}_pct", measure, estimate)
         for name, (_, estimate) in ESTIMATES.items()
@@ -109,12 +109,12 @@ def shortcuts(given: DisplayInputs) -> TableContent:
             tuple(
                 row((model.label, mode_label(mode)), [(column, source) for column in columns])
                 for mode in QUERY_MODES
-                if (source := found.get((model.name, mode)))
+                if (source := runs.get((model.name, mode)))
             )
         )
-        for model in given.models
+        for model in inputs.models
     ]
-    metrics = records_of(found)
+    metrics = records_of(runs)
     return TableContent(
         heads=(
             (Head("", 2), *(Head(header, len(SHOWN)) for header, _ in ESTIMATES.values())),
@@ -133,14 +133,14 @@ def shortcuts(given: DisplayInputs) -> TableContent:
 def _column(
     name: str, measure: str, estimate: Callable[..., ShortcutEstimate]
 ) -> Column[ShortcutMetrics]:
-    def found(item: ShortcutMetrics) -> ShortcutEstimate:
+    def value(item: ShortcutMetrics) -> ShortcutEstimate:
         return estimate(item, measure)
 
     return Column(
         name,
         SHOWN.get(measure, ""),
-        lambda item: per_cent(found(item).value),
+        lambda item: per_cent(value(item).value),
         unknown=f"{UNKNOWN}, or the queries of each PIE and usage are all alike",
-        details=lambda source: bounds(found(source.records[0]).interval),
-        text=lambda item: interval_text(per_cent(found(item).value), found(item).interval, 2),
+        details=lambda source: bounds(value(source.records[0]).interval),
+        text=lambda item: interval_text(per_cent(value(item).value), value(item).interval, 2),
     )

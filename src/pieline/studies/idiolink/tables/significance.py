@@ -1,4 +1,4 @@
-"""Which differences between query modes or models are more than chance. Not in the paper."""
+"""Tables of significance tests between query modes and between models. Not in the paper."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,15 +37,12 @@ from pieline.studies.idiolink.tables.zero_shot import (
 _P_VALUE = Head("p", latex="$p$")
 
 
-def significance(given: DisplayInputs) -> TableContent:
-    """Differences between query modes (points) with their p-values.
-
-    A fine-tuned model has the label of what it was made from.
-    """
-    found = load_records(given.metrics, ModeSignificance)
-    labels = given.labels()
+def significance(inputs: DisplayInputs) -> TableContent:
+    """Build the table of differences between query modes (points) with p-values."""
+    results = load_records(inputs.metrics, ModeSignificance)
+    labels = inputs.labels()
     groups = []
-    for item, path in zip(found, given.metrics, strict=True):
+    for item, path in zip(results, inputs.metrics, strict=True):
         label = _label(item, labels[item.model.split("+", maxsplit=1)[0]])
         key = {"model": item.model, "seed": str(item.seed)}
         rows = (
@@ -53,49 +50,49 @@ def significance(given: DisplayInputs) -> TableContent:
             for (first, second), both in _by_pair(item.comparisons).items()
         )
         groups.append(Group(tuple(rows)))
-    one, *_ = found
-    drawn = _drawn(one.pies, one.queries, one.resamples, one.patterns)
-    tested = all(pair.difference is not None for item in found for pair in item.comparisons)
+    one, *_ = results
+    resampling = _drawn(one.pies, one.queries, one.resamples, one.patterns)
+    tested = all(pair.difference is not None for item in results for pair in item.comparisons)
     return _table(
         "Model",
         groups,
         f"Differences between query modes in points (second minus first), {_TESTED} for a model's"
-        f" pairs of modes. {drawn}",
-        notes_on(found) if tested else (*notes_on(found), UNKNOWN_NOTE),
+        f" pairs of modes. {resampling}",
+        notes_on(results) if tested else (*notes_on(results), UNKNOWN_NOTE),
     )
 
 
-def model_pairs(given: DisplayInputs) -> TableContent:
-    """Differences between every two models (points) in each query mode, with their p-values."""
-    found = sources(given, IdiolinkMetrics, ["query_mode", "model"], obstacles_of)
-    labels, permutations = given.labels(), given.options["permutations"]
+def model_pairs(inputs: DisplayInputs) -> TableContent:
+    """Build the table of differences between models (points) in each query mode, with p-values."""
+    runs = sources(inputs, IdiolinkMetrics, ["query_mode", "model"], obstacles_of)
+    labels, permutations = inputs.labels(), inputs.options["permutations"]
     groups = []
     for mode in QUERY_MODES:
-        runs = {model: source for (of_mode, model), source in found.items() if of_mode == mode}
-        if len(runs) < 2:
+        mode_runs = {model: source for (of_mode, model), source in runs.items() if of_mode == mode}
+        if len(mode_runs) < 2:
             continue
         compared = compare_models(
-            {model: source.records[0].by_pie for model, source in runs.items()},
+            {model: source.records[0].by_pie for model, source in mode_runs.items()},
             permutations=permutations,
-            resamples=given.options["resamples"],
+            resamples=inputs.options["resamples"],
             seed=0,
         )
         rows = []
         for pair, both in _by_pair(compared).items():
-            files = [file for model in pair for file in runs[model].files]
-            records = [runs[model].records[0] for model in pair]
+            files = [file for model in pair for file in mode_runs[model].files]
+            records = [mode_runs[model].records[0] for model in pair]
             names = (mode_label(mode), *(labels[model] for model in pair))
             rows.append(_row(names, {"query_mode": mode}, both, files, *records))
         groups.append(Group(tuple(rows)))
-    metrics = records_of(found)
+    metrics = records_of(runs)
     sizes = [scores.queries for scores in metrics[0].by_pie.values()]
     patterns = sign_patterns(len(sizes), permutations)
-    drawn = _drawn(len(sizes), sum(sizes), given.options["resamples"], patterns)
+    resampling = _drawn(len(sizes), sum(sizes), inputs.options["resamples"], patterns)
     return _table(
         "Query",
         groups,
         "Differences between models in points (second minus first) over the same queries,"
-        f" {_TESTED} for a query mode's pairs of models. {drawn}",
+        f" {_TESTED} for a query mode's pairs of models. {resampling}",
         notes_on(metrics),
     )
 
@@ -109,7 +106,7 @@ _TESTED = (
 def _table(
     label: str, groups: Sequence[Group], caption: str, notes: tuple[str, ...]
 ) -> TableContent:
-    """The table of some pairs; the label is that of its first column."""
+    """Build the table of some pairs; `label` is the header of the first column."""
     scores = (head for name in METRICS.values() for head in (Head(name), _P_VALUE))
     return TableContent(
         heads=((Head(label), Head("First"), Head("Second"), *scores),),
@@ -123,7 +120,7 @@ def _table(
 
 
 def _drawn(pies: int, queries: int, resamples: int, patterns: int) -> str:
-    """What was drawn for intervals and tests; all tests of a run have the same queries."""
+    """Return the caption text on resampling; all tests of a run share the same queries."""
     every = "all " if patterns == 2**pies else ""
     return (
         f"Drawn were {pies} PIEs with all their queries ({queries}): {resamples:,}"
@@ -132,7 +129,7 @@ def _drawn(pies: int, queries: int, resamples: int, patterns: int) -> str:
 
 
 def _label(item: ModeSignificance, base: str) -> str:
-    """What the table calls a model."""
+    """Return the label of a model, with the training of a fine-tuned one."""
     _, *training = item.model.split("+")
     if not training:
         return base
@@ -140,12 +137,12 @@ def _label(item: ModeSignificance, base: str) -> str:
 
 
 def _difference(metric: str, label: str) -> Column[RankingComparison]:
-    """The difference by a metric; p-values and interval are in the CSV."""
+    """Return the column of the difference by a metric; p-values and interval are in the CSV."""
 
     def details(source: Source[RankingComparison]) -> dict[str, str]:
         (pair,) = source.records
-        chances = {"p_value": pair.p_value, "p_holm": pair.p_holm}
-        texts = {key: f"{p:.4g}" if p is not None else "" for key, p in chances.items()}
+        p_values = {"p_value": pair.p_value, "p_holm": pair.p_holm}
+        texts = {key: f"{p:.4g}" if p is not None else "" for key, p in p_values.items()}
         return texts | bounds(pair.interval)
 
     return Column(
@@ -164,10 +161,10 @@ COLUMNS = {metric: _difference(metric, label) for metric, label in METRICS.items
 def _by_pair(
     comparisons: Iterable[RankingComparison],
 ) -> dict[tuple[str, str], list[RankingComparison]]:
-    found = defaultdict(list)
+    pairs = defaultdict(list)
     for pair in comparisons:
-        found[pair.first, pair.second].append(pair)
-    return found
+        pairs[pair.first, pair.second].append(pair)
+    return pairs
 
 
 def _row(
@@ -177,7 +174,7 @@ def _row(
     files: Iterable[str],
     *measured: Measured,
 ) -> Row:
-    """The row of a pair, with its comparison by each metric; `measured` is what is compared."""
+    """Return the row of a pair, with its comparison by each metric for the `measured` runs."""
     cells: list[Cell] = []
     for pair in comparisons:
         of_pair = {**key, "first": pair.first, "second": pair.second}

@@ -1,4 +1,4 @@
-"""IdioLink's tables: zero-shot results (Table 2), BM25 (appendix E), index compositions."""
+"""Tables of zero-shot results (Table 2), BM25 (appendix E) and index compositions."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -30,7 +30,7 @@ COLUMNS = [
     for metric in METRICS
     for mode in modes
 ]
-"""Columns of Table 2: without and with instructions, each metric, sentence beside span."""
+"""Columns of Table 2: by instruction, metric, and sentence or span."""
 
 COMPOSITION_LABELS = {
     "full": "full",
@@ -38,11 +38,12 @@ COMPOSITION_LABELS = {
     "lit_idiom": "literal + idiomatic",
 }
 BM25_TOLERANCE = 0.15
-"""Points by which BM25 may differ: 143 span queries reach documents of score zero within the top
-100, and the paper's order among equal scores is not known."""
+"""Tolerance for BM25 in points: for 143 span queries, the top 100 includes documents with score
+zero, and the paper's order of ties is unknown.
+"""
 
 UNKNOWN = "unknown: the metric looks at more documents than are kept for a query"
-"""Why a run has no score (see `RankingScores`)."""
+"""Reason for a missing score (see `RankingScores`)."""
 UNTUNED = "Without a validation split, k1 and b are set, not chosen."
 UNKNOWN_NOTE = f"Scores that are missing are {UNKNOWN}."
 RELEASED_INPUTS_NOTE = (
@@ -53,24 +54,24 @@ MARKS = (
     "The best result in each column is bold; ↑ and ↓ mark an increase or decrease against the"
     " sentence embedding of the same setting."
 )
-"""What the captions of Tables 2 and 5 say of their cells."""
+"""Caption text about the marks in Tables 2 and 5."""
 
 
 def obstacles_of(*measured: Measured) -> list[str]:
-    """What keeps numbers from being comparable with the printed ones: data, then settings."""
+    """Return the reasons why numbers cannot be compared with printed ones: data, then settings."""
     data = [] if all(map(data_is_explained, measured)) else [NOT_RELEASED]
     settings = (reason for item in measured for reason in item.conditions.deviations)
     return [*data, *dict.fromkeys(settings)]
 
 
 def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
-    """Notes on the data and inputs of a table or figure, and on scores that it lacks."""
-    found = list(measured)
-    inputs = [item.conditions.settings.get("inputs") for item in found]
-    ranked = [item for item in found if isinstance(item, IdiolinkMetrics)]
+    """Return notes on the data, the inputs and the missing scores of a table or figure."""
+    records = list(measured)
+    inputs = [item.conditions.settings.get("inputs") for item in records]
+    ranked = [item for item in records if isinstance(item, IdiolinkMetrics)]
     unknown = any(score_pct(item, metric) is None for item in ranked for metric in METRICS)
     notes = {
-        SAMPLE_NOTE: not all(map(data_is_explained, found)),
+        SAMPLE_NOTE: not all(map(data_is_explained, records)),
         RELEASED_INPUTS_NOTE: "released" in inputs,
         UNKNOWN_NOTE: unknown,
     }
@@ -78,7 +79,7 @@ def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
 
 
 def score_pct(metrics: IdiolinkMetrics | None, metric: str) -> float | None:
-    """The overall score in per cent; None if it is unknown."""
+    """Return the overall score in percent, or None if unknown."""
     value = None if metrics is None else getattr(metrics.overall, metric)
     return None if value is None else 100 * float(value)
 
@@ -97,7 +98,7 @@ def scores_table(
     caption: str,
     notes: tuple[str, ...],
 ) -> TableContent:
-    """Table 2 or 5: rows with a score in each of `COLUMNS`, by the titles of their groups."""
+    """Build Table 2 or 5: rows with a score in each of `COLUMNS`, by group title."""
     blank = Head("", span=len(labels))
     scores = [Head(label, span=2) for label in METRICS.values()]
     settings = [Head(f"{what} instructions", 2 * len(METRICS)) for what in ("without", "with")]
@@ -114,7 +115,7 @@ def scores_table(
 
 
 def with_arrows(row: Row) -> Row:
-    """The row with each score by span marked against that by sentence, at two decimals."""
+    """Mark each span score as higher or lower than its sentence score, at two decimals."""
     cells = list(row.cells)
     for place in range(1, len(cells), 2):
         before, after = (rounded(item.ours, 2) for item in cells[place - 1 : place + 1])
@@ -127,18 +128,18 @@ def with_arrows(row: Row) -> Row:
 def in_printed_order(
     models: Iterable[ModelDescription], printed: Iterable[str]
 ) -> list[ModelDescription]:
-    """Models as the paper lists them, and after them those that it does not have."""
+    """Sort models in the order of the paper, followed by the other models."""
     places = {name: place for place, name in enumerate(dict.fromkeys(printed))}
     return sorted(models, key=lambda model: places.get(model.published_as or "", len(places)))
 
 
-def zero_shot(given: DisplayInputs) -> TableContent:
-    """Table 2: R-Precision and nDCG@10 (per cent) in four query modes, in two groups of models.
+def zero_shot(inputs: DisplayInputs) -> TableContent:
+    """Build Table 2: R-Precision and nDCG@10 (percent) in four query modes, by group of models.
 
-    A third group has the models that the paper does not have. The CSV also has the intervals.
+    Models that are not in the paper form a third group. The CSV also has the intervals.
     """
-    printed = read_published(given.files["published"], ["model", "query_mode"])
-    found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
+    printed = read_published(inputs.files["published"], ["model", "query_mode"])
+    runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
     columns = {
         metric: replace(
             column,
@@ -151,24 +152,24 @@ def zero_shot(given: DisplayInputs) -> TableContent:
     def source(model: ModelDescription, mode: str) -> Source[IdiolinkMetrics]:
         of_predictions = model.kind == "predictions"
         usual = "no such run" if of_predictions else "idiolink.query_modes does not name it"
-        lacking = Source[IdiolinkMetrics](
+        missing = Source[IdiolinkMetrics](
             {"model": model.name, "query_mode": mode},
-            not_run=given.why_not(model.name, mode) or usual,
+            not_run=inputs.why_not(model.name, mode) or usual,
         )
         in_paper = printed.get((model.published_as or "", mode), {})
-        return replace(found.get((model.name, mode), lacking), printed=in_paper)
+        return replace(runs.get((model.name, mode), missing), printed=in_paper)
 
     groups: dict[str, list[Row]] = {"No-Instruct": [], "Instruction": [], "Not in the paper": []}
-    models = (*given.models, *given.absent)
+    models = (*inputs.models, *inputs.absent)
     for model in in_printed_order(models, (name for name, _ in printed)):
         kind = "Instruction" if model.trained_with_instructions else "No-Instruct"
         scores = row(
             (model.label, model.parameters or "–"),
             [(columns[metric], source(model, mode)) for metric, mode in COLUMNS],
-            reason=given.not_run.get(model.name, ""),
+            reason=inputs.not_run.get(model.name, ""),
         )
         groups[kind if model.published_as else "Not in the paper"].append(with_arrows(scores))
-    metrics = records_of(found)
+    metrics = records_of(runs)
     return scores_table(
         ("", "Model", "Param"),
         groups,
@@ -178,10 +179,11 @@ def zero_shot(given: DisplayInputs) -> TableContent:
 
 
 def _tolerance(source: Source[IdiolinkMetrics], metric: str) -> float:
-    """Points by which a cell of Table 2 may differ and count as reproduced.
+    """Return the tolerance of a cell in Table 2, in points.
 
-    Without instructions the protocol is fully known, so only the printed decimals matter (some
-    cells are printed to one). With instructions the paper's exact text is not: 0.05.
+    Without instructions the protocol is fully known, so values must match at the printed decimals
+    (some cells have only one). With instructions the exact text of the paper is unknown; the
+    tolerance is 0.05.
     """
     printed = source.printed.get(f"{metric}_pct")
     to_one_decimal = printed is not None and round(printed, 1) == printed
@@ -204,15 +206,15 @@ BM25 = (
 )
 
 
-def bm25(given: DisplayInputs) -> TableContent:
-    """Appendix E.2: BM25 with the k1 and b that validation chose, scores in per cent."""
-    printed = read_published(given.files["published"], ["query_mode"])
-    found = sources(given, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
+def bm25(inputs: DisplayInputs) -> TableContent:
+    """Build the table of appendix E.2: BM25 with tuned k1 and b, scores in percent."""
+    printed = read_published(inputs.files["published"], ["query_mode"])
+    runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
     rows = []
-    for (_, mode), source in found.items():
+    for (_, mode), source in runs.items():
         beside = replace(source, printed=printed.get((mode,), {}))
         rows.append(row((mode,), [(column, beside) for column in BM25]))
-    metrics = records_of(found)
+    metrics = records_of(runs)
     return TableContent(
         heads=(headers(["Query"], BM25),),
         groups=(Group(tuple(rows)),),
@@ -227,24 +229,26 @@ def bm25(given: DisplayInputs) -> TableContent:
     )
 
 
-def ablation(given: DisplayInputs) -> TableContent:
-    """The index-composition ablation: both metrics (per cent) by model, mode and composition.
+def ablation(inputs: DisplayInputs) -> TableContent:
+    """Build the table of the index-composition ablation: both metrics (percent) by model and mode.
 
-    The paper prints no such table; the CSV says so in each row. What is known of the released run
-    stands beside our numbers of BM25, and in columns of its own: it is no printed number.
+    The paper has no such table. BM25 scores in the authors' released run are shown in brackets, and
+    in separate CSV columns, because they are not printed numbers.
     """
-    released = given.printed("query_mode", "composition")
+    released = inputs.printed("query_mode", "composition")
     keys = ("model", "query_mode", "composition")
-    found = sources(given, IdiolinkMetrics, keys, obstacles_of)
-    compositions = [name for name in COMPOSITION_LABELS if any(key[2] == name for key in found)]
+    runs = sources(inputs, IdiolinkMetrics, keys, obstacles_of)
+    compositions = [name for name in COMPOSITION_LABELS if any(key[2] == name for key in runs)]
 
-    def beside_released(column: Column[IdiolinkMetrics], source: Source[IdiolinkMetrics]) -> Cell:
+    def cell_with_released(
+        column: Column[IdiolinkMetrics], source: Source[IdiolinkMetrics]
+    ) -> Cell:
         (item,) = source.records
         known = released.get((item.query_mode, item.composition), {}) if item.tuning else {}
         compared = compare(
             column.value(item),
             known.get(column.name),
-            obstacles=[*source.obstacles, *_tuned_otherwise(item)],
+            obstacles=[*source.obstacles, *_tuning_differences(item)],
             tolerance=BM25_TOLERANCE,
         )
         ours, theirs = rounded(compared.ours, 2), rounded(compared.printed, 2)
@@ -263,18 +267,18 @@ def ablation(given: DisplayInputs) -> TableContent:
                 Row(
                     (model.label, mode_label(mode)),
                     tuple(
-                        beside_released(column, found[model.name, mode, composition])
+                        cell_with_released(column, runs[model.name, mode, composition])
                         for column in SCORES.values()
                         for composition in compositions
                     ),
                 )
                 for mode in QUERY_MODES
-                if all((model.name, mode, composition) in found for composition in compositions)
+                if all((model.name, mode, composition) in runs for composition in compositions)
             )
         )
-        for model in given.models
+        for model in inputs.models
     ]
-    metrics = records_of(found)
+    metrics = records_of(runs)
     labels = [Head(COMPOSITION_LABELS[name]) for name in compositions] * len(METRICS)
     scores = [Head(label, span=len(compositions)) for label in METRICS.values()]
     return TableContent(
@@ -288,8 +292,8 @@ def ablation(given: DisplayInputs) -> TableContent:
     )
 
 
-def _tuned_otherwise(item: IdiolinkMetrics) -> list[str]:
-    """What keeps a run of BM25 from the released one's choice of k1 and b."""
+def _tuning_differences(item: IdiolinkMetrics) -> list[str]:
+    """Return why a BM25 run's k1 and b were not tuned as in the released run, if so."""
     tuning = item.tuning
     tuning_dataset = (tuning.query_mode, tuning.composition) if tuning else ()
     if tuning_dataset in ((), (item.query_mode, item.composition)):
@@ -298,5 +302,5 @@ def _tuned_otherwise(item: IdiolinkMetrics) -> list[str]:
 
 
 def mode_label(mode: str) -> str:
-    """A query mode as tables call it."""
+    """Return the label of a query mode."""
     return mode.replace("_", " + ")

@@ -1,1 +1,1 @@
-"""Training of IdioLink."""
+"""Fine-tuning of IdioLink's embedders."""

@@ -41,14 +41,14 @@ _TEXTS_AT_ONCE = 64
 
 
 class Epoch(Record):
-    """Mean training loss of an epoch and nDCG@10 (fraction) on the validation split after it."""
+    """Mean training loss of an epoch, and validation nDCG@10 (fraction) after it."""
 
     loss: float
     validation_ndcg_at_10: float
 
 
 class TrainingLog(Record):
-    """What happened: the epochs that were run and which of them (from 1) the weights are of."""
+    """The epochs that were run, and the number (from 1) of the epoch whose weights were kept."""
 
     epochs: list[Epoch]
     best_epoch: int
@@ -56,7 +56,7 @@ class TrainingLog(Record):
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The tuples with the split they name, and the split on which epochs are compared."""
+    """Training tuples with their split, and the validation split."""
 
     tuples: Sequence[TrainingTuple]
     train: IdiolinkDataset
@@ -66,12 +66,14 @@ class TrainingData:
 def paper_loss(
     queries: torch.Tensor, positives: torch.Tensor, negatives: torch.Tensor
 ) -> torch.Tensor:
-    """Equation 2: no temperature, no in-batch negatives, no positive in the denominator.
+    """Compute equation 2: no temperature, no in-batch negatives, no positive in the denominator.
+
+    The vectors need not be normalized.
 
     Args:
-        queries: shape (batch, dimensions); all vectors of any length.
-        positives: shape (batch, dimensions).
-        negatives: shape (batch, negatives, dimensions).
+        queries: Shape (batch, dimensions).
+        positives: Shape (batch, dimensions).
+        negatives: Shape (batch, negatives, dimensions).
 
     Returns:
         The mean over the batch.
@@ -84,9 +86,9 @@ def paper_loss(
 def released_loss(
     queries: torch.Tensor, positives: torch.Tensor, negatives: torch.Tensor
 ) -> torch.Tensor:
-    """InfoNCE as in the released code: temperature 0.05, the batch's other positives as negatives.
+    """Compute InfoNCE as in the released code: temperature 0.05, with in-batch negatives.
 
-    Arguments and result are those of `paper_loss`.
+    Arguments and return value are the same as in `paper_loss`.
     """
     queries = functional.normalize(queries, dim=-1)
     in_batch = queries @ functional.normalize(positives, dim=-1).T
@@ -111,26 +113,25 @@ def fine_tune(
     checkpoint: str | Path | None = None,
     progress: bool = True,
 ) -> TrainingLog:
-    """Fine-tune all weights of a model in place; it ends with those of its best epoch.
+    """Fine-tune all weights of a model in place; keep the weights of the best epoch.
 
-    Queries are embedded as the training mode says, documents always as whole sentences. With the
-    same arguments, number of threads and device the weights are the same to the bit, also if the
-    process was killed in between: a call that finds its checkpoint goes on after the last epoch
-    that was finished.
+    Queries are embedded according to the training mode, documents always as sentences. With the
+    same arguments, number of threads and device, the weights are identical to the bit. If the
+    checkpoint exists, training resumes after the last completed epoch, with identical results.
 
     Args:
-        model: in float32, as `load_encoder` gives it.
-        entry: its entry of models.yaml; where its dtype is a half precision and there is a GPU,
-            forward passes are autocast to bfloat16.
-        data: what to train and validate on.
-        settings: hyperparameters.
-        ndcg_at_10: mean nDCG@10 of a run over the validation split.
-        checkpoint: keeps the state after each epoch; the caller deletes it.
-        progress: whether to show a progress bar.
+        model: Model in float32, as loaded by `load_encoder`.
+        entry: Entry in models.yaml; with a half-precision dtype and a GPU, forward passes are
+            autocast to bfloat16.
+        data: Training and validation data.
+        settings: Hyperparameters.
+        ndcg_at_10: Function that returns the mean nDCG@10 of a validation run.
+        checkpoint: Path for the state after each epoch; the caller deletes it.
+        progress: Whether to show a progress bar.
 
     Raises:
-        UserError: a tuple names a text that is not in the split, no batch is whole, or the loss is
-            no number.
+        UserError: A tuple names a text that is not in the split, there are too few tuples for a
+            batch, or the loss is not finite.
     """
     training = _Training(model, entry, data, settings)
     state = ResumableTraining(
@@ -143,14 +144,14 @@ def fine_tune(
     with Progress(remaining, desc="training", unit="epochs", shown=progress) as epochs:
         training.say = partial(epochs.write, file=sys.stderr)
         if scores:
-            training.say(f"training goes on after epoch {len(scores)}")
+            training.say(f"resuming after epoch {len(scores)}")
         for epoch in epochs:
             if _stale_epochs(scores, settings.min_delta) >= settings.patience:
                 break
             loss = training.run_epoch(epoch)
             scores.append(ndcg_at_10(training.validate()))
             epochs.set_postfix(loss=f"{loss:.4f}", ndcg=f"{max(scores):.4f}")
-            # What memory allowed so far: smaller parts draw another dropout.
+            # Resume with the same part size, because it affects dropout.
             state.memory = (training.recomputes, training.texts_at_once)
             state.finish_epoch(
                 {"loss": loss, "validation_ndcg_at_10": scores[-1]},
@@ -163,7 +164,7 @@ def fine_tune(
 
 
 class _Training:
-    """A model with its optimiser and its data."""
+    """A model in training, with its optimizer and data."""
 
     def __init__(
         self,
@@ -187,9 +188,9 @@ class _Training:
         steps = len(self._batches(np.arange(len(data.tuples))))
         if not steps:
             raise UserError(
-                f"{len(data.tuples)} tuples make no whole batch of {settings.batch_size}",
+                f"{len(data.tuples)} tuples are fewer than the batch size {settings.batch_size}",
                 where="idiolink.finetuning",
-                hint="lower batch_size, or set drop_last: false",
+                hint="reduce batch_size, or set drop_last: false",
             )
         self.optimizer = torch.optim.AdamW(
             model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
@@ -200,14 +201,14 @@ class _Training:
 
     @property
     def key(self) -> str:
-        """Digest of all that determines the training; a checkpoint of another is not taken."""
+        """Digest of everything that determines the training; it identifies matching checkpoints."""
         content = [self.settings, self.entry, self.data, code_digest(__name__)]
         return hashlib.sha256(repr(content).encode()).hexdigest()
 
     def run_epoch(self, epoch: int) -> float:
-        """Take every tuple once, or all that make whole batches; the mean loss.
+        """Run an epoch and return the mean loss.
 
-        Seeding anew in each epoch makes its randomness a matter of its number alone.
+        The generators are reseeded so that an epoch does not depend on previous random draws.
         """
         torch.manual_seed(
             int(np.random.SeedSequence([self.settings.seed, epoch]).generate_state(1)[0])
@@ -215,21 +216,21 @@ class _Training:
         generator = np.random.default_rng([self.settings.seed, epoch])
         order = generator.permutation(len(self.data.tuples))
         self.model.train()
-        losses, taken = 0.0, 0
+        losses, count = 0.0, 0
         for indices in self._batches(order):
             batch = [self.data.tuples[index] for index in indices]
             losses += self._step(batch) * len(batch)
-            taken += len(batch)
-        return losses / taken
+            count += len(batch)
+        return losses / count
 
     def _batches(self, order: npt.NDArray[np.int_]) -> list[npt.NDArray[np.int_]]:
         size = self.settings.batch_size
         batches = [order[start : start + size] for start in range(0, len(order), size)]
-        whole = [batch for batch in batches if len(batch) == size]
-        return whole if self.settings.drop_last else batches
+        full = [batch for batch in batches if len(batch) == size]
+        return full if self.settings.drop_last else batches
 
     def validate(self) -> RankedRun:
-        """Rank the validation split as the model stands, in the mode of the training."""
+        """Rank the validation split with the current weights, in the training mode."""
         self.model.eval()
         vectors = embed_queries(
             self.model,
@@ -249,9 +250,9 @@ class _Training:
         )
 
     def _step(self, batch: Sequence[TrainingTuple]) -> float:
-        """One update; what does not fit in memory is tried again in more frugal ways."""
+        """Update the weights once; retry with lower memory use when out of memory."""
         while True:
-            drawn = _random_state()
+            random_state = _random_state()
             try:
                 loss = self._loss(batch)
                 self.optimizer.zero_grad(set_to_none=True)
@@ -261,30 +262,30 @@ class _Training:
                 if not is_out_of_memory(error):
                     raise
             self._spare_memory()
-            _set_random_state(drawn)
+            _set_random_state(random_state)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.max_norm)
         self.optimizer.step()
         self.schedule.step()
         return float(loss.item())
 
     def _spare_memory(self) -> None:
-        """Compute activations twice instead of keeping them; where that is done, halve the parts.
+        """Recompute activations instead of storing them; if already done, halve the parts.
 
-        The first changes no number. The second has dropout draw otherwise.
+        Recomputation does not change any number; smaller parts change the random draws of dropout.
 
         Raises:
-            UserError: memory does not even hold the activations of one text.
+            UserError: Memory is insufficient for a single text.
         """
         if not self.recomputes:
-            self.recomputes, note = True, "activations are computed twice instead of kept"
+            self.recomputes, note = True, "recomputing activations instead of storing them"
         elif self.texts_at_once > 1:
             self.texts_at_once //= 2
-            note = f"going on with {self.texts_at_once} texts at once, so dropout draws otherwise"
+            note = f"continuing with {self.texts_at_once} texts at once, which changes dropout"
         else:
             raise UserError(
-                "memory does not hold the training of a single text",
+                "out of memory with a single text",
                 where=f"{self.entry.checkpoint}, {self.settings.train_mode}",
-                hint="use a larger machine or a smaller max_length",
+                hint="use a larger machine or a smaller `max_length`",
             )
         self.optimizer.zero_grad(set_to_none=True)
         if torch.cuda.is_available():
@@ -315,12 +316,12 @@ class _Training:
             raise UserError(
                 f"the loss is {loss.item()}",
                 where=f"{self.entry.checkpoint}, {self.settings.train_mode}",
-                hint="lower the learning rate or train in float32",
+                hint="reduce the learning rate, or train in float32",
             )
         return loss
 
     def _encode(self, texts: Sequence[QueryText], *, by_span: bool) -> torch.Tensor:
-        """Embeddings with gradients, in the given order; texts of similar length go together."""
+        """Return embeddings with gradients, in input order; texts are batched by length."""
         tokenized = TokenizedTexts(self.model, texts)
         if by_span:
             tokenized.check_spans()
@@ -349,13 +350,13 @@ class _Training:
     def _named(texts: dict[str, Any], name: str) -> Any:
         if name not in texts:
             raise UserError(
-                f"a tuple names {name!r}, which is not in the split", hint="make the tuples again"
+                f"tuple text {name!r} is not in the split", hint="create the tuples again"
             )
         return texts[name]
 
 
 def _random_state() -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """Where the generators of the CPU and of all GPUs stand."""
+    """Return the states of the CPU and GPU random generators."""
     return torch.get_rng_state(), torch.cuda.get_rng_state_all()
 
 
@@ -365,12 +366,12 @@ def _set_random_state(state: tuple[torch.Tensor, list[torch.Tensor]]) -> None:
 
 
 def _best_epoch(scores: Sequence[float]) -> int:
-    """The best epoch (from 1); of equal ones the first; 0 without any."""
+    """Return the first epoch (from 1) with the best score, or 0 without epochs."""
     return scores.index(max(scores)) + 1 if scores else 0
 
 
 def _stale_epochs(scores: Sequence[float], min_delta: float) -> int:
-    """Epochs since one that was better by more than the minimal difference."""
+    """Return the number of epochs since the last improvement by more than `min_delta`."""
     reference, last = -1.0, 0
     for number, score in enumerate(scores, start=1):
         if score > reference + min_delta:

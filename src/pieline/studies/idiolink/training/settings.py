@@ -1,4 +1,4 @@
-"""Hyperparameters of contrastive fine-tuning (IdioLink, Table 3); imports nothing heavy."""
+"""Hyperparameters of contrastive fine-tuning (IdioLink, Table 3), without heavy imports."""
 
 from typing import Literal, Self
 
@@ -11,64 +11,64 @@ TrainMode = Literal["sentence", "span", "instruction_sentence", "instruction_spa
 
 
 def evaluated_modes(train_mode: str) -> list[str]:
-    """Query modes of Table 5: written as in training; trained on spans, then on spans only."""
+    """Return the query modes of Table 5 for a model trained in `train_mode`.
+
+    They are the training mode and, for a sentence mode, the corresponding span mode.
+    """
     if train_mode.endswith("span"):
         return [train_mode]
     return [train_mode, train_mode.replace("sentence", "span")]
 
 
 class Hyperparameters(Settings):
-    """What all trainings of a study share; defaults are those of Table 3."""
+    """Hyperparameters shared by all trainings of a study; the defaults are those of Table 3."""
 
     soft_negatives: NonNegativeInt = Field(
-        default=3, description="α_N of equation 1: documents of other PIEs in a training tuple."
+        default=3, description="α_N of equation 1: documents with other PIEs per training tuple."
     )
     hard_negatives: NonNegativeInt = Field(
         default=2,
-        description="α_H of equation 1: documents of the query's PIE in the opposite meaning.",
+        description="α_H of equation 1: documents with the query's PIE in the opposite meaning.",
     )
     learning_rate: LearningRate = Field(
         default=2e-5,
-        description="Of AdamW after warm-up; falls linearly to zero at the last epoch's end.",
+        description="Learning rate of AdamW after warm-up; decays linearly to zero.",
     )
-    weight_decay: float = Field(default=0.01, ge=0, description="Of AdamW.")
-    batch_size: PositiveInt = Field(default=32, description="Tuples a step.")
+    weight_decay: float = Field(default=0.01, ge=0, description="Weight decay of AdamW.")
+    batch_size: PositiveInt = Field(default=32, description="Tuples per step.")
     drop_last: bool = Field(
         default=False,
-        description="Whether an epoch leaves out the last, incomplete batch, as the released code"
-        " does.",
+        description="Drop the last, incomplete batch of each epoch, as in the released code.",
     )
     max_epochs: PositiveInt = 10
-    warmup_steps: NonNegativeInt = Field(
-        default=100, description="Over which the learning rate rises linearly from zero."
-    )
+    warmup_steps: NonNegativeInt = Field(default=100, description="Steps of linear warm-up.")
     patience: PositiveInt = Field(
         default=3, description="Epochs without improvement after which training stops."
     )
     min_delta: float = Field(
         default=0.001,
         ge=0,
-        description="Validation nDCG@10 (fraction) by which an epoch must be better for training to"
-        " go on; the best epoch is kept, however little better it is. The released code has 0.",
+        description="Minimum improvement of validation nDCG@10 (fraction) for early stopping. The"
+        " best epoch is kept even if its improvement is smaller. The released code uses 0.",
     )
     max_norm: PositiveFloat = Field(
-        default=1.0, description="The gradient is clipped to this norm."
+        default=1.0, description="Maximum norm of the gradient, which is clipped."
     )
 
     @model_validator(mode="after")
     def _has_negatives(self) -> Self:
         if not self.soft_negatives + self.hard_negatives:
-            raise ValueError("soft_negatives and hard_negatives are both 0; equation 2 needs one")
+            raise ValueError("soft_negatives and hard_negatives must not both be 0")
         return self
 
 
 class TrainingSettings(Hyperparameters):
-    """One training; what is not here is its model and its data.
+    """Settings of one training, apart from its model and data.
 
     Attributes:
-        loss: `paper`: equation 2; `released`: what the released code computes.
-        train_mode: how queries are written and embedded.
-        seed: of the order of the tuples and of dropout.
+        loss: `paper`: equation 2; `released`: loss of the released code.
+        train_mode: Mode in which queries are written and embedded.
+        seed: Seed of tuple order and dropout.
     """
 
     loss: Loss

@@ -1,1 +1,1 @@
-"""Variants of IdioLink."""
+"""Generated texts of IdioLink."""

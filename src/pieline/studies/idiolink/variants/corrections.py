@@ -1,6 +1,6 @@
-"""What people changed: exporting texts for review and taking their corrections in (3.2.3, 3.2.4).
+"""Export of texts for human review, and import of corrections (sections 3.2.3 and 3.2.4).
 
-The same columns serve as a spreadsheet (CSV) and as Label Studio tasks.
+The CSV review sheet and the Label Studio tasks have the same columns.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ COLUMNS = [
     *("id", "pie", "domain", "usage", "sentence", "span"),
     *("why", "votes", "failed", "comments", *_DECISION),
 ]
-"""Columns of the review sheet; people fill in the last four."""
+"""Columns of the review sheet; reviewers fill in the last four."""
 
 LABELLING = """<View>
   <Header value="PIE: $pie, domain: $domain, kind: $usage"/>
@@ -48,19 +48,19 @@ LABELLING = """<View>
   <TextArea name="new_span" toName="sentence" maxSubmissions="1"/>
 </View>
 """
-"""Label Studio's labelling interface for the tasks."""
+"""Label Studio labeling interface of the tasks."""
 
 
 class Correction(Record):
-    """What people decided about one text.
+    """A reviewer's decision on one text.
 
     Attributes:
-        id: of the text.
-        sentence, span: the text that they saw, so that a decision is never applied to another one.
-        action: `valid`: nothing to change; `span_corrected`: another span in the same sentence;
-            `text_revised`: the sentence changed; `replaced`: another sentence in its place.
-        cause: why, where they say it.
-        new_sentence, new_span: the text from now on; empty is as it was.
+        id: Id of the text.
+        sentence, span: The text that was reviewed; the decision applies only to this version.
+        action: `valid`: no change; `span_corrected`: different span in the same sentence;
+            `text_revised`: edited sentence; `replaced`: different sentence.
+        cause: Reason for the change, if stated.
+        new_sentence, new_span: Replacements; empty keeps the original.
     """
 
     id: Id
@@ -76,7 +76,7 @@ class Correction(Record):
         sentence_changed = self.sentence_after != self.sentence
         span_changed = self.span_after != self.span
         if self.action == "valid" and (sentence_changed or span_changed):
-            raise ValueError("action 'valid' goes with a new sentence or span")
+            raise ValueError("action 'valid' does not allow a new sentence or span")
         if self.action == "span_corrected" and (sentence_changed or not span_changed):
             raise ValueError("action 'span_corrected' needs a new span and the same sentence")
         if self.action in ("text_revised", "replaced") and not sentence_changed:
@@ -87,22 +87,22 @@ class Correction(Record):
 
     @property
     def sentence_after(self) -> str:
-        """The sentence from now on."""
+        """The sentence after correction."""
         return self.new_sentence or self.sentence
 
     @property
     def span_after(self) -> str:
-        """The span from now on."""
+        """The span after correction."""
         return self.new_span or self.span
 
     @property
     def judged_invalid(self) -> bool:
-        """Whether people found the text invalid as it was."""
+        """Whether the reviewer judged the original text invalid."""
         return self.action != "valid"
 
 
 class ReviewRow(NamedTuple):
-    """A text that people should look at, and why: `gold` or `flagged`."""
+    """A text to review; `why` is `gold` or `flagged`."""
 
     text: GeneratedText
     verdict: TextVerdict
@@ -112,7 +112,7 @@ class ReviewRow(NamedTuple):
 def to_review(
     texts: Iterable[GeneratedText], verdicts: Iterable[TextVerdict], gold: Iterable[str]
 ) -> list[ReviewRow]:
-    """Texts for people: all of the gold PIEs, and the flagged ones of the others; sorted by id."""
+    """Return the texts to review, sorted by id: all of gold PIEs, and flagged ones of others."""
     by_id = {verdict.id: verdict for verdict in verdicts}
     checked = set(gold)
     return [
@@ -125,7 +125,7 @@ def to_review(
 def write_review(
     rows: Sequence[ReviewRow], corrections: Mapping[str, Correction], *, sheet: Path, tasks: Path
 ) -> None:
-    """Write the review sheet (CSV) and the Label Studio tasks (JSON), filled in where decided."""
+    """Write the review sheet (CSV) and Label Studio tasks (JSON), including existing decisions."""
     values = [_cells(row, corrections.get(row.text.id)) for row in rows]
     table = pd.DataFrame(values, columns=COLUMNS)
     write_text(sheet, table.to_csv(index=False, lineterminator="\n"))
@@ -148,7 +148,7 @@ def _cells(row: ReviewRow, correction: Correction | None) -> dict[str, str]:
 
 
 def _task(cells: Mapping[str, str]) -> dict[str, Any]:
-    """A Label Studio task; a decision that was already made stands in it as an annotation."""
+    """Return a Label Studio task, with an existing decision as its annotation."""
     data = {name: value for name, value in cells.items() if name not in _DECISION}
     if not cells["action"]:
         return {"data": data}
@@ -169,13 +169,13 @@ _CONTROLS = (
 
 
 def read_corrections(path: str | Path) -> dict[str, Correction]:
-    """Read decisions by text id: a review sheet (.csv) or a Label Studio export (.json).
+    """Read decisions by text id from a review sheet (.csv) or a Label Studio export (.json).
 
-    Rows and tasks without any of the four are not decided yet and are left out.
+    Rows and tasks without any decision are skipped.
 
     Raises:
-        UserError: missing columns, a decision that contradicts itself or has no action, or a text
-            decided twice; names file and row or task.
+        UserError: A column is missing, a decision is inconsistent or has no action, or a text has
+            two decisions.
     """
     controls = {name: name for name in _DECISION}
     corrections = []
@@ -196,17 +196,17 @@ def read_corrections(path: str | Path) -> dict[str, Correction]:
 def apply_corrections(
     texts: Iterable[GeneratedText], corrections: Mapping[str, Correction], *, where: str | Path
 ) -> list[GeneratedText]:
-    """The texts as people left them; those that they looked at are marked gold.
+    """Return the corrected texts, with reviewed texts marked gold.
 
     Raises:
-        UserError: a decision about a text that there is not, or that has changed since.
+        UserError: A decision refers to an unknown text or to another version of the text.
     """
     texts = list(texts)
     if unknown := sorted(corrections.keys() - {text.id for text in texts}):
         raise UserError(
-            f"a decision about {unknown[0]!r}, which is no text of this data set",
+            f"decision about unknown text {unknown[0]!r}",
             where=where,
-            hint="remove it, or name the corrections that belong to these texts",
+            hint="remove it, or use the corrections for these texts",
         )
     corrected = []
     for text in texts:
@@ -214,9 +214,9 @@ def apply_corrections(
         if correction := corrections.get(text.id):
             if (correction.sentence, correction.span) != (text.sentence, text.span):
                 raise UserError(
-                    f"the decision about {text.id!r} was made for another text",
+                    f"text {text.id!r} has changed since the decision",
                     where=where,
-                    hint="review the text again",
+                    hint="review it again",
                 )
             changes = {"sentence": correction.sentence_after, "span": correction.span_after}
             changes["is_gold"] = True
@@ -225,7 +225,7 @@ def apply_corrections(
 
 
 class CorrectionCounts(Record):
-    """Decisions of people, counted; `valid` ones are in `reviewed` only."""
+    """Counts of reviewers' decisions; `valid` decisions are counted only in `reviewed`."""
 
     reviewed: int
     corrected: int

@@ -1,4 +1,4 @@
-"""Having documents and queries written by language models (section 3.2.2)."""
+"""Generation of documents and queries with language models (section 3.2.2)."""
 
 import re
 from collections import Counter
@@ -24,13 +24,13 @@ from pieline.studies.idiolink.records import PieText, Usage
 from pieline.studies.idiolink.settings import GenerationParameters
 
 TEXT_TOKENS = 45
-"""Output tokens of one text, about, with its marks and quotes."""
+"""Approximate number of output tokens per text, including markup."""
 
 _MARK = re.compile(r"\[\[(.*?)\]\]")
 
 
 class GeneratedText(PieText):
-    """A text as a model wrote it; `answer_key` names the recorded answer that holds it."""
+    """A generated text; `answer_key` identifies the recorded answer that contains it."""
 
     usage: Usage
     answer_key: str
@@ -42,7 +42,7 @@ class GeneratedText(PieText):
 
 
 class WrittenTexts(Record):
-    """A model's answer: marked texts by usage. Queries are of the first two usages only."""
+    """A model's answer: marked texts by usage; queries use only the first two usages."""
 
     literal: list[str]
     idiomatic: list[str]
@@ -51,17 +51,18 @@ class WrittenTexts(Record):
 
 
 class GenerationReport(Record):
-    """How the writing went.
+    """Statistics of the generation of one collection.
 
     Attributes:
-        collection: documents or queries.
-        model: name in models.yaml.
-        pairs, texts: written.
-        answers: number of answers by what became of them; `unusable` could be read but lack texts
-            or marks.
-        asked_again: pairs whose first answer did not serve.
-        origins: answers by origin; `hand-written` ones are of the sample and no model wrote them.
-        dropped_parameters: wanted, but not accepted by the provider, so not sent.
+        collection: `documents` or `queries`.
+        model: Name in models.yaml.
+        pairs, texts: Number of pairs processed and texts generated.
+        answers: Number of answers by outcome; `unusable` ones can be parsed but lack texts or
+            marks.
+        asked_again: Pairs whose first answer was rejected.
+        origins: Number of answers by origin; `hand-written` answers are part of the sample and do
+            not come from a model.
+        dropped_parameters: Configured parameters that the provider does not accept.
     """
 
     collection: str
@@ -76,10 +77,12 @@ class GenerationReport(Record):
 
 @dataclass(frozen=True)
 class Role:
-    """A model as writer or as validator, with its prompt.
+    """A model used as writer or validator, with its prompt.
 
-    `name` is its name in models.yaml; `times` the most answers asked of a writer for one pair, or
-    the validator's votes on each text.
+    Attributes:
+        name: Name in models.yaml.
+        times: Maximum number of attempts per pair for a writer; number of votes per text for a
+            validator.
     """
 
     name: str
@@ -88,20 +91,20 @@ class Role:
     parameters: Mapping[str, Any]
     times: int
 
-    def question(self, name: str, sample: int, *, pie: str, **said: object) -> Question:
-        """A question of this role about a PIE, with what its prompt is filled in with."""
-        self.prompt.check_shows("pie", **said)
-        messages = self.prompt.messages(pie=pie, **said)
+    def question(self, name: str, sample: int, *, pie: str, **variables: object) -> Question:
+        """Return the question about a PIE; keyword arguments fill in the prompt."""
+        self.prompt.check_shows("pie", **variables)
+        messages = self.prompt.messages(pie=pie, **variables)
         return make_question(self.spec, messages, self.parameters, sample=sample, name=name)
 
 
 class RoleTask(Task):
-    """A task of the construction; one of its `inputs` is `prompt`."""
+    """A task of the construction; `inputs` must contain `prompt`."""
 
     parameters: GenerationParameters
 
     def role(self, entry: LLMEntry, times: int) -> Role:
-        """The model in its role."""
+        """Return the model with its prompt and parameters."""
         prompt = load_prompt(self.inputs["prompt"])
         return Role(self.model, entry, prompt, self.parameters.model_dump(), times)
 
@@ -109,7 +112,7 @@ class RoleTask(Task):
 def generation_question(
     pair: Pair, writer: Role, collection: Collection, *, attempt: int
 ) -> Question:
-    """What a writer is asked about a pair; a later attempt is another sample."""
+    """Return the question to a writer about a pair; `attempt` is the sample number."""
     texts = TEXTS_PER_PAIR[collection]
     return writer.question(pair.name, attempt, pie=pair.pie, domain=pair.domain, texts=texts)
 
@@ -117,12 +120,12 @@ def generation_question(
 def generate(
     pairs: Sequence[Pair], writer: Role, collection: Collection, ask: Ask
 ) -> tuple[list[GeneratedText], GenerationReport]:
-    """Have the texts of every pair written, sorted by id.
+    """Generate the texts of every pair, sorted by id.
 
-    An answer that cannot be read, or lacks texts or marks, is asked again as another sample.
+    Answers that cannot be parsed, or lack texts or marks, are requested again as a new sample.
 
     Raises:
-        UserError: pairs that still have no texts after all attempts.
+        UserError: A pair has no texts after all attempts.
     """
     texts: list[GeneratedText] = []
     outcomes: Counter[str] = Counter()
@@ -158,9 +161,9 @@ def generate(
         pair, problem = next(iter(problems.items()))
         raise UserError(
             f"{len(problems)} of {len(pairs)} pairs have no texts after {writer.times} attempts"
-            f" (last of {pair.name}: {problem})",
+            f" (last problem, for {pair.name}: {problem})",
             where=f"{writer.name}, {collection}",
-            hint="raise idiolink.construction.attempts or change the prompt",
+            hint="increase idiolink.construction.attempts, or change the prompt",
         )
     return sorted(texts, key=lambda text: text.id), GenerationReport(
         collection=collection,
@@ -175,36 +178,36 @@ def generate(
 
 
 class Writing(RoleTask):
-    """The documents or the queries of every (PIE, domain) pair.
+    """Generation of the documents or queries of every (PIE, domain) pair.
 
-    `inputs` are `pairs` and `prompt`, `outputs` are `texts` and `report`.
+    `inputs` has `pairs` and `prompt`; `outputs` has `texts` and `report`.
     """
 
     collection: Collection
     attempts: int
 
     def writer(self, entry: LLMEntry) -> Role:
-        """The model that writes."""
+        """Return the model that generates the texts."""
         return self.role(entry, self.attempts)
 
     def questions(self, entry: LLMEntry) -> list[Question]:
-        """The first one on every pair, and a later one where the recorded answer does not serve."""
+        """Return the first question about every pair, and retries of unusable recorded answers."""
         writer, waiting = self.writer(entry), load_jsonl(self.inputs["pairs"], Pair)
-        known: list[Question] = []
+        result: list[Question] = []
         for attempt in range(self.attempts):
-            asked = [
+            batch = [
                 generation_question(pair, writer, self.collection, attempt=attempt)
                 for pair in waiting
             ]
-            known += asked
-            recorded = read_answers(self.recordings, {question.key for question in asked})
+            result += batch
+            recorded = read_answers(self.recordings, {question.key for question in batch})
             waiting = [
                 pair
-                for pair, question in zip(waiting, asked, strict=True)
+                for pair, question in zip(waiting, batch, strict=True)
                 if (answer := recorded.get(question.key))
-                and not _serves(answer, pair, self.collection)
+                and not _is_usable(answer, pair, self.collection)
             ]
-        return known
+        return result
 
     def likely_output_tokens(self) -> int:
         """Estimate the output tokens for all texts of a pair."""
@@ -215,14 +218,14 @@ class Writing(RoleTask):
         return parse_object(answer, WrittenTexts)
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
-        """Ask until every pair has its texts, and write them."""
+        """Generate and save the texts of every pair."""
         pairs = load_jsonl(self.inputs["pairs"], Pair)
         texts, report = generate(pairs, self.writer(entry), self.collection, ask)
         save_jsonl(self.outputs["texts"], texts)
         write_json(self.outputs["report"], report.model_dump())
 
 
-def _serves(answer: Answer, pair: Pair, collection: Collection) -> bool:
+def _is_usable(answer: Answer, pair: Pair, collection: Collection) -> bool:
     try:
         _texts_in(parse_object(answer, WrittenTexts), pair, collection, answer.key)
     except ValueError:
@@ -233,18 +236,18 @@ def _serves(answer: Answer, pair: Pair, collection: Collection) -> bool:
 def _texts_in(
     parsed: Parsed[WrittenTexts], pair: Pair, collection: Collection, answer_key: str
 ) -> list[GeneratedText]:
-    """The texts of an answer.
+    """Return the texts in an answer.
 
     Raises:
-        ValueError: what is wrong with it.
+        ValueError: The answer is unusable.
     """
     if parsed.value is None:
         raise ValueError(parsed.reason or parsed.outcome.value)
     texts = []
-    for usage, wanted in TEXTS_PER_PAIR[collection].items():
+    for usage, count in TEXTS_PER_PAIR[collection].items():
         marked: list[str] = getattr(parsed.value, usage)
-        if len(marked) != wanted:
-            raise ValueError(f"{len(marked)} {usage} texts instead of {wanted}")
+        if len(marked) != count:
+            raise ValueError(f"{len(marked)} {usage} texts instead of {count}")
         for number, text in enumerate(marked, start=1):
             sentence, span = unmark(text)
             texts.append(
@@ -263,10 +266,10 @@ def _texts_in(
 
 
 def unmark(text: str) -> tuple[str, str]:
-    """Sentence and span of a text with its span in double square brackets.
+    """Return the sentence and span of a text whose span is in double square brackets.
 
     Raises:
-        ValueError: not exactly one pair of brackets, or nothing in it.
+        ValueError: The text does not have exactly one pair of brackets, or it is empty.
     """
     marks = _MARK.findall(text)
     if len(marks) != 1 or not marks[0].strip():

@@ -1,4 +1,4 @@
-"""Automatic validation: a model judges every text several times, the majority decides (3.2.4)."""
+"""Automatic validation: a model judges every text several times; the majority wins (3.2.4)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from pieline.models.llm import LLMEntry
 from pieline.studies.idiolink.variants.generation import GeneratedText, Role, RoleTask
 
 CRITERIA = ("fluent", "unambiguous", "on_domain", "span_fits")
-"""The four conditions of section 3.2.3, in its order."""
+"""The four criteria of section 3.2.3, in the order of the paper."""
 
 Label = Literal["valid", "invalid", "undecided"]
 
 
-class TextJudgement(Record):
-    """A model's view of one text; the text is valid if all four criteria are met."""
+class TextJudgment(Record):
+    """A model's judgment of one text, which is valid if it meets all four criteria."""
 
     number: int
     fluent: bool
@@ -30,27 +30,27 @@ class TextJudgement(Record):
 
     @property
     def failed(self) -> list[str]:
-        """Criteria that are not met."""
+        """Criteria that the text does not meet."""
         return [name for name in CRITERIA if not getattr(self, name)]
 
 
-class Judgements(Record):
+class Judgments(Record):
     """A model's answer about the texts of one pair."""
 
-    judgements: list[TextJudgement]
+    judgements: list[TextJudgment]
 
 
 class TextVerdict(Record):
-    """What the runs say of one text.
+    """The outcome of the votes on one text.
 
     Attributes:
-        id: of the text.
-        votes: one for each run: `valid`, `invalid`, or why there is none: the answer's
-            outcome, or `missing` from an answer that could be read.
-        label: by majority.
-        failed: runs that found a criterion not met, by criterion.
-        comments: of those runs.
-        answer_keys: recorded answers behind the votes.
+        id: Id of the text.
+        votes: One vote per run: `valid`, `invalid`, or the reason for a missing vote, which is the
+            answer's outcome, or `missing` if a parsed answer omits the text.
+        label: Majority label.
+        failed: Number of runs in which the text failed each criterion.
+        comments: Comments from runs in which the text failed a criterion.
+        answer_keys: Keys of the recorded answers.
     """
 
     id: str
@@ -62,16 +62,15 @@ class TextVerdict(Record):
 
     @property
     def flagged(self) -> bool:
-        """Whether people must look at the text: everything that is not judged valid."""
+        """Whether the text needs human review, because it was not judged valid."""
         return self.label != "valid"
 
 
 def majority(votes: Sequence[str]) -> Label:
-    """The label with more than half of all votes, counting those that say nothing.
+    """Return the label with more than half of all votes, including missing votes in the total.
 
-    Of three runs, two that agree decide, whatever the third is. One valid, one invalid and one
-    unparseable answer decide nothing: the text is `undecided` and goes to people. An answer that
-    cannot be read is so never taken for either.
+    With three runs, two equal votes win regardless of the third. One valid, one invalid and one
+    unparseable vote give `undecided`, and the text goes to human review.
     """
     decisive: tuple[Label, ...] = ("valid", "invalid")
     for label in decisive:
@@ -83,41 +82,44 @@ def majority(votes: Sequence[str]) -> Label:
 def validation_questions(
     texts: Sequence[GeneratedText], judge: Role
 ) -> list[tuple[Question, list[GeneratedText]]]:
-    """The questions about texts of one collection, and which texts each is about.
+    """Return the questions about the texts of one collection, with the texts in each question.
 
-    One question for each (PIE, domain) pair and run, all its texts in it, as section 3.2.4 has it.
+    There is one question per (PIE, domain) pair and run, with all texts of the pair (section
+    3.2.4).
     """
     pairs: dict[tuple[str, str], list[GeneratedText]] = defaultdict(list)
     for text in sorted(texts, key=lambda text: text.id):
         pairs[text.pie, text.subject].append(text)
-    asked = []
+    questions = []
     for (pie, domain), members in pairs.items():
         for run in range(judge.times):
             name = f"{pie} / {domain}, run {run + 1}"
             question = judge.question(name, run, pie=pie, domain=domain, texts=members)
-            asked.append((question, members))
-    return asked
+            questions.append((question, members))
+    return questions
 
 
 def validate(texts: Sequence[GeneratedText], judge: Role, ask: Ask) -> list[TextVerdict]:
-    """Judge texts of one collection by majority vote; sorted by id."""
-    asked = validation_questions(texts, judge)
-    answers = ask([question for question, _ in asked])
-    votes: dict[str, list[tuple[str, TextJudgement | None, str]]] = defaultdict(list)
-    for question, members in asked:
-        found = _judgements(answers[question.key], len(members))
-        for text, (vote, judgement) in zip(members, found, strict=True):
-            votes[text.id].append((vote, judgement, question.key))
+    """Judge the texts of one collection by majority vote; verdicts are sorted by id."""
+    questions = validation_questions(texts, judge)
+    answers = ask([question for question, _ in questions])
+    votes: dict[str, list[tuple[str, TextJudgment | None, str]]] = defaultdict(list)
+    for question, members in questions:
+        judgments = _judgments(answers[question.key], len(members))
+        for text, (vote, judgment) in zip(members, judgments, strict=True):
+            votes[text.id].append((vote, judgment, question.key))
     verdicts = []
     for name in sorted(votes):
-        judged = [judgement for _, judgement, _ in votes[name] if judgement]
+        parsed_judgments = [judgment for _, judgment, _ in votes[name] if judgment]
         verdicts.append(
             TextVerdict(
                 id=name,
                 votes=[vote for vote, _, _ in votes[name]],
                 label=majority([vote for vote, _, _ in votes[name]]),
-                failed=dict(Counter(failed for item in judged for failed in item.failed)),
-                comments=[item.comment for item in judged if item.failed and item.comment],
+                failed=dict(Counter(failed for item in parsed_judgments for failed in item.failed)),
+                comments=[
+                    item.comment for item in parsed_judgments if item.failed and item.comment
+                ],
                 answer_keys=[key for _, _, key in votes[name]],
             )
         )
@@ -125,53 +127,53 @@ def validate(texts: Sequence[GeneratedText], judge: Role, ask: Ask) -> list[Text
 
 
 class Validation(RoleTask):
-    """The votes on all texts of a collection.
+    """Votes on all texts of a collection.
 
-    `inputs` are `texts` and `prompt`, the only output is `verdicts`.
+    `inputs` has `texts` and `prompt`; `outputs` has only `verdicts`.
     """
 
     runs: int
 
     def judge(self, entry: LLMEntry) -> Role:
-        """The model that judges."""
+        """Return the model that judges the texts."""
         return self.role(entry, self.runs)
 
     def questions(self, entry: LLMEntry) -> list[Question]:
-        """All of them, once the texts are written."""
-        asked = validation_questions(self._texts(), self.judge(entry))
-        return [question for question, _ in asked]
+        """Return all questions; the texts must already be generated."""
+        questions = validation_questions(self._texts(), self.judge(entry))
+        return [question for question, _ in questions]
 
     def likely_output_tokens(self) -> int:
-        """A number, four booleans and a comment for each of six texts.
+        """Estimate a number, four booleans and a comment for each of six texts.
 
-        Six is the mean of a pair's ten documents and two queries.
+        Six is the mean of the ten documents and two queries of a pair.
         """
         return 6 * 40
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
-        """Ask for every vote and write what the majority says."""
+        """Request all votes and save the verdicts."""
         save_jsonl(self.outputs["verdicts"], validate(self._texts(), self.judge(entry), ask))
 
-    def reading(self, answer: Answer) -> Parsed[Judgements]:
-        """The judgments, one a text."""
-        return parse_object(answer, Judgements)
+    def reading(self, answer: Answer) -> Parsed[Judgments]:
+        """Return one judgment per text."""
+        return parse_object(answer, Judgments)
 
     def _texts(self) -> list[GeneratedText]:
         return load_jsonl(self.inputs["texts"], GeneratedText)
 
 
-def _judgements(answer: Answer, texts: int) -> list[tuple[str, TextJudgement | None]]:
-    """The vote on each of the texts in an answer, and the judgment behind it."""
-    parsed = parse_object(answer, Judgements)
+def _judgments(answer: Answer, texts: int) -> list[tuple[str, TextJudgment | None]]:
+    """Return the vote on each text in an answer, with the judgment that it is based on."""
+    parsed = parse_object(answer, Judgments)
     if parsed.value is None:
         return [(parsed.outcome.value, None)] * texts
     by_number = {item.number: item for item in parsed.value.judgements}
     numbers = range(1, texts + 1)
     if len(by_number) < len(parsed.value.judgements) or not by_number.keys() <= set(numbers):
-        # Which judgment belongs to which text is then anybody's guess.
+        # The judgments cannot be assigned to texts.
         return [("unparseable", None)] * texts
-    found = [by_number.get(number) for number in numbers]
+    judgments = [by_number.get(number) for number in numbers]
     return [
         ("missing" if item is None else "invalid" if item.failed else "valid", item)
-        for item in found
+        for item in judgments
     ]

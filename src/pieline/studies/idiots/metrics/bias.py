@@ -28,7 +28,7 @@ Answered = Sequence[tuple[IdiotsSentence, DetectionPrediction]]
 
 
 class SignalEstimate(Frozen):
-    """An estimate with its 95 % bootstrap interval over PIEs.
+    """An estimate with its 95% bootstrap interval over PIEs.
 
     Only differences have a p-value, corrected for the settings of a model (Holm).
     """
@@ -44,7 +44,7 @@ class SettingSignal(Frozen):
     Attributes:
         deviations: Deviations of its runs from the paper's settings.
         hits, false_alarms: Share of yes among the readable answers (fraction), None without any.
-        unreadable: Number of unreadable answers. They count nowhere else.
+        unreadable: Number of unreadable answers, which are excluded from the other values.
         d_prime, criterion: None unless both classes have a readable answer.
         d_prime_change, criterion_change: Difference from the setting it is compared with.
     """
@@ -86,7 +86,7 @@ def bias_metrics(
 
     Args:
         runs: Metrics of the model's runs: every setting and seed.
-        sentences: The sentences that all runs were asked about.
+        sentences: Sentences of all runs.
         predictions: Answers of each run, in the order of `runs`.
         against: Setting that the others are compared with.
         permutations: Number of patterns drawn by the test.
@@ -95,12 +95,12 @@ def bias_metrics(
         computed_from: SHA-256 of the files behind the numbers, by path.
 
     Raises:
-        UserError: The predictions of a run do not fit the sentences.
+        UserError: The predictions of a run do not match the sentences.
     """
     answered: dict[str, list[Answered]] = {}
     for run, answers in zip(runs, predictions, strict=True):
         answered.setdefault(run.setting, []).append(paired(sentences, answers))
-    found = signals(answered, against, permutations=permutations, resamples=resamples)
+    results = signals(answered, against, permutations=permutations, resamples=resamples)
     deviations = {run.setting: run.conditions.deviations for run in runs}
     return BiasMetrics(
         model=runs[0].model,
@@ -110,7 +110,8 @@ def bias_metrics(
         permutations=permutations,
         resamples=resamples,
         settings=[
-            signal.model_copy(update={"deviations": deviations[signal.setting]}) for signal in found
+            signal.model_copy(update={"deviations": deviations[signal.setting]})
+            for signal in results
         ],
         conditions=conditions,
         computed_from=dict(computed_from or {}),
@@ -135,7 +136,7 @@ def counts_by_pie(seeds: Sequence[Answered]) -> Numbers:
 def signal_detection(counts: Numbers) -> Numbers:
     """Return d′ and criterion of total counts: shape (..., 4) to (..., 2).
 
-    The result is NaN where a class has no sentence.
+    The result is NaN if a class has no sentence.
     """
     from scipy.special import ndtri  # slow to import
 
@@ -158,9 +159,9 @@ def swap_test(first: Numbers, second: Numbers, *, permutations: int, seed: int) 
         seed: Seed of the patterns.
     """
     swaps = np.random.default_rng(seed).integers(0, 2, (permutations, len(first)))
-    moved = np.vstack([np.zeros(4), swaps @ (second - first)])
-    difference = signal_detection(first.sum(axis=0) + moved)
-    difference -= signal_detection(second.sum(axis=0) - moved)
+    shifts = np.vstack([np.zeros(4), swaps @ (second - first)])
+    difference = signal_detection(first.sum(axis=0) + shifts)
+    difference -= signal_detection(second.sum(axis=0) - shifts)
     sizes = np.abs(difference).round(9)
     return np.asarray(((sizes > sizes[0]) + (sizes == sizes[0]) / 2).mean(axis=0))
 
@@ -176,28 +177,28 @@ def signals(
     counts = {name: counts_by_pie(seeds) for name, seeds in runs.items()}
     known = [name for name in runs if counts[name][:, [1, 3]].sum(axis=0).all()]
     values = {name: signal_detection(counts[name].sum(axis=0)) for name in known}
-    drawn: dict[str, Numbers] = {}
+    resampled: dict[str, Numbers] = {}
     for name in known:
         times = draw_units([0] * len(counts[name]), resamples=resamples, seed=0)
-        drawn[name] = signal_detection(times @ counts[name])
+        resampled[name] = signal_detection(times @ counts[name])
     compared = [name for name in known if name != against and against in known]
     tests = (
         swap_test(counts[name], counts[against], permutations=permutations, seed=0)
         for name in compared
     )
-    chances = np.array(list(tests)).reshape(-1, 2)
-    corrected = np.array([holm(chances[:, column].tolist()) for column in (0, 1)])
+    p_values = np.array(list(tests)).reshape(-1, 2)
+    corrected = np.array([holm(p_values[:, column].tolist()) for column in (0, 1)])
 
     def estimates(name: str) -> Iterable[tuple[str, SignalEstimate]]:
         for column, measure in enumerate(("d_prime", "criterion")):
             if name in known:
-                value, own = values[name][column], drawn[name][:, column]
+                value, own = values[name][column], resampled[name][:, column]
                 yield measure, _estimate(value, own)
             if name in compared:
-                chance = float(corrected[column, compared.index(name)])
-                change = (drawn[name] - drawn[against])[:, column]
+                p_holm = float(corrected[column, compared.index(name)])
+                change = (resampled[name] - resampled[against])[:, column]
                 difference = values[name][column] - values[against][column]
-                yield f"{measure}_change", _estimate(difference, change, chance)
+                yield f"{measure}_change", _estimate(difference, change, p_holm)
 
     result = []
     for name, seeds in runs.items():
@@ -214,5 +215,7 @@ def signals(
     return result
 
 
-def _estimate(value: float, drawn: Numbers, p_holm: float | None = None) -> SignalEstimate:
-    return SignalEstimate(value=float(value), interval=percentile_interval(drawn), p_holm=p_holm)
+def _estimate(value: float, resampled: Numbers, p_holm: float | None = None) -> SignalEstimate:
+    return SignalEstimate(
+        value=float(value), interval=percentile_interval(resampled), p_holm=p_holm
+    )

@@ -1,8 +1,8 @@
-"""Metrics of idiom detection on IdioTS (section 5), each with a 95 % bootstrap interval.
+"""Metrics of idiom detection on IdioTS (section 5), each with a 95% bootstrap interval.
 
-An answer that cannot be read (unparseable, empty, refused, ...) is neither "idiom" nor "no
-idiom". It counts as wrong in accuracy, recall and specificity; it has no place in precision, in
-True Positive Consistency or among the false positives; and the outcome counts report it apart.
+An unreadable answer (unparseable, empty, refused, ...) is neither "idiom" nor "no idiom". It counts
+as wrong in accuracy, recall and specificity, and is excluded from precision, True Positive
+Consistency and the false positives; the outcome counts list it separately.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, 
 from pieline.studies.idiots.verdicts import DetectionRun, ErrorType, ReviewCase, names_pie, paired
 
 NO, YES, UNREADABLE = 0, 1, 2
-"""Classes of a sentence, and what was said of it, as scikit-learn's labels."""
+"""Classes of sentences and answers, as labels for scikit-learn."""
 
 BOOTSTRAP_SEED = 0
 
@@ -36,9 +36,9 @@ Indicator = NDArray[np.bool_]
 
 
 class Score(Frozen):
-    """A fraction with its interval; None where there is nothing to count.
+    """A fraction with its interval; None if undefined.
 
-    `count` and `of` are the two counts that the fraction is made of; a mean of two has none.
+    `count` and `of` are its numerator and denominator; balanced accuracy has none.
     """
 
     value: float | None
@@ -52,24 +52,24 @@ class DetectionMetrics(MetricRecord):
     """Metrics of one run; all scores are fractions, and idiomatic is the positive class.
 
     Attributes:
-        accuracy, misclassification_rate, recall, specificity, precision, balanced_accuracy: the
+        accuracy, misclassification_rate, recall, specificity, precision, balanced_accuracy: The
             first level of evaluation (section 5.1, Table 1).
-        true_positive_consistency: of the true positives, those that name the right idiom
-            (section 5.2, Table 2).
-        distractor_pie_ratio: of all distractors, those whose associated PIE was given a figurative
+        true_positive_consistency: Share of true positives that name the right idiom (section 5.2,
+            Table 2).
+        distractor_pie_ratio: Share of distractors whose associated PIE was given a figurative
             meaning (section 5.2.1, Table 3).
-        by_distractor_kind: specificity and distractor PIE ratio of each kind of distractor; empty
-            where nobody marked the distractors.
-        outcomes: how many answers had each outcome.
-        verdicts: of the answers that found an idiom, how many a person judged, and how many only
-            the matching function.
-        kappa: Cohen's kappa of both on the answers that a person judged; None where there is none,
-            or only one verdict.
-        errors: how many idiomatic sentences were denied (`false_negatives`) or taken for another
-            idiom (`wrong_idiom`), and how many distractors were taken for their PIE
-            (`false_positives_on_pie`) or something else (`false_positives_elsewhere`).
-        error_types: how many of the wrong idioms a person gave each type; empty where nobody did.
-        resamples: of the bootstrap.
+        by_distractor_kind: Specificity and distractor PIE ratio of each kind of distractor; empty
+            if the distractors are not marked.
+        outcomes: Number of answers by outcome.
+        verdicts: Number of answers that detect an idiom, judged by a person or only by the
+            matching function.
+        kappa: Cohen's kappa of both verdicts on the answers that a person judged; None without
+            such answers, or if only one verdict occurs.
+        errors: Number of idiomatic sentences without a detected idiom (`false_negatives`) or with
+            another one (`wrong_idiom`), and of distractors in which the PIE
+            (`false_positives_on_pie`) or something else (`false_positives_elsewhere`) was detected.
+        error_types: Number of wrong idioms by human error type; empty without any.
+        resamples: Number of bootstrap resamples.
     """
 
     model: str
@@ -96,7 +96,7 @@ class DetectionMetrics(MetricRecord):
 
 
 class Fraction(NamedTuple):
-    """A metric by sentence: is it in the base, and does it count?"""
+    """A metric as masks over sentences: numerator and denominator."""
 
     counted: Indicator
     base: Indicator
@@ -116,26 +116,26 @@ def detection_metrics(
 ) -> DetectionMetrics:
     """Score one run.
 
-    `verdicts` are a person's by sentence, and replace the matching function's.
+    `verdicts` are human verdicts by sentence, which replace those of the matching function.
 
     Raises:
-        UserError: sentences and predictions do not belong together.
+        UserError: Sentences and predictions do not match.
     """
     verdicts = verdicts or {}
     cases = paired(sentences, predictions)
     gold = np.array([int(sentence.is_idiomatic) for sentence, _ in cases])
-    said = np.array([_label(prediction) for _, prediction in cases])
+    answers = np.array([_label(prediction) for _, prediction in cases])
     matched = {case[0].id: names_pie(*case) for case in cases}
-    judged = {name: case.verdict == "yes" for name, case in verdicts.items()}
-    named = np.array(list((matched | judged).values()), dtype=bool)
-    fractions = _fractions(gold, said, named)
-    # The dataset has as many sentences of each class as its authors chose.
-    drawn = draw_units(gold, resamples=resamples, seed=BOOTSTRAP_SEED)
-    scores = {name: _score(fraction, drawn) for name, fraction in fractions.items()}
-    for name, value in first_level(gold, said).items():
+    human_matches = {name: case.verdict == "yes" for name, case in verdicts.items()}
+    matches = np.array(list((matched | human_matches).values()), dtype=bool)
+    fractions = _fractions(gold, answers, matches)
+    # The class sizes are fixed by the dataset's design, so sentences are drawn within classes.
+    draws = draw_units(gold, resamples=resamples, seed=BOOTSTRAP_SEED)
+    scores = {name: _score(fraction, draws) for name, fraction in fractions.items()}
+    for name, value in first_level(gold, answers).items():
         scores[name] = scores[name].model_copy(update={"value": value})
-    found = [prediction for prediction in predictions if prediction.has_idiom]
-    human = sum(prediction.id in verdicts for prediction in found)
+    positives = [prediction for prediction in predictions if prediction.has_idiom]
+    human = sum(prediction.id in verdicts for prediction in positives)
     outcomes = Counter(prediction.outcome for prediction in predictions)
     types = Counter(case.error_type for case in verdicts.values() if case.error_type)
     return DetectionMetrics(
@@ -145,16 +145,16 @@ def detection_metrics(
         idiomatic=int(np.sum(gold == YES)),
         distractors=int(np.sum(gold == NO)),
         **scores,
-        balanced_accuracy=_balanced(scores, fractions, drawn),
-        by_distractor_kind=_by_kind(cases, fractions, drawn),
+        balanced_accuracy=_balanced(scores, fractions, draws),
+        by_distractor_kind=_by_kind(cases, fractions, draws),
         outcomes={name: outcomes[name] for name in get_args(OutcomeName)},
-        verdicts={"human": human, "automatic": len(found) - human},
-        kappa=cohen_kappa([matched[name] for name in judged], list(judged.values())),
+        verdicts={"human": human, "automatic": len(positives) - human},
+        kappa=cohen_kappa([matched[name] for name in human_matches], list(human_matches.values())),
         errors={
-            "false_negatives": int(np.sum((gold == YES) & (said == NO))),
-            "wrong_idiom": int(np.sum((gold == YES) & (said == YES) & ~named)),
-            "false_positives_on_pie": int(np.sum((gold == NO) & (said == YES) & named)),
-            "false_positives_elsewhere": int(np.sum((gold == NO) & (said == YES) & ~named)),
+            "false_negatives": int(np.sum((gold == YES) & (answers == NO))),
+            "wrong_idiom": int(np.sum((gold == YES) & (answers == YES) & ~matches)),
+            "false_positives_on_pie": int(np.sum((gold == NO) & (answers == YES) & matches)),
+            "false_positives_elsewhere": int(np.sum((gold == NO) & (answers == YES) & ~matches)),
         },
         error_types={name: types[name] for name in get_args(ErrorType)} if types else {},
         resamples=resamples,
@@ -163,20 +163,20 @@ def detection_metrics(
     )
 
 
-def first_level(gold: Counts, said: Counts) -> dict[str, float | None]:
-    """Table 1's metrics but balanced accuracy, by scikit-learn, from labels by sentence.
+def first_level(gold: Counts, answers: Counts) -> dict[str, float | None]:
+    """Return the metrics of Table 1 except balanced accuracy, from scikit-learn.
 
-    Gold is `YES` or `NO`, what was said also `UNREADABLE`.
+    Labels are by sentence: `gold` is `YES` or `NO`; answers may also be `UNREADABLE`.
     """
-    # It takes longer to load than most jobs that read metric files take.
+    # The import takes longer than most jobs that read metric files.
     from sklearn.metrics import accuracy_score, precision_score, recall_score, zero_one_loss
 
     options = {"labels": [NO, YES], "average": None, "zero_division": np.nan}
-    specificity, recall = recall_score(gold, said, **options)
-    _, precision = precision_score(gold, said, **options)
+    specificity, recall = recall_score(gold, answers, **options)
+    _, precision = precision_score(gold, answers, **options)
     numbers = {
-        "accuracy": accuracy_score(gold, said),
-        "misclassification_rate": zero_one_loss(gold, said),
+        "accuracy": accuracy_score(gold, answers),
+        "misclassification_rate": zero_one_loss(gold, answers),
         "recall": recall,
         "specificity": specificity,
         "precision": precision,
@@ -185,32 +185,32 @@ def first_level(gold: Counts, said: Counts) -> dict[str, float | None]:
 
 
 def _label(prediction: DetectionPrediction) -> int:
-    """What was said of a sentence."""
+    """Return the class of an answer."""
     return UNREADABLE if prediction.has_idiom is None else int(prediction.has_idiom)
 
 
-def _fractions(gold: Counts, said: Counts, named: Indicator) -> dict[str, Fraction]:
-    """Every metric that is one count of another, by its name in `DetectionMetrics`."""
+def _fractions(gold: Counts, answers: Counts, matches: Indicator) -> dict[str, Fraction]:
+    """Return every metric that is a ratio of two counts, by its name in `DetectionMetrics`."""
     everything = np.ones(len(gold), dtype=bool)
-    idiomatic, distractor, found = gold == YES, gold == NO, said == YES
-    right = gold == said
+    idiomatic, distractor, positive = gold == YES, gold == NO, answers == YES
+    right = gold == answers
     return {
         "accuracy": Fraction(right, everything),
         "misclassification_rate": Fraction(~right, everything),
-        "recall": Fraction(idiomatic & found, idiomatic),
-        "specificity": Fraction(distractor & (said == NO), distractor),
-        "precision": Fraction(idiomatic & found, found),
-        "true_positive_consistency": Fraction(idiomatic & found & named, idiomatic & found),
-        "distractor_pie_ratio": Fraction(distractor & found & named, distractor),
+        "recall": Fraction(idiomatic & positive, idiomatic),
+        "specificity": Fraction(distractor & (answers == NO), distractor),
+        "precision": Fraction(idiomatic & positive, positive),
+        "true_positive_consistency": Fraction(idiomatic & positive & matches, idiomatic & positive),
+        "distractor_pie_ratio": Fraction(distractor & positive & matches, distractor),
     }
 
 
 def _by_kind(
     cases: Sequence[tuple[IdiotsSentence, DetectionPrediction]],
     fractions: Mapping[str, Fraction],
-    drawn: Counts,
+    draws: Counts,
 ) -> dict[str, dict[str, Score]]:
-    """The metrics of distractors by kind."""
+    """Return the metrics of distractors by kind."""
     result = {}
     for kind in get_args(DistractorKind):
         members = np.array([sentence.distractor_kind == kind for sentence, _ in cases])
@@ -218,33 +218,33 @@ def _by_kind(
             result[kind] = {
                 name: _score(
                     Fraction(fractions[name].counted & members, fractions[name].base & members),
-                    drawn,
+                    draws,
                 )
                 for name in ("specificity", "distractor_pie_ratio")
             }
     return result
 
 
-def _score(fraction: Fraction, drawn: Counts) -> Score:
+def _score(fraction: Fraction, draws: Counts) -> Score:
     count, base = int(fraction.counted.sum()), int(fraction.base.sum())
     if not base:
         return Score(value=None, count=count, of=base)
-    bounds = _bounds(resampled_ratios(drawn, *fraction))
+    bounds = _bounds(resampled_ratios(draws, *fraction))
     return Score(value=count / base, count=count, of=base, **bounds)
 
 
 def _balanced(
-    scores: Mapping[str, Score], fractions: Mapping[str, Fraction], drawn: Counts
+    scores: Mapping[str, Score], fractions: Mapping[str, Fraction], draws: Counts
 ) -> Score:
-    """The mean of recall and specificity."""
+    """Return the mean of recall and specificity."""
     recall, specificity = scores["recall"].value, scores["specificity"].value
     if recall is None or specificity is None:
         return Score(value=None)
-    both = [resampled_ratios(drawn, *fractions[name]) for name in ("recall", "specificity")]
+    both = [resampled_ratios(draws, *fractions[name]) for name in ("recall", "specificity")]
     return Score(value=(recall + specificity) / 2, **_bounds((both[0] + both[1]) / 2))
 
 
 def _bounds(resampled: Ratios) -> dict[str, float]:
-    """The ends of the interval, none where the fraction is defined in no resample."""
+    """Return the bounds of the interval; empty if the fraction is undefined in all resamples."""
     interval = percentile_interval(resampled)
     return {name: round(value, 6) for name, value in interval} if interval else {}
