@@ -15,6 +15,9 @@ from pieline.studies.idiots.tables import SETTING_LABELS, run_labels, run_of
 _GREY = "#777777"
 _PRINTED = " (printed)"
 
+_MARKERS = "os^v<>pX*h"
+"""Open marks of different shapes, so that equal points stay visible."""
+
 
 def recall_against_specificity(inputs: DisplayInputs) -> Figure:
     """Plot each run with its 95% intervals, and the printed numbers as hollow marks.
@@ -93,7 +96,8 @@ def sensitivity_against_criterion(inputs: DisplayInputs) -> Figure:
     figure, axis = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
     axis.axhline(0, linestyle="--", linewidth=0.8, color=_GREY)
     axis.axvline(0, linestyle="--", linewidth=0.8, color=_GREY)
-    for item, signal in ((record, one) for record in metrics for one in record.settings):
+    pairs = [(record, one) for record in metrics for one in record.settings]
+    for number, (item, signal) in enumerate(pairs):
         criterion, d_prime = signal.criterion, signal.d_prime
         if criterion is None or d_prime is None:
             continue
@@ -103,8 +107,9 @@ def sensitivity_against_criterion(inputs: DisplayInputs) -> Figure:
             d_prime.value,
             xerr=_ends(criterion),
             yerr=_ends(d_prime),
-            fmt="D" if signal.setting == item.against else "o",
-            markersize=5,
+            fmt="D" if signal.setting == item.against else _MARKERS[number % len(_MARKERS)],
+            markersize=6,
+            markerfacecolor="none",
             elinewidth=0.6,
             capsize=2,
             label=f"{labels[item.model]}: {setting}",
