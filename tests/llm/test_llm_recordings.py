@@ -182,9 +182,29 @@ REPOSITORY = {
         24,
         "97dc8ad8edbcda56fc8483049f88445ae09b85fad7757b5faa0526ee3d53919f",
     ),
+    "idiots/smollm2-135m-instruct/base_rate_34-seed-0.jsonl": (
+        82,
+        "d0e8783a8ee0da2e9f0c3cf357e4cfd257513c2a0eef28d9657f5d7a94f1735e",
+    ),
+    "idiots/smollm2-135m-instruct/base_rate_66-seed-0.jsonl": (
+        82,
+        "e0551a2e1510bdd270e3d8194842dae9d1552a805ddbb7f57355f93b932996ac",
+    ),
+    "idiots/smollm2-135m-instruct/idiom_first-seed-0.jsonl": (
+        82,
+        "c436a60ee2cb1bde3e1465374dcd1f5890ff6a2a6fe407447c5c3ae6b3221675",
+    ),
     "idiots/smollm2-135m-instruct/negated-seed-0.jsonl": (
         82,
         "007fd4fc417388de42284e68d3cb7b78be22e5a6c7b0f50d1292f7997055c4ed",
+    ),
+    "idiots/smollm2-135m-instruct/none_first-seed-0.jsonl": (
+        82,
+        "3f1e36a9c7176c0ad66a9b47db921bf1bd937314fb38519c214b830d3d01dd07",
+    ),
+    "idiots/smollm2-135m-instruct/one_distractor-seed-0.jsonl": (
+        82,
+        "2b70018e71b3e80c819572aa43a01d17eaf08560f7b22c88a370423be709dd5d",
     ),
     "idiots/smollm2-135m-instruct/plain-seed-0.jsonl": (
         82,
@@ -198,13 +218,41 @@ REPOSITORY = {
         82,
         "aef65b808e46effc334c502cebc9df19a0f79e5db9bdadc52348e8f99aded652",
     ),
+    "jam/english/smollm2-135m-instruct/context_last-seed-42.jsonl": (
+        164,
+        "9c4adddd7a7a16396fd5ff0cf8e7ad11fd2e695033f843aa834f220a13e1d5c8",
+    ),
+    "jam/english/smollm2-135m-instruct/context_removed-seed-42.jsonl": (
+        56,
+        "1412172f5c532f00880932fc5359f395c2478b52f4e88e11b96a33212e1c454a",
+    ),
     "jam/english/smollm2-135m-instruct/few_shot_sc_cotbest-seed-42.jsonl": (
         492,
         "e7ae7790fa742e9772288b7b8a31aa5ecc6535f788acbf001538ecc92aff66d8",
     ),
+    "jam/english/smollm2-135m-instruct/neutral_context-seed-42.jsonl": (
+        82,
+        "38a4cbe2c11e8967b5f07059bdfb4a517764e4aaaa582094cc7ff89fb72a7038",
+    ),
+    "jam/english/smollm2-135m-instruct/other_context-seed-42.jsonl": (
+        156,
+        "3b57a06c44eeda84828a2d2434046e130d7bca8b2ac406dfa14d58d495c10814",
+    ),
+    "jam/english/smollm2-135m-instruct/paraphrase-seed-42.jsonl": (
+        164,
+        "7cf44409dce673ac002ca8301ac4e84c6cac01b1d01244ae19ce3ac5a16114d1",
+    ),
     "jam/english/smollm2-135m-instruct/plain-seed-42.jsonl": (
         164,
         "a534db2b279645e0503ffe21181a328f04120de94433a2195b4a418eecb0e651",
+    ),
+    "jam/english/smollm2-135m-instruct/target_first-seed-42.jsonl": (
+        164,
+        "7724275ccda4b14150bb99fb69cb9597a8c0b27c3fb7840de9e1042d504570a0",
+    ),
+    "jam/english/smollm2-135m-instruct/warning-seed-42.jsonl": (
+        164,
+        "4ebaa01795636969ae159f69fee190b6950dc5c2da8bd1a92d8d8e0008cf1238",
     ),
     "jam/english/smollm2-135m-instruct/zero_shot-seed-42.jsonl": (
         164,
@@ -214,9 +262,37 @@ REPOSITORY = {
         164,
         "a17e1766b3545b5fcc89c16accab2547692652d09cf9f540cf4caad4038141b8",
     ),
+    "jam/german/smollm2-135m-instruct/context_last-seed-42.jsonl": (
+        116,
+        "2e367ce57fe3a8c8360e1e45e2aee124ade4106061265967229f954ef75baa66",
+    ),
+    "jam/german/smollm2-135m-instruct/context_removed-seed-42.jsonl": (
+        42,
+        "e8eeaf8b2057d774a2fa8615a1efee943a9344010e68deb929daff634a7f9ec9",
+    ),
     "jam/german/smollm2-135m-instruct/few_shot_sc_cotbest-seed-42.jsonl": (
         348,
         "a196d21f6f259722c8b1d87daa00e73f15d856010bc3d5d46067b062457f5aa7",
+    ),
+    "jam/german/smollm2-135m-instruct/other_context-seed-42.jsonl": (
+        110,
+        "8c386f2477e44114978b85fc7f9874a219a139c71a8d327479d7c0a7dfb7b14a",
+    ),
+    "jam/german/smollm2-135m-instruct/paraphrase-seed-42.jsonl": (
+        116,
+        "c1f9f64aedce58fe8d6275bd2dd18067a320ffe4b8f9f8cfdfad12b4eb2e391a",
+    ),
+    "jam/german/smollm2-135m-instruct/plain-seed-42.jsonl": (
+        116,
+        "2e4fcc939969d36461045a07989a53e9284710150019bf82cd85e41001615fbc",
+    ),
+    "jam/german/smollm2-135m-instruct/target_first-seed-42.jsonl": (
+        116,
+        "51c444ead502d3f946d465e858ba5aeea4b342b2fd695814de71a33d00fc10fb",
+    ),
+    "jam/german/smollm2-135m-instruct/warning-seed-42.jsonl": (
+        116,
+        "47fa1708ec3e5766e6ae501592547d622228386f50e016aacc45d578fcfdd545",
     ),
     "jam/german/smollm2-135m-instruct/zero_shot-seed-42.jsonl": (
         116,
