@@ -216,6 +216,13 @@ def signals(
 
 
 def _estimate(value: float, resampled: Numbers, p_holm: float | None = None) -> SignalEstimate:
+    interval = percentile_interval(resampled)
+    rounded = {name: _round(end) for name, end in interval} if interval else None
     return SignalEstimate(
-        value=float(value), interval=percentile_interval(resampled), p_holm=p_holm
+        value=_round(value), interval=Interval(**rounded) if rounded else None, p_holm=p_holm
     )
+
+
+def _round(value: float) -> float:
+    """Round to six decimals, so that machines agree; without a negative zero."""
+    return round(float(value), 6) + 0.0
