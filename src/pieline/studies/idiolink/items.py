@@ -60,7 +60,7 @@ class IdiolinkItem(Item):
 
     @classmethod
     def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
-        """Return the top `depth` documents of each query, or None without exactly one run."""
+        """Return the top `depth` documents of each query; None unless there is exactly one run."""
         run_paths = metric.predictions(".run.gz")
         if len(run_paths) != 1:
             return None

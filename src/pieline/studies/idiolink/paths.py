@@ -1,7 +1,6 @@
 """Path patterns of IdioLink's files, used by its rules and study.py.
 
-An index is named after its split (`test`), with a suffix if it leaves out usages
-(`test-lit_idiom`).
+An index is named after its split (`test`), with a suffix if it excludes usages (`test-lit_idiom`).
 """
 
 RELEASED_TUPLES = "results/raw/idiolink/{split}/triplets_{split}_full.jsonl"

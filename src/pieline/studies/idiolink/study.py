@@ -137,7 +137,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return [name for name in dict.fromkeys([*models, *first_stages]) if name not in archived]
 
     def left_out(self) -> dict[str, str]:
-        """Return the reasons for models that are left out and for modes that a model cannot run."""
+        """Return why models are left out, and why models cannot run some modes."""
         settings = self.settings
         without = {
             f"{model}/{mode}": NO_SPAN_VECTOR
@@ -366,7 +366,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def metrics_files(self, composition: str, models: Iterable[str]) -> list[str]:
-        """Return the metric files of zero-shot models over one index composition.
+        """Return the metric files of zero-shot models for one index composition.
 
         External runs rank only the full index.
         """
@@ -393,7 +393,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return self.settings.dataset != "archived"
 
     def archived_datasets(self) -> dict[str, Extraction]:
-        """Return, by index, the archived dataset files that a run without texts uses."""
+        """Return the archived dataset files that a run without texts uses, by index."""
         if self.has_texts or not self.archived:
             return {}
         archive = next(iter(self.archived.values())).archive
@@ -454,7 +454,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return [*chain.from_iterable(zero_shot), *self.tuned_metrics()]
 
     def file_usage(self, metrics: str) -> dict[str, bool]:
-        """Return the tuning file and MAGPIE, with whether the run depends on each."""
+        """Return whether a run depends on MAGPIE and on a tuning file, by path."""
         run = match_path(paths.METRICS, metrics)
         assert run
         tuned = self.tuning(run["model"], run["index"], run["query_mode"])
@@ -496,7 +496,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def shortcuts(self) -> list[str]:
-        """Return the word-overlap files of the zero-shot models, over the full index."""
+        """Return the word-overlap files of the zero-shot models for the full index."""
         return [
             paths.SHORTCUTS.format(**run)
             for metrics in self.metrics_files("full", self.settings.models)
@@ -596,9 +596,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     # Conditions of the numbers
 
     def metric_conditions(self) -> dict[str, Callable[..., str]]:
-        """Return, by pattern of metric file, a function from wildcards to conditions as JSON."""
+        """Return functions that map wildcards to conditions as JSON, by metric file pattern."""
         return {
-            # Must precede paths.METRICS, which also matches.
+            # Must precede paths.METRICS, which also matches these files.
             paths.SIGNIFICANCE: lambda model, **_: self.conditions(model, "permutations"),
             paths.SHORTCUTS: lambda model, **_: self.conditions(model),
             paths.METRICS: lambda model, **_: self.conditions(model),
@@ -1130,7 +1130,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return Table(name, place, caption, maker, inputs.with_files(**files))
 
     def _with_own_models(self, inputs: DisplayInputs) -> DisplayInputs:
-        """Return the inputs with the user's own models that are not run added to `absent`."""
+        """Return the inputs, adding the user's models that are not run to `absent`."""
         registry = self.run.registry
         own = [name for name in self._skipped if registry[name].published_as is None]
         return inputs.model_copy(update={"absent": (*inputs.absent, *self.describe_models(own))})
@@ -1187,7 +1187,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
 
 def _training_deviations(model: str, training: TrainingSettings) -> list[str]:
-    """Return the deviations of a training's hyperparameters from Table 3."""
+    """Return the deviations of a training run's hyperparameters from Table 3."""
     reasons = deviations(training, ignored={"loss", "train_mode", "seed", "batch_size"})
     papers = FineTuning()
     batch_size = papers.batch_sizes.get(model, papers.batch_size)

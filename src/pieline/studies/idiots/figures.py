@@ -16,14 +16,14 @@ _GREY = "#777777"
 _PRINTED = " (printed)"
 
 _MARKERS = "os^v<>pX*h"
-"""Open marks of different shapes, so that equal points stay visible."""
+"""Hollow markers of different shapes, so that coinciding points stay visible."""
 
 
 def recall_against_specificity(inputs: DisplayInputs) -> Figure:
-    """Plot each run with its 95% intervals, and the printed numbers as hollow marks.
+    """Plot each run with its 95% intervals, and the printed numbers as hollow markers.
 
-    The dashed line is a balanced accuracy of one half, which a model reaches without looking at the
-    sentence. The legend lists runs without recall or specificity, which have no mark.
+    The dashed line is a balanced accuracy of one half, which a model can reach without looking at
+    the sentence. Runs without recall or specificity have no marker, but are listed in the legend.
     """
     metrics = load_records(inputs.metrics, DetectionMetrics)
     figure, axis = plt.subplots(figsize=(6.0, 3.2), layout="constrained")
@@ -89,8 +89,8 @@ def recall_against_specificity(inputs: DisplayInputs) -> Figure:
 def sensitivity_against_criterion(inputs: DisplayInputs) -> Figure:
     """Plot each prompt of each model with its 95% intervals over PIEs.
 
-    The setting that all are compared with is a diamond. A model that ignores the sentence is at the
-    bottom; one that readily says yes is on the left. Runs without readable answers have no mark.
+    The reference setting is a diamond. Models that ignore the sentence are at the bottom; models
+    that readily say yes are on the left. Runs without readable answers have no marker.
     """
     metrics, labels = load_records(inputs.metrics, BiasMetrics), inputs.labels()
     figure, axis = plt.subplots(figsize=(6.4, 3.8), layout="constrained")

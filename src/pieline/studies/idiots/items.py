@@ -86,7 +86,7 @@ class IdiotsItem(Item):
 
     @classmethod
     def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
-        """Return the answer to each sentence, or None without exactly one run."""
+        """Return the answer to each sentence, or None unless there is exactly one run."""
         if len(metric.predictions(".jsonl")) != 1:
             return None
         sentences_path = input_of(metric, _SENTENCES)

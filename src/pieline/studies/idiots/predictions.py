@@ -61,7 +61,7 @@ def _opposite(value: object) -> object:
 
 
 def _one_text(value: object) -> object:
-    """Join a list of texts, because some models name the idiom as a list of one."""
+    """Join a list of texts, because some models return the idiom as a one-element list."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return "; ".join(value)
     return value
@@ -71,10 +71,10 @@ Text = Annotated[str | None, BeforeValidator(_one_text)]
 
 
 class DetectionAnswer(BaseModel):
-    """The object in an answer (section 4.2).
+    """The JSON object in an answer (section 4.2).
 
     `hasIdiom` must be readable. The other fields may be missing, because they do not apply if the
-    model finds no idiom.
+    model detects no idiom.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -142,7 +142,7 @@ class Detection(Task):
         )
 
     def likely_output_tokens(self) -> int:
-        """Estimate four JSON fields, two of which contain a sentence."""
+        """Estimate the tokens of four JSON fields, two of which contain a sentence."""
         return 100
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
@@ -161,7 +161,7 @@ class Detection(Task):
 
     @property
     def _record(self) -> type[DetectionAnswer]:
-        """Class of the answers."""
+        """Class that represents a parsed answer."""
         own = self.parameters
         negated = isinstance(own, OwnParameters) and own.negated
         return NegatedAnswer if negated else DetectionAnswer
@@ -212,7 +212,7 @@ def read_detection(
 
 
 def _verdicts(value: Any, decides: str) -> set[str]:
-    """Return all values of the deciding field in objects within a value."""
+    """Return all values of the field `decides` in objects nested within a value."""
     if isinstance(value, list | tuple):
         return set().union(*(_verdicts(item, decides) for item in value))
     if not isinstance(value, dict):

@@ -53,14 +53,13 @@ def read_sentences(path: str | Path) -> list[IdiotsSentence]:
     """Read the sentences of IdioTS in file order.
 
     Args:
-        path: The released file, which is a TSV if its name ends in .tsv.
+        path: The released file, read as a TSV if its name ends in .tsv.
 
     Raises:
         UserError: The file is not a JSON array or TSV; a record is invalid (the label is not the
             string "True" or "False" or contradicts the id, a field is missing or unknown); an id is
-            repeated; or columns do not belong together (two idioms with one id, most idioms with
-            several ids, one text with both labels, idioms missing from their sentences, swapped
-            languages).
+            repeated; or columns are inconsistent (two idioms with one id, most idioms with several
+            ids, one text with both labels, idioms missing from their sentences, swapped languages).
     """
     if Path(path).suffix.lower() == ".tsv":
         rows = _table(path)
@@ -88,7 +87,7 @@ def read_sentences(path: str | Path) -> list[IdiotsSentence]:
 
 
 def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> None:
-    """Raise a `UserError` for columns that do not belong together."""
+    """Raise a `UserError` for inconsistent columns."""
     idioms: dict[str, str] = {}
     ids: dict[str, set[str]] = {}
     texts: dict[str, IdiotsSentence] = {}

@@ -81,11 +81,11 @@ class IdiotsStudy(Study[IdiotsSettings]):
         return [paths.METRICS.format(**run) for run in self.configured()]
 
     def runs(self) -> list[dict[str, str]]:
-        """Return the configured runs that can be made."""
+        """Return the configured runs that are possible."""
         return [run for run in self.configured() if not self._why_not(**run)]
 
     def left_out(self) -> dict[str, str]:
-        """Return the reasons why runs cannot be made, by `model/setting/seed`."""
+        """Return why configured runs are not possible, by `model/setting/seed`."""
         reasons = {"/".join(run.values()): self._why_not(**run) for run in self.configured()}
         return {run: reason for run, reason in reasons.items() if reason}
 
@@ -185,7 +185,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         ]
 
     def metric_conditions(self) -> dict[str, Callable[..., str]]:
-        """Return, by pattern of metric file, a function from wildcards to conditions as JSON."""
+        """Return functions that map wildcards to conditions as JSON, by metric file pattern."""
         return {
             paths.METRICS: lambda model, setting, seed: self.conditions(model, setting),
             paths.BIAS: self._bias_conditions,
@@ -320,7 +320,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         )
 
     def compared(self, model: str, pattern: str) -> list[str]:
-        """Return a file of each run of a model that `prompts_against` compares."""
+        """Expand a pattern for each run of a model that `prompts_against` compares."""
         settings = self.settings
         compared_settings = {*settings.prompts, settings.prompts_against}
         return [
@@ -374,7 +374,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         return self.files(paths.CASES)
 
     def behind(self, metrics: str) -> list[str]:
-        """Return the predictions of a run, and the sentences."""
+        """Return the predictions and sentences behind a metric file."""
         predictions = dict(
             zip(self.files(paths.METRICS), self.files(paths.PREDICTIONS), strict=True)
         )

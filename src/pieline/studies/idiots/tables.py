@@ -66,7 +66,7 @@ def _score(
     score: Callable[[DetectionMetrics], Score] | None = None,
     best: Literal["highest", "lowest"] = "highest",
 ) -> Column[DetectionMetrics]:
-    """Return a column for a fraction with its interval; defaults to the field `name`."""
+    """Return a column for a fraction with its interval; `score` defaults to the field `name`."""
     get = score or attrgetter(name)
     return Column(
         name,
@@ -97,7 +97,7 @@ def _error_type(name: ErrorType, header: str) -> Column[DetectionMetrics]:
 
 
 def _of_kind(kind: DistractorKind) -> tuple[Column[DetectionMetrics], ...]:
-    """Return the columns of a kind of distractor."""
+    """Return the columns for a kind of distractor."""
     return (
         _score(
             f"ratio_{kind}",
@@ -205,16 +205,16 @@ def run_labels(runs: Sequence[tuple[str, ...]], models: Sequence[ModelDescriptio
 
 
 def run_of(item: DetectionMetrics) -> tuple[str, str, str]:
-    """Return model, setting and seed of a run."""
+    """Return the model, setting and seed of a run."""
     return item.model, item.setting, str(item.seed)
 
 
 def _not_made(
     inputs: DisplayInputs, runs: Sequence[tuple[str, ...]], printed: Collection[tuple[str, ...]]
 ) -> dict[tuple[str, ...], str]:
-    """Return the reasons of runs without numbers: those left out, and those only in the paper.
+    """Return why runs have no numbers: they were left out, or are only in the paper.
 
-    If no seed of a model and setting was run, they form one run without a seed.
+    If no seed of a model and setting was run, the seeds are merged into one run without a seed.
     """
     settings = {run[:2] for run in runs}
     left_out: dict[tuple[str, ...], str] = {
@@ -270,7 +270,7 @@ def distractors(inputs: DisplayInputs) -> TableContent:
 
 
 def errors(inputs: DisplayInputs) -> TableContent:
-    """Build the table of the errors in section 5.2.1, with human error types."""
+    """Build the table of the errors in section 5.2.1, with error types assigned by people."""
     text = read_published(inputs.files["text_numbers"], ["id"])
     models = (*inputs.models, *inputs.absent)
     in_text = {model.name: _IN_TEXT.get(model.published_as or "") for model in models}
@@ -424,7 +424,7 @@ def _rows(
 
 
 def _unsorted(item: DetectionMetrics) -> str:
-    """Return the reason why the wrong idioms of a run have no types, or ""."""
+    """Return the reason why the wrong idioms of a run have no error types, or ""."""
     return UNSORTED if item.errors["wrong_idiom"] and not item.error_types else ""
 
 

@@ -1,7 +1,8 @@
 """Manual evaluation of IdioTS (section 5.2): cases to judge, and human verdicts.
 
 A model that detects an idiom may name the wrong one. The matching function first decides whether
-the answer names the sentence's PIE; people can then judge every case, which overrides it.
+the answer names the sentence's PIE; people can then judge every case, and their verdicts take
+precedence.
 """
 
 import csv
@@ -29,7 +30,7 @@ ErrorType = Literal[
 ]
 """Errors of true positives that do not name the PIE (section 5.2.1): a phrasal verb; another idiom
 that contains an element of the sentence, is unrelated, or has the same meaning; an invented idiom
-made of words of the sentence; or anything else, such as a collocation.
+made of words in the sentence; or anything else, such as a collocation.
 """
 _HINT = "use the file written by the run, and fill in only the columns verdict and error_type"
 
@@ -223,7 +224,7 @@ def human_verdicts(
         where: Path of the cases, for error messages.
 
     Raises:
-        UserError: A verdict refers to another answer than the run's.
+        UserError: A verdict refers to an answer other than the run's.
     """
     answers = {prediction.id: prediction for prediction in predictions}
     verdicts: dict[str, ReviewCase] = {}

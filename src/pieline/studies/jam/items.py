@@ -24,11 +24,11 @@ class JamItem(Item):
         gold: Whether the PIE is used as an idiom.
         answer: Whether the answer names any idiom; null if it is unreadable.
         named: Named idioms, joined by "; "; null if the answer is unreadable.
-        correct: Whether the answer is right under the scoring of the metric file; null for a
-            variant without its original, which no metric counts.
-        original_correct: Whether the answer to the original is right. S_M counts variants for which
-            this is true.
-        drifted: Whether this variant turns a right decision into a wrong one (F_M).
+        correct: Whether the answer is correct under the metric file's scoring rule; null for a
+            variant whose original is missing, because no metric counts such variants.
+        original_correct: Whether the answer to the original is correct. S_M counts variants for
+            which this is true.
+        drifted: Whether this variant turned a correct decision into a wrong one (F_M).
     """
 
     id: str
@@ -101,10 +101,10 @@ def _sentences_path(metric: MetricFile) -> str:
 def _judged_answers(
     metric: MetricFile, pool: Pool
 ) -> Iterator[tuple[JamSentence, IdiomPrediction, bool | None, bool | None]]:
-    """Yield each sentence, its answer, and whether it and its original were judged right.
+    """Yield each sentence, its answer, and whether it and its original were judged correctly.
 
-    Sentences are in dataset order: an original, then its variants. Both decisions are None for a
-    variant without its original.
+    Sentences are in dataset order: an original, then its variants. Both values are None for a
+    variant whose original is missing.
     """
     (path,) = metric.predictions(".jsonl")
     answers = {item.id: item for item in load_jsonl(path, IdiomPrediction)}
@@ -123,7 +123,7 @@ def _page_answer(answer: IdiomPrediction) -> str:
 
 
 def _page_text(sentence: JamSentence) -> Json:
-    """Split the sentence around its PIE, for marking."""
+    """Split the sentence around its PIE so that the page can highlight the PIE."""
     text = sentence.sentence
     if spans := spans_of(sentence.tags):
         place = len("".join(sentence.tokens[: spans[0].start]))

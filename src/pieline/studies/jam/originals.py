@@ -1,9 +1,9 @@
 """Filter ID10M's test sentences by recorded decisions to get the originals of ID10M-JAM.
 
-A decision file has one row per raw sentence (section 3.2): keep, drop or fix it. It also names the
-PIE, because literal sentences have no tags to identify it. For the papers' real data, decisions are
-derived from the raw file and the released originals; for languages without a release, they are
-derived from ID10M's tags alone.
+A decision file has one row per raw sentence (section 3.2), which states whether to keep, drop or
+fix the sentence. The row also names the PIE, because literal sentences have no tags that identify
+it. For the paper's data, decisions are derived from the raw file and the released originals; for
+languages without a release, they are derived from ID10M's tags alone.
 """
 
 import json
@@ -44,7 +44,7 @@ REQUIRED_COLUMNS = ("sentence_id", "decision", "reason", "pie", "text", "tokens"
 OPTIONAL_COLUMNS = ("is_figurative", "true_idioms")
 _LIST_COLUMNS = frozenset({"tokens", "tags", "true_idioms"})
 _SAME_SENTENCE = 60.0
-"""Minimum similarity (0-100) of a released sentence and the raw sentence that it corrects."""
+"""Minimum similarity (0-100) between a released sentence and the raw sentence that it corrects."""
 
 
 class Decision(Record):
@@ -264,8 +264,9 @@ def oddities(original: Original) -> list[dict[str, str]]:
     """Return the irregularities of an original, each with its kind and text.
 
     - `pie_spacing`: The PIE occurs in the sentence only with different spacing ("zur  Genüge").
-    - `pie_spelling`: It occurs only after normalization (tokenized "achilles ' heel", case).
-    - `pie_absent`: It does not occur.
+    - `pie_spelling`: The PIE occurs only after normalization (tokens such as "achilles ' heel",
+      case).
+    - `pie_absent`: The PIE does not occur.
     - `true_idiom_spelling`, `true_idiom_absent`: The same for the figurative PIE.
     - `figurative_without_tags`: The sentence is figurative, but all its tags are O.
     """

@@ -1,4 +1,4 @@
-"""Records of ID10M-JAM: originals, variants and the sentences to be predicted."""
+"""Records of ID10M-JAM: originals, variants and input sentences."""
 
 from collections.abc import Iterable
 from typing import Any, Literal, Self
@@ -37,7 +37,7 @@ class TaggedRecord(Record):
         sentence: Concatenation of the tokens.
         tokens: Tokens with their trailing spaces.
         tags: BIO tags; all O if the PIE is used literally (section 3.1).
-        pies: The PIE of the sentence, also if it is literal; a list, as in the release.
+        pies: The PIE of the sentence, even if it is literal; a list, as in the release.
         true_idioms: The PIE of a figurative sentence as the release spells it; used by the released
             analysis.
         is_figurative: Whether the PIE is used idiomatically.
@@ -102,7 +102,7 @@ class Variant(TaggedRecord):
 
 
 class JamSentence(TaggedRecord):
-    """A sentence to be predicted: an original or one of its variants.
+    """An input sentence: an original or one of its variants.
 
     Attributes:
         id: Sentence id; equal to `original_id` for an original.
@@ -121,7 +121,7 @@ class JamSentence(TaggedRecord):
 
 
 def as_sentence(item: Original | Variant) -> JamSentence:
-    """Convert an original or a variant to a sentence to be predicted."""
+    """Convert an original or a variant to an input sentence."""
     fields: dict[str, Any] = {name: getattr(item, name) for name in TaggedRecord.model_fields}
     fields |= {"id": item.id, "original_id": item.id, "variant_number": 0}
     if isinstance(item, Variant):

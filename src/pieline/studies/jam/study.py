@@ -1,4 +1,4 @@
-"""ID10M-JAM: does a context that misleads models, but not people, make them misread an idiom?"""
+"""ID10M-JAM: do contexts that do not mislead people make models misread idioms?"""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -79,7 +79,7 @@ def _listed(languages: Iterable[str]) -> str:
 
 
 def _blocks(path: str) -> set[str]:
-    """Split an ID10M file into blocks of lines; faster than parsing it for every plan."""
+    """Split an ID10M file into blocks of lines; faster than parsing it for every run."""
     return {block.strip("\n") for block in read_text(path).split("\n\n")} - {""}
 
 
@@ -98,7 +98,7 @@ class JamStudy(Study[JamSettings]):
     # Settings ------------------------------------------------------------------------------------
 
     def check(self, where: str) -> None:
-        """Raise a `UserError` for a model of the wrong kind, or variants of another corpus."""
+        """Raise a `UserError` for a model of the wrong kind, or variants from another corpus."""
         settings, variants = self.settings, self.settings.variants
         self.check_models(settings.models, "llm", "encoder", "predictions", where=f"{where}.models")
         self.check_external(settings.models, where=f"{where}.models")
@@ -191,10 +191,10 @@ class JamStudy(Study[JamSettings]):
     def is_written(self, language: str) -> bool:
         """Return whether a model writes the variants of a language.
 
-        This is the case for generated variants, and if the release lacks the language.
+        This is the case if variants are generated or the release lacks the language.
         """
         source = self.settings.variants.source
-        # A language has all public files or none.
+        # A language has either all public files or none.
         wanted = paths.VALIDATED if self.run.own_data else paths.RELEASED
         return source == "generated" or (source == "released" and not self._has(wanted, language))
 
@@ -232,7 +232,7 @@ class JamStudy(Study[JamSettings]):
     def configured(self, *kinds: str) -> Iterator[dict[str, str]]:
         """Yield language, model, setting and seed of every configured run of these kinds of models.
 
-        Includes runs that are not possible.
+        This includes runs that are not possible.
         """
         settings = self.settings
         for model in settings.models:
@@ -311,13 +311,13 @@ class JamStudy(Study[JamSettings]):
     def _lacks(self, entry: LLMEntry, setting: str) -> str:
         """Return why a model does not support a setting.
 
-        The released form enforces a format for every answer.
+        The released prompts enforce a format for every answer.
         """
         enforced = self.settings.asking == "released" and setting not in self.settings.prompts
         return unsupported_reason(entry, SCHEMA_SETTING if enforced else setting)
 
     def metrics_on(self, *languages: str, besides: Sequence[str] = ()) -> list[str]:
-        """Return the metric files on these languages, including the kinds `besides`."""
+        """Return the metric files for these languages; `besides` adds kinds of models."""
         runs = self.runs("llm", "encoder", *besides)
         return [paths.METRICS.format(**run) for run in runs if run["language"] in languages]
 
@@ -356,8 +356,8 @@ class JamStudy(Study[JamSettings]):
     def decided_by(self, language: str) -> DecidedBy:
         """Return the source of the decisions on raw sentences.
 
-        This is the user's or the sample's file, or the released originals; for languages that
-        neither the release nor the user's data include, ID10M's tags.
+        The source is the user's or the sample's file, or the released originals. For languages that
+        neither the release nor the user's data include, it is ID10M's tags.
         """
         if self.run.is_sample or self.own_decisions(language):
             return "file"
@@ -378,7 +378,7 @@ class JamStudy(Study[JamSettings]):
     def extra_pie_sources(self, language: str) -> list[str]:
         """Return the split whose tags provide further PIEs if decisions come from tags.
 
-        The user's data may lack it.
+        Empty if the user's data lacks this split.
         """
         split = paths.DEV_SPLIT.format(language=language)
         lacks = self.run.own_data and not self.run.is_available(raw_name(split))
@@ -419,7 +419,7 @@ class JamStudy(Study[JamSettings]):
         return [self.variants_file(language)] if released else []
 
     def file_usage(self, metrics: str) -> dict[str, bool]:
-        """Return, by path, whether a run reads this file of decisions or variants."""
+        """Return whether a run reads each file of decisions or variants, by path."""
         language = Path(metrics).parts[3]
         decided = self.decisions(language)
         released = paths.RELEASED_VARIANTS.format(language=language)
@@ -432,7 +432,7 @@ class JamStudy(Study[JamSettings]):
         }
 
     def archived_models(self) -> set[str]:
-        """Return the models of the study without those for attention and writing variants."""
+        """Return the study's models, except those used for attention and for writing variants."""
         attention = self.settings.attention
         others = {self.settings.variants.model, attention and attention.model}
         return super().archived_models() - others
@@ -447,7 +447,7 @@ class JamStudy(Study[JamSettings]):
         return [path] if path else []
 
     def training_file(self, language: str) -> list[str]:
-        """Return ID10M's training split if available; a folder may lack it."""
+        """Return ID10M's training split; empty if it is not available."""
         split = paths.TRAIN_SPLIT.format(language=language)
         return [split] if self.run.is_available(raw_name(split)) else []
 
@@ -456,7 +456,7 @@ class JamStudy(Study[JamSettings]):
         return [paths.MANIFEST.format(language=language)] if self.has_variants else []
 
     def sentences(self, language: str) -> str:
-        """Return the sentences to predict: the dataset, or originals without variants."""
+        """Return the file of input sentences: the dataset, or the originals without variants."""
         return (paths.DATASET if self.has_variants else paths.ORIGINALS).format(language=language)
 
     # Training ------------------------------------------------------------------------------------
@@ -534,7 +534,7 @@ class JamStudy(Study[JamSettings]):
         return self.run.recordings(folder, "{language}", "{model}", "{setting}-seed-{seed}.jsonl")
 
     def _of_model(self, model: str) -> dict[str, str]:
-        """Return the model fields of a task."""
+        """Return the task fields that describe a model."""
         return {"model": model, "spec": self.run.language_model(model).execution_spec()}
 
     def generation(self) -> GenerationSettings:
@@ -568,7 +568,7 @@ class JamStudy(Study[JamSettings]):
         )
 
     def neutral_variants(self, **run: str) -> NeutralVariants:
-        """Return the task that writes neutral variants for those that confused a run."""
+        """Return the task that writes neutral variants for the hard ones that confused a run."""
         language, model = run["language"], self._writer()
         name = f"{run['model']}-{run['setting']}-{run['seed']}.jsonl"
         return NeutralVariants(
@@ -584,7 +584,7 @@ class JamStudy(Study[JamSettings]):
         )
 
     def neutral_contexts(self, language: str) -> NeutralContexts:
-        """Return the task that writes a neutral variant for each hard one of a language."""
+        """Return the task that writes a neutral variant for each hard variant of a language."""
         model = self._writer()
         return NeutralContexts(
             **self._of_model(model),
@@ -598,7 +598,7 @@ class JamStudy(Study[JamSettings]):
         )
 
     def llm_tasks(self) -> list[LLMTaskSpec]:
-        """Return the tasks: variants, idioms in every sentence, idioms in neutral variants."""
+        """Return the tasks that write variants, and those that identify idioms in sentences."""
         llm = self.constraints("llm")
         found = []
         writes = self.written_languages
@@ -752,7 +752,7 @@ class JamStudy(Study[JamSettings]):
         ).canonical()
 
     def _of_variants(self, *names: str) -> tuple[str, ...]:
-        """Return how some settings of the variants differ from the paper's."""
+        """Return how the variant settings `names` differ from the paper's."""
         others = JamVariants.model_fields.keys() - set(names)
         return deviations(self.settings.variants, ignored=others)
 
@@ -795,7 +795,7 @@ class JamStudy(Study[JamSettings]):
     # Appendices ----------------------------------------------------------------------------------
 
     def human_labels(self) -> list[str]:
-        """Return the files with two annotators' labels of variants; the sample's are simulated."""
+        """Return the files with two annotators' labels; those of the sample are simulated."""
         named, sample = self.settings.humans, "data/sample/id10m/humans/english_simulated.csv"
         return [named] if isinstance(named, str) else named or [self.run.here(sample)]
 
@@ -1066,7 +1066,7 @@ class JamStudy(Study[JamSettings]):
         return found
 
     def figures(self) -> list[Figure]:
-        """Return the figures: the flow, and with runs on variants also Figures 2, 3, 6 and 7."""
+        """Return the flow figure and, if there are runs on variants, Figures 2, 3, 6 and 7."""
         flow = Figure(
             "jam_flow",
             "Section 3",
@@ -1147,7 +1147,7 @@ class JamStudy(Study[JamSettings]):
         return self.run.here(f"published/jam_table{number}.csv")
 
     def _runs(self, *besides: str) -> DisplayInputs:
-        """Return inputs with all runs, including the kinds `besides`, and missing runs."""
+        """Return inputs with all runs and missing runs; `besides` adds kinds of models."""
         languages, models = self.settings.languages, self.settings.models
         metrics = self.metrics_on(*languages, besides=besides)
         given = self.display_inputs(metrics, models, "llm", "encoder")
@@ -1210,7 +1210,7 @@ class JamStudy(Study[JamSettings]):
     # Targets and inputs --------------------------------------------------------------------------
 
     def other_targets(self) -> list[str]:
-        """Return the sentences and, with variants, the labeling interface (Figure 5) and form."""
+        """Return the sentences; if there are variants, also the labeling interface and form."""
         languages = self.settings.languages
         names = [self.sentences(language) for language in languages]
         if not self.has_variants:
@@ -1235,7 +1235,7 @@ class JamStudy(Study[JamSettings]):
         return sorted(set(names))
 
     def check_own_data(self) -> None:
-        """Raise a `UserError` also if another split contains sentences of the test split."""
+        """Validate the user's data, and raise a `UserError` if another split overlaps with test."""
         super().check_own_data()
         for language in self.settings.languages if self.run.own_data else ():
             (test,) = self.run.local(raw_name(paths.TEST_SPLIT.format(language=language)))

@@ -30,7 +30,7 @@ class SilverReview(Record):
     Attributes:
         texts: Number of documents and queries.
         flagged: Number of texts judged invalid or undecided.
-        flagged_share: Fraction of flagged texts; null without texts.
+        flagged_share: Fraction of flagged texts; null if there are no texts.
         reviewed: Number of flagged texts that were reviewed.
         awaiting: Number of flagged texts not yet reviewed.
         confirmed: Number of flagged texts that reviewers also judged invalid and changed.
@@ -55,8 +55,8 @@ class ConstructionMetrics(MetricRecord):
         texts: Number of documents and queries.
         labels: Number of texts by label of the automatic validation.
         votes: Number of votes by value.
-        agreement: Agreement with reviewers on the documents of the gold PIEs that both judged;
-            null if there are none.
+        agreement: Agreement of the automatic validation with reviewers, on documents of gold PIEs
+            that both judged; null if there are none.
         gold_corrections, silver_corrections: Corrections in the gold PIEs and in the others.
         silver: Review of the flagged texts outside the gold PIEs.
         gold_texts: Number of reviewed texts.

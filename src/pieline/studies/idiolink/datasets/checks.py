@@ -1,6 +1,6 @@
 """Automatic checks of IdioLink data (sections 3.1, 3.2.2 and 3.2.3).
 
-They apply to generated and released data, list their findings, and never fail.
+The checks apply to generated and released data, list their findings, and never fail.
 """
 
 from collections import Counter, defaultdict
@@ -24,7 +24,7 @@ NEAR_DUPLICATE = 90.0
 _LANGUAGE = "english"
 _SHINGLE_WORDS = 3
 _SHARED_SHINGLES = 0.4
-"""Share of the shorter text's word triples that a candidate pair must have in common."""
+"""Minimum share of the shorter text's word triples that a candidate pair has in common."""
 
 
 class CheckFinding(Record):
@@ -185,7 +185,7 @@ def _across_splits(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
 
 
 def _near_duplicates(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
-    """Find pairs of similar but unequal texts, except simplifications with their originals."""
+    """Find pairs of similar, not identical texts, except simplifications with their originals."""
     plain = [normalize(text.sentence) for text in texts]
     shingles = [_shingles(text) for text in plain]
     holders: dict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -246,7 +246,7 @@ def occurrences(text: str, pie: str) -> int:
 
 
 def _end_of_match(words: Sequence[str], pie_words: Sequence[str], start: int) -> int | None:
-    """Return the end of the shortest match of the wanted words at `start`, or None."""
+    """Return the end of the shortest match of the PIE's words at `start`, or None."""
     if not pie_words:
         return start
     if pie_words[0] in SLOTS:

@@ -11,7 +11,7 @@ from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, PieText, Query
 
 _MAX_SHARE_WITHOUT_PIE = 0.05
-"""Share of spans without any word of their PIE at which the data are rejected."""
+"""The data are rejected if at least this share of spans contain no word of their PIE."""
 
 
 def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Document], list[Query]]:
@@ -59,7 +59,7 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
 
 
 def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
-    """Raise a `UserError` for repeated texts and for columns that do not belong together."""
+    """Raise a `UserError` for repeated texts and for inconsistent columns."""
     ids: dict[tuple[str, str], str] = {}
     for text in texts:
         first = ids.setdefault((normalize(text.sentence), text.pie), text.id)

@@ -19,7 +19,7 @@ Qrels = dict[str, dict[str, int]]
 
 
 def meaning_qrels(queries: Iterable[Meaning], documents: Sequence[Meaning]) -> Qrels:
-    """Return the relevant documents of each query: same PIE and same meaning (section 3.1)."""
+    """Return each query's relevant documents, which share its PIE and meaning (section 3.1)."""
     by_pie = defaultdict(list)
     for text in documents:
         by_pie[text.pie].append(text)

@@ -53,7 +53,7 @@ def sample_tuples(
 ) -> list[TrainingTuple]:
     """Sample one tuple per query without replacement, in query order.
 
-    The sample of a query depends only on the seed, the query's id and the numbers of negatives.
+    The sample for a query depends only on the seed, the query's id and the numbers of negatives.
 
     Raises:
         UserError: A query has too few documents of some kind.

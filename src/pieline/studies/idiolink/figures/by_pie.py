@@ -21,7 +21,7 @@ from pieline.studies.idiolink.tables.zero_shot import notes_on
 def by_pie(inputs: DisplayInputs) -> Figure:
     """Plot the nDCG@10 of each PIE, hardest first: one dot per query mode, the mean over models.
 
-    A second panel shows the change by fine-tuning relative to the same model.
+    A second panel shows the mean change from zero-shot to fine-tuned models.
     """
     metrics = load_records(inputs.metrics, IdiolinkMetrics)
     scores = scores_by_pie(metrics)

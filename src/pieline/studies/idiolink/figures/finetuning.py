@@ -22,7 +22,7 @@ _WIDTH = 0.38
 def finetuning(inputs: DisplayInputs) -> Figure:
     """Plot bars of both metrics (percent) by model: metrics as rows, query modes as columns.
 
-    Error bars are standard deviations over seeds, with the loss of `shown_loss`. Zero-shot bars are
+    Error bars are standard deviations over seeds; `shown_loss` selects the loss. Zero-shot bars are
     omitted for models without a zero-shot run.
     """
     metrics = load_records(inputs.metrics, IdiolinkMetrics)

@@ -32,10 +32,10 @@ class Agreement(Record):
 
 
 def agreement(flagged: Mapping[str, bool], judged_invalid: Mapping[str, bool]) -> Agreement | None:
-    """Compare automatic validation and reviewers on the texts that both judged; None without any.
+    """Compare automatic validation and reviewers on texts that both judged; None if there are none.
 
     Args:
-        flagged: Whether the votes do not give `valid`, by text id.
+        flagged: Whether the votes resulted in a label other than `valid`, by text id.
         judged_invalid: Whether a reviewer judged the text invalid, by text id.
     """
     from sklearn.metrics import accuracy_score, f1_score

@@ -52,7 +52,7 @@ def score_queries(run: Scores, qrels: Scores, *, depth: int | None = None) -> Qu
 
 
 def first_relevant(ranked: Iterable[str], relevant: Container[str]) -> int | None:
-    """Return the rank, from 1, of the first relevant document, or None without any."""
+    """Return the rank, from 1, of the first relevant document, or None if there is none."""
     return next((rank for rank, name in enumerate(ranked, start=1) if name in relevant), None)
 
 

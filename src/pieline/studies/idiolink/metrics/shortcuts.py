@@ -44,7 +44,7 @@ class ShortcutEstimate(Frozen):
 
 
 class Tenth(ShortcutEstimate):
-    """Mean nDCG@10 of a tenth of the queries, which is formed within each PIE and usage by overlap.
+    """Mean nDCG@10 of a tenth of the queries; tenths are formed by overlap within PIE and usage.
 
     Attributes:
         tenth: 1 (lowest overlap) to 10 (highest overlap).
@@ -111,7 +111,7 @@ def _words(text: PieText) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _overlap(one: frozenset[str], other: frozenset[str]) -> tuple[float, float]:
-    """Return the Jaccard index and recall; 0 without words."""
+    """Return the Jaccard index and recall; both are 0 if there are no words."""
     shared = len(one & other)
     return shared / max(1, len(one | other)), shared / max(1, len(one))
 

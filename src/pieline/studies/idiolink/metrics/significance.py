@@ -21,7 +21,7 @@ METRICS = tuple(MEASURES)
 
 
 class RankingComparison(Record):
-    """Comparison of two query modes of a model, or of two models in a query mode, by one metric.
+    """Comparison of two query modes of a model, or of two models in a query mode, on one metric.
 
     All values are null if the metric of some query is unknown.
 
@@ -46,8 +46,8 @@ class ModeSignificance(MetricRecord):
 
     Attributes:
         queries, pies: Number of queries and of their PIEs, which are resampled.
-        patterns: Number of sign patterns over PIEs in the test: sampled, or all 2^PIEs if these
-            are no more.
+        patterns: Number of sign patterns over PIEs in the test: a sample, or all 2^PIEs if that is
+            not more than the maximum.
         resamples: Number of resamples of the PIEs for the intervals.
     """
 
@@ -70,7 +70,7 @@ def compare_modes(
     resamples: int,
     seed: int,
 ) -> list[RankingComparison]:
-    """Test every pair of query modes by both metrics on the same queries.
+    """Test every pair of query modes on both metrics, using the same queries.
 
     Args:
         scores: Scores of each query, by query mode; their order determines the order of pairs.
@@ -108,7 +108,7 @@ def compare_models(
     resamples: int,
     seed: int,
 ) -> list[RankingComparison]:
-    """Test every pair of models by both metrics on the same queries, in one query mode.
+    """Test every pair of models on both metrics, using the same queries in one query mode.
 
     Args:
         scores: Scores of each PIE, by model; their order determines the order of pairs.
@@ -143,7 +143,7 @@ def _compare(
     resamples: int,
     seed: int,
 ) -> list[RankingComparison]:
-    """Test pairs by one metric.
+    """Test pairs on one metric.
 
     Args:
         metric: Name of the metric.

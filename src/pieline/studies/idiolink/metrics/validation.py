@@ -1,6 +1,6 @@
 """nDCG@10 on the validation split, for early stopping and BM25 tuning.
 
-It is separate from the other measures, so that adding a measure does not retrain models.
+It is in a separate module so that adding a measure does not cause models to be retrained.
 """
 
 from collections.abc import Mapping

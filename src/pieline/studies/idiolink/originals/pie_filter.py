@@ -68,7 +68,7 @@ def _no_labels() -> dict[str, int]:
 
 @dataclass
 class LabelCounts:
-    """Counts of one PIE's occurrences by label: all, and only those with enough confidence."""
+    """Counts of one PIE's occurrences by label: in total, and for those with enough confidence."""
 
     labels: dict[str, int] = field(default_factory=_no_labels)
     confident_labels: dict[str, int] = field(default_factory=_no_labels)

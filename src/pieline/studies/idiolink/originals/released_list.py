@@ -29,8 +29,8 @@ class ReleasedComparison(Record):
     """Comparison of our selection with the released one.
 
     Attributes:
-        candidates, valid, used: Number of PIEs on the released list, of those marked valid, and
-            of those in a released split (the paper states 118 and 107; 109 are marked valid).
+        candidates, valid, used: Number of PIEs on the released list, marked valid there, and in a
+            released split, respectively (the paper states 118 and 107; 109 are marked valid).
         valid_but_unused: PIEs marked valid but in no released split.
         only_ours, only_released: PIEs kept by only one of the two selections.
         candidates_we_add, candidates_we_drop: The same differences before manual exclusion.

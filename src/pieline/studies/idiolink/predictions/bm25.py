@@ -16,7 +16,7 @@ from pieline.studies.idiolink.records import Document, Query
 Bm25QueryMode = Literal["sentence", "span"]
 
 _TUNING_DEPTH = 10
-"""Cutoff of nDCG@10; tuning needs no further documents."""
+"""Cutoff of nDCG@10; tuning needs no more documents."""
 _TOKEN = re.compile(r"\b\w+(?:'\w+)?\b")
 
 
@@ -26,7 +26,7 @@ def tokenize(text: str) -> list[str]:
 
 
 class Bm25Index(BM25Okapi):  # type: ignore[misc] # rank_bm25 has no types
-    """BM25Okapi with an inverted index; scores are identical to the bit.
+    """BM25Okapi with an inverted index and bit-identical scores.
 
     BM25Okapi scans all documents for each query term.
     """
@@ -78,7 +78,7 @@ def search(
     top_k: int,
     progress: bool = True,
 ) -> RankedRun:
-    """Rank the documents for each query by its sentence or its span."""
+    """Rank the documents for each query, using the query's sentence or span."""
 
     def scores() -> Iterator[NDArray[np.float64]]:
         for query in Progress(queries, desc="search", unit="queries", shown=progress):

@@ -1,4 +1,4 @@
-"""Checks for embedders that do not load as they were trained, which the libraries do not detect."""
+"""Checks that embedders load as they were trained, which the libraries do not verify."""
 
 import json
 from pathlib import Path

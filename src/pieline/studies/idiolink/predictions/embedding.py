@@ -1,4 +1,4 @@
-"""Sentence embeddings, and span embeddings by late chunking."""
+"""Sentence embeddings, and span embeddings from late chunking."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -216,7 +216,7 @@ def embed_index(
     progress: bool = True,
     shards: Shards | None = None,
 ) -> Vectors:
-    """Return embeddings of an index's documents: sentences without instruction (section 4.1)."""
+    """Return embeddings of an index's documents: sentences without instructions (section 4.1)."""
     return embed_documents(
         model,
         [document_text(document, entry) for document in documents],
@@ -259,10 +259,10 @@ def instruction_mask(offsets: torch.Tensor, ends: Sequence[int]) -> torch.Tensor
 
     Args:
         offsets: As in `span_mask`.
-        ends: End of each text's instruction in characters; 0 without instruction.
+        ends: End of each text's instruction in characters; 0 if it has none.
 
     Returns:
-        Booleans of shape (texts, tokens); all false for a text without instruction.
+        Booleans of shape (texts, tokens); all false for a text without an instruction.
 
     Raises:
         UserError: The instruction fills the model's input.
@@ -332,7 +332,7 @@ def _in_batches(
                     where="embedding",
                     hint="set dtype: bfloat16 or float32 in the model's entry",
                 )
-            # Filled in place, because a second copy of a million embeddings would not fit.
+            # Fill in place, because a second copy of a million embeddings would not fit.
             ordered = ordered or tuple(
                 np.empty((len(order), *vectors.shape[1:]), vectors.dtype) for vectors in part
             )

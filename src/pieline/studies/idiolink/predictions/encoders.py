@@ -76,11 +76,12 @@ def load_encoder(
     _prepare_tokenizer(model, entry, where, end_token_in_files(model.tokenizer, location))
     model.eval()
     if entry.bidirectional:
-        # from_pretrained drops it silently, because no decoder's config declares it.
+        # from_pretrained silently drops `is_causal`, because no decoder's config declares it.
         backbone_of(model).config.is_causal = False
         require_bidirectional(model, where)
     if entry.source == "hub" and not weights:
-        # The library sets it only for models loaded by name; snapshot folders are named by commit.
+        # The library sets the commit only for models loaded by name; snapshot folders are named
+        # after it.
         commit = backbone_of(model).config._commit_hash = Path(location).name
         if not entry.revision:
             print(f"{where}: no revision pinned; loaded commit {commit}", file=sys.stderr)
@@ -151,13 +152,13 @@ def _prepare_tokenizer(
 
 
 def backbone_of(model: SentenceTransformer) -> Any:
-    """Return the transformers model under the pooling."""
+    """Return the transformers model beneath the pooling layer."""
     first: Any = model[0]
     return first.auto_model
 
 
 def loaded_revision(model: SentenceTransformer) -> str | None:
-    """Return the hub commit that a model was loaded from, or None for other folders."""
+    """Return the hub commit that a model was loaded from, or None if it is not from the hub."""
     revision: str | None = getattr(backbone_of(model).config, "_commit_hash", None)
     return revision
 
@@ -165,7 +166,7 @@ def loaded_revision(model: SentenceTransformer) -> str | None:
 def weights_digests(entry: EmbedderEntry, weights: str | Path | None = None) -> dict[str, str]:
     """Return the SHA-256 of the files that `load_encoder` reads, by name.
 
-    Weights from the hub have none, because the commit identifies them.
+    Weights from the hub have no digests, because the commit identifies them.
 
     Args:
         entry: Entry of the model.

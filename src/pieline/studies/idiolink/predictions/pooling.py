@@ -17,9 +17,9 @@ PREFIX = "latent_attention_model."
 class LatentAttentionPooling(nn.Module):
     """Latent attention layer of NV-Embed (Lee et al., 2025), followed by mean pooling.
 
-    Each token vector attends to the same `latents` and passes a gated feed-forward block; both
-    steps have residual connections. The mean covers the tokens in the attention mask. The layer is
-    a sentence-transformers module, with the weight names of the published checkpoint.
+    Each token vector attends to the same `latents` and passes through a gated feed-forward block;
+    both steps have residual connections. The mean covers the tokens in the attention mask. The
+    layer is a sentence-transformers module, with the weight names of the published checkpoint.
     """
 
     def __init__(self, *, latents: int, dimensions: int, inner: int, heads: int) -> None:

@@ -55,7 +55,7 @@ _UNPOOLED = {"instruction_query_pair", "gritlm_user_embed"}
 
 
 def plain_text(query: Query, *, query_prefix: str, pool_prefix: bool = True) -> QueryText:
-    """Return the query without instruction; the span is its first occurrence in the sentence.
+    """Return the query without an instruction and with the first occurrence of its span.
 
     Raises:
         UserError: The span is not in the sentence.
@@ -65,7 +65,7 @@ def plain_text(query: Query, *, query_prefix: str, pool_prefix: bool = True) -> 
 
 
 def instructed_text(query: Query, *, instruction_format: str) -> QueryText:
-    """Return the query with its instruction; the span is its last occurrence in the sentence.
+    """Return the query with its instruction and with the last occurrence of its span.
 
     Raises:
         UserError: The span is not in the sentence.
@@ -77,7 +77,7 @@ def instructed_text(query: Query, *, instruction_format: str) -> QueryText:
 
 
 def _prepend(head: str, query: Query, start: int, *, pooled: bool) -> QueryText:
-    """Prepend a prefix or instruction to a query whose span is at `start` of the sentence."""
+    """Prepend a prefix or instruction to a query whose span starts at character `start`."""
     if start < 0:
         raise UserError(
             f"span {query.span!r} is not in its sentence", where=query.id, hint="correct the query"
@@ -112,7 +112,7 @@ def query_text(
 
 
 class QueryFormat(Protocol):
-    """Fields of the entry of a model that encodes texts without spans."""
+    """Entry fields of a model that encodes texts without spans."""
 
     @property
     def instruction_format(self) -> str:
@@ -120,11 +120,11 @@ class QueryFormat(Protocol):
 
     @property
     def query_prefix(self) -> str:
-        """Prefix of queries without instruction."""
+        """Prefix of queries that have no instruction."""
 
 
 def text_in_mode(query: Query, entry: QueryFormat, mode: str) -> QueryText:
-    """Return a model's input for a query, if it is the same for sentence and span modes.
+    """Return the input for a query of a model that uses the same input in sentence and span modes.
 
     Raises:
         UserError: The span is not in the sentence.

@@ -26,9 +26,10 @@ _ROWS_AT_ONCE = 4096
 _NDCG_CUT = 10
 """Cutoff of nDCG@10."""
 _MAX_CONSTANT_SHARE = 0.05
-"""Share of queries with constant scores at which a run is rejected."""
+"""A run is rejected if at least this share of queries have constant scores."""
 _MAX_TIED_SHARE = 0.5
-"""Share of queries above which a run is rejected if rounding of scores changed the ranking."""
+"""A run is rejected if rounding of scores changed the rankings of more than this share of
+queries."""
 
 
 def cosine_scores(
@@ -43,7 +44,7 @@ def cosine_scores_of_file(
 ) -> Iterator[NDArray[np.float32]]:
     """Yield cosine similarities as `cosine_scores` does, with rows of an npy file as documents.
 
-    Memory holds only one copy of the rows.
+    Only one copy of the rows is held in memory.
     """
     dimensions = np.load(documents, mmap_mode="r").shape[1]
     unit = np.empty((len(rows), dimensions), dtype=np.float32)
@@ -107,7 +108,7 @@ def write_run(path: str | Path, run: RankedRun, *, tag: str) -> None:
                 f"{query_id} Q0 {document_id} {position} {score!r} {tag}\n"
                 for position, (document_id, score) in enumerate(documents.items(), start=1)
             )
-            # Writing single lines takes gzip 50% longer.
+            # gzip takes 50% longer to write single lines.
             stream.write("".join(lines).encode())
 
 

@@ -16,7 +16,8 @@ from pieline.studies.idiolink.predictions.checkpoint_checks import require_pooli
 def unpack_weights(entry: EmbedderEntry, output: Path) -> None:
     """Convert GGUF or pickle weights to a safetensors folder (float32), atomically.
 
-    This is a separate step because it takes tens of seconds, while loading the folder takes one.
+    This is a separate step because it takes tens of seconds, while loading the folder takes one
+    second.
 
     Raises:
         UserError: The weights are unavailable or incomplete, or the entry takes the pooling from
@@ -61,7 +62,7 @@ def _unpack_gguf(path: Path, output: Path, where: str) -> None:
     plain_config = type(loaded.config).from_dict(
         {key: value for key, value in loaded.config.to_dict().items() if "quantization" not in key}
     )
-    # On the meta device, no weights are initialized only to be replaced.
+    # The meta device avoids initializing weights that are then replaced.
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
             plain_config, dtype=torch.float32

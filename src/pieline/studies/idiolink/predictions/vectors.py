@@ -46,7 +46,7 @@ class EmbeddingManifest(Record):
 class Shards:
     """Finished parts of an embedding job, stored next to its output.
 
-    The key prevents reuse by jobs with another model, text file or version of the code.
+    The key prevents reuse by jobs with a different model, text file or code version.
     """
 
     def __init__(self, folder: str | Path, key: str) -> None:
@@ -65,7 +65,7 @@ class Shards:
         return cls(place.parent / f".{place.stem}.shards", key)
 
     def part(self, name: str) -> "Shards":
-        """Return the shards of one of the job's passes over texts."""
+        """Return the shards of one of the job's passes over the texts."""
         return Shards(self._folder, f"{self._key}-{name}")
 
     def load(self, number: int) -> tuple[Vectors, ...] | None:

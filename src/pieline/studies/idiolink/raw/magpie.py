@@ -10,7 +10,7 @@ from pieline.core.errors import UserError
 from pieline.core.records import Record, explain
 
 Label = Literal["i", "l", "f", "o", "?"]
-"""Idiomatic, literal, false extraction, other, and unclear."""
+"""Labels of an occurrence: idiomatic, literal, false extraction, other, and unclear."""
 
 TARGET = 2
 """Index in `context` of the sentence that contains the PIE."""

@@ -67,9 +67,10 @@ def zero_shot_means(scores: PieScores) -> dict[tuple[str, str], float]:
 
 
 def gains_by_pie(scores: PieScores) -> dict[tuple[str, str], float]:
-    """Return the mean change of nDCG@10 by fine-tuning (points), by PIE and query mode.
+    """Return the mean change in nDCG@10 from fine-tuning (points), by PIE and query mode.
 
-    Each fine-tuned model is compared with its zero-shot model in the same mode, if both were run.
+    Each fine-tuned model is compared with its zero-shot base model in the same mode, if both were
+    run.
     """
     return _means(
         ((pie, mode), value - before)

@@ -155,7 +155,7 @@ def _kept(reading: str, label: str) -> Column[ConstructionNumbers]:
 
 
 def _agreement(field: str) -> Callable[[ConstructionNumbers], Any]:
-    """Return a getter for a field of the agreement with reviewers; None without reviews."""
+    """Return a getter for a field of the agreement with reviewers; None if there is no review."""
     return lambda records: getattr(records.metrics.agreement, field, None)
 
 

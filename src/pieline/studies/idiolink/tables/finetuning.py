@@ -72,7 +72,7 @@ class Tuned(NamedTuple):
 def finetuned(inputs: DisplayInputs) -> TableContent:
     """Build Table 5: both metrics (percent) by training mode, model and query mode.
 
-    Rows are the trainings of this run, and those that only the paper has.
+    Rows are the fine-tuned models of this run and those that only the paper has.
     """
     printed = read_published(inputs.files["published"], ["train_mode", "model", "query_mode"])
     runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
@@ -127,7 +127,7 @@ def finetuned(inputs: DisplayInputs) -> TableContent:
 def shown_loss(metrics: Sequence[IdiolinkMetrics]) -> str:
     """Return the loss in Figure 3: the released one if it was run, otherwise equation 2.
 
-    Claims on Table 5 prefer the released loss, too (published/tables.yaml).
+    Claims about Table 5 also prefer the released loss (published/tables.yaml).
     """
     losses = {Tuned.parse(item.model).loss for item in metrics}
     return "released" if "released" in losses else "paper"
@@ -136,10 +136,10 @@ def shown_loss(metrics: Sequence[IdiolinkMetrics]) -> str:
 def best_trainings(
     metrics: Sequence[IdiolinkMetrics],
 ) -> dict[tuple[str, str, str], tuple[str, Spread]]:
-    """Return the better training for each model, query mode and metric in Figure 3.
+    """Return the better training mode for each model, query mode and metric in Figure 3.
 
     For span queries, models may have been trained on sentences or spans; as in the paper, the
-    training with the higher mean is used. Only trainings with `shown_loss` count.
+    training mode with the higher mean is used. Only models trained with `shown_loss` count.
 
     Returns:
         Training mode and result, by model, query mode and metric.

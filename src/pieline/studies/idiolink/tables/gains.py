@@ -52,7 +52,7 @@ COLUMNS = [Column[float | None](name, label, lambda mean: mean) for name, label 
 
 
 def gains(inputs: DisplayInputs) -> TableContent:
-    """Build the table of average gains (points) over the paper's models, with the printed ones."""
+    """Build the table of average gains (points) over the paper's models, with the printed gains."""
     printed = read_published(inputs.files["published"], ["id"])
     runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
     metrics = records_of(runs)

@@ -93,11 +93,11 @@ ESTIMATES: dict[str, tuple[str, Callable[..., ShortcutEstimate]]] = {
     "ndcg_at_10_least": ("nDCG@10, least overlap", partial(_tenth, place=0)),
     "ndcg_at_10_most": ("nDCG@10, most overlap", partial(_tenth, place=-1)),
 }
-"""Header and value of the estimates for each measure."""
+"""Column header and getter of each estimate, for every measure."""
 
 
 def shortcuts(inputs: DisplayInputs) -> TableContent:
-    """Build the table of partial correlations, with nDCG@10 (percent) at least and most overlap."""
+    """Build the table of partial correlations, with nDCG@10 (percent) at extreme overlaps."""
     runs = sources(inputs, ShortcutMetrics, ["model", "query_mode"], obstacles_of)
     columns = [
         _column(f"{name}_{measure}_pct", measure, estimate)

@@ -129,7 +129,7 @@ def _drawn(pies: int, queries: int, resamples: int, patterns: int) -> str:
 
 
 def _label(item: ModeSignificance, base: str) -> str:
-    """Return the label of a model, with the training of a fine-tuned one."""
+    """Return the label of a model, with training mode, loss and seed if it is fine-tuned."""
     _, *training = item.model.split("+")
     if not training:
         return base
@@ -137,7 +137,7 @@ def _label(item: ModeSignificance, base: str) -> str:
 
 
 def _difference(metric: str, label: str) -> Column[RankingComparison]:
-    """Return the column of the difference by a metric; p-values and interval are in the CSV."""
+    """Return the column of the difference in a metric; p-values and interval are in the CSV."""
 
     def details(source: Source[RankingComparison]) -> dict[str, str]:
         (pair,) = source.records
@@ -174,7 +174,7 @@ def _row(
     files: Iterable[str],
     *measured: Measured,
 ) -> Row:
-    """Return the row of a pair, with its comparison by each metric for the `measured` runs."""
+    """Return the row of a pair, with its comparison on each metric for the `measured` runs."""
     cells: list[Cell] = []
     for pair in comparisons:
         of_pair = {**key, "first": pair.first, "second": pair.second}

@@ -30,7 +30,7 @@ COLUMNS = [
     for metric in METRICS
     for mode in modes
 ]
-"""Columns of Table 2: by instruction, metric, and sentence or span."""
+"""Columns of Table 2, ordered by instruction, metric, and sentence or span."""
 
 COMPOSITION_LABELS = {
     "full": "full",
@@ -54,7 +54,7 @@ MARKS = (
     "The best result in each column is bold; ↑ and ↓ mark an increase or decrease against the"
     " sentence embedding of the same setting."
 )
-"""Caption text about the marks in Tables 2 and 5."""
+"""Caption text that explains the marks in Tables 2 and 5."""
 
 
 def obstacles_of(*measured: Measured) -> list[str]:
@@ -115,7 +115,7 @@ def scores_table(
 
 
 def with_arrows(row: Row) -> Row:
-    """Mark each span score as higher or lower than its sentence score, at two decimals."""
+    """Mark each span score as higher or lower than the sentence score, at two decimals."""
     cells = list(row.cells)
     for place in range(1, len(cells), 2):
         before, after = (rounded(item.ours, 2) for item in cells[place - 1 : place + 1])
@@ -128,7 +128,7 @@ def with_arrows(row: Row) -> Row:
 def in_printed_order(
     models: Iterable[ModelDescription], printed: Iterable[str]
 ) -> list[ModelDescription]:
-    """Sort models in the order of the paper, followed by the other models."""
+    """Sort models in the paper's order, with other models last."""
     places = {name: place for place, name in enumerate(dict.fromkeys(printed))}
     return sorted(models, key=lambda model: places.get(model.published_as or "", len(places)))
 
@@ -293,7 +293,7 @@ def ablation(inputs: DisplayInputs) -> TableContent:
 
 
 def _tuning_differences(item: IdiolinkMetrics) -> list[str]:
-    """Return why a BM25 run's k1 and b were not tuned as in the released run, if so."""
+    """Return how the tuning of k1 and b differs from the released BM25 run's, if it does."""
     tuning = item.tuning
     tuning_dataset = (tuning.query_mode, tuning.composition) if tuning else ()
     if tuning_dataset in ((), (item.query_mode, item.composition)):

@@ -116,8 +116,8 @@ def fine_tune(
     """Fine-tune all weights of a model in place; keep the weights of the best epoch.
 
     Queries are embedded according to the training mode, documents always as sentences. With the
-    same arguments, number of threads and device, the weights are identical to the bit. If the
-    checkpoint exists, training resumes after the last completed epoch, with identical results.
+    same arguments, number of threads and device, the weights are bit-identical. If the checkpoint
+    exists, training resumes after the last completed epoch, with identical results.
 
     Args:
         model: Model in float32, as loaded by `load_encoder`.
@@ -269,7 +269,7 @@ class _Training:
         return float(loss.item())
 
     def _spare_memory(self) -> None:
-        """Recompute activations instead of storing them; if already done, halve the parts.
+        """Recompute activations instead of storing them; if this is already done, halve the parts.
 
         Recomputation does not change any number; smaller parts change the random draws of dropout.
 
@@ -366,7 +366,7 @@ def _set_random_state(state: tuple[torch.Tensor, list[torch.Tensor]]) -> None:
 
 
 def _best_epoch(scores: Sequence[float]) -> int:
-    """Return the first epoch (from 1) with the best score, or 0 without epochs."""
+    """Return the first epoch (from 1) with the best score, or 0 if there are no epochs."""
     return scores.index(max(scores)) + 1 if scores else 0
 
 

@@ -1,4 +1,4 @@
-"""Hyperparameters of contrastive fine-tuning (IdioLink, Table 3), without heavy imports."""
+"""Hyperparameters of contrastive fine-tuning (IdioLink, Table 3); imports no heavy libraries."""
 
 from typing import Literal, Self
 
@@ -21,7 +21,7 @@ def evaluated_modes(train_mode: str) -> list[str]:
 
 
 class Hyperparameters(Settings):
-    """Hyperparameters shared by all trainings of a study; the defaults are those of Table 3."""
+    """Hyperparameters shared by all training runs of a study; the defaults are those of Table 3."""
 
     soft_negatives: NonNegativeInt = Field(
         default=3, description="α_N of equation 1: documents with other PIEs per training tuple."
@@ -63,7 +63,7 @@ class Hyperparameters(Settings):
 
 
 class TrainingSettings(Hyperparameters):
-    """Settings of one training, apart from its model and data.
+    """Settings of one training run, except for its model and data.
 
     Attributes:
         loss: `paper`: equation 2; `released`: loss of the released code.

@@ -112,7 +112,7 @@ class ReviewRow(NamedTuple):
 def to_review(
     texts: Iterable[GeneratedText], verdicts: Iterable[TextVerdict], gold: Iterable[str]
 ) -> list[ReviewRow]:
-    """Return the texts to review, sorted by id: all of gold PIEs, and flagged ones of others."""
+    """Return the texts to review, sorted by id: all texts of gold PIEs, flagged texts of others."""
     by_id = {verdict.id: verdict for verdict in verdicts}
     checked = set(gold)
     return [
@@ -148,7 +148,7 @@ def _cells(row: ReviewRow, correction: Correction | None) -> dict[str, str]:
 
 
 def _task(cells: Mapping[str, str]) -> dict[str, Any]:
-    """Return a Label Studio task, with an existing decision as its annotation."""
+    """Return a Label Studio task, with the existing decision, if any, as its annotation."""
     data = {name: value for name, value in cells.items() if name not in _DECISION}
     if not cells["action"]:
         return {"data": data}
@@ -169,7 +169,7 @@ _CONTROLS = (
 
 
 def read_corrections(path: str | Path) -> dict[str, Correction]:
-    """Read decisions by text id from a review sheet (.csv) or a Label Studio export (.json).
+    """Read decisions from a review sheet (.csv) or a Label Studio export (.json), by text id.
 
     Rows and tasks without any decision are skipped.
 

@@ -45,8 +45,8 @@ class TextVerdict(Record):
 
     Attributes:
         id: Id of the text.
-        votes: One vote per run: `valid`, `invalid`, or the reason for a missing vote, which is the
-            answer's outcome, or `missing` if a parsed answer omits the text.
+        votes: One vote per run: `valid`, `invalid`, or the reason for a missing vote: the answer's
+            outcome, or `missing` if a parsed answer omits the text.
         label: Majority label.
         failed: Number of runs in which the text failed each criterion.
         comments: Comments from runs in which the text failed a criterion.
@@ -69,7 +69,7 @@ class TextVerdict(Record):
 def majority(votes: Sequence[str]) -> Label:
     """Return the label with more than half of all votes, including missing votes in the total.
 
-    With three runs, two equal votes win regardless of the third. One valid, one invalid and one
+    With three runs, two identical votes win regardless of the third. One valid, one invalid and one
     unparseable vote give `undecided`, and the text goes to human review.
     """
     decisive: tuple[Label, ...] = ("valid", "invalid")
@@ -144,7 +144,7 @@ class Validation(RoleTask):
         return [question for question, _ in questions]
 
     def likely_output_tokens(self) -> int:
-        """Estimate a number, four booleans and a comment for each of six texts.
+        """Estimate the tokens of a number, four booleans and a comment for each of six texts.
 
         Six is the mean of the ten documents and two queries of a pair.
         """

@@ -30,7 +30,7 @@ Answered = Sequence[tuple[IdiotsSentence, DetectionPrediction]]
 class SignalEstimate(Frozen):
     """An estimate with its 95% bootstrap interval over PIEs.
 
-    Only differences have a p-value, corrected for the settings of a model (Holm).
+    Only differences have a p-value, corrected for the number of a model's settings (Holm).
     """
 
     value: float
@@ -43,10 +43,11 @@ class SettingSignal(Frozen):
 
     Attributes:
         deviations: Deviations of its runs from the paper's settings.
-        hits, false_alarms: Share of yes among the readable answers (fraction), None without any.
+        hits, false_alarms: Share of yes among the readable answers (fraction); None if there are
+            none.
         unreadable: Number of unreadable answers, which are excluded from the other values.
         d_prime, criterion: None unless both classes have a readable answer.
-        d_prime_change, criterion_change: Difference from the setting it is compared with.
+        d_prime_change, criterion_change: Difference from the reference setting.
     """
 
     setting: str
@@ -82,13 +83,13 @@ def bias_metrics(
     conditions: Conditions = NO_CONDITIONS,
     computed_from: Mapping[str, str] | None = None,
 ) -> BiasMetrics:
-    """Compare the settings of one model with one of them.
+    """Compare the settings of one model with a reference setting.
 
     Args:
         runs: Metrics of the model's runs: every setting and seed.
         sentences: Sentences of all runs.
         predictions: Answers of each run, in the order of `runs`.
-        against: Setting that the others are compared with.
+        against: Reference setting.
         permutations: Number of patterns drawn by the test.
         resamples: Number of bootstrap resamples.
         conditions: Settings and weights behind the numbers.
@@ -119,9 +120,9 @@ def bias_metrics(
 
 
 def counts_by_pie(seeds: Sequence[Answered]) -> Numbers:
-    """Return hits, idiomatic sentences, false alarms and distractors per PIE, means over seeds.
+    """Return hits, idiomatic sentences, false alarms and distractors per PIE, averaged over seeds.
 
-    Only sentences with a readable answer count. Shape (PIEs, 4), PIEs sorted by id.
+    Only sentences with a readable answer count. The shape is (PIEs, 4), with PIEs sorted by id.
     """
     pies = sorted({sentence.pie_id for sentence, _ in seeds[0]})
     place = {pie: number for number, pie in enumerate(pies)}
@@ -149,8 +150,9 @@ def signal_detection(counts: Numbers) -> Numbers:
 def swap_test(first: Numbers, second: Numbers, *, permutations: int, seed: int) -> Numbers:
     """Return two-sided p-values of the differences in d′ and criterion, shape (2,).
 
-    A paired randomization test: two settings swap the answers of whole PIEs. The observed
-    assignment counts as one more pattern, and patterns with an equal difference count half (mid-p).
+    In this paired randomization test, the two settings swap all their answers for a PIE. The
+    observed assignment counts as one more pattern, and patterns with an equal difference count half
+    (mid-p).
 
     Args:
         first: Counts by PIE of one setting, shape (PIEs, 4).
@@ -169,7 +171,7 @@ def swap_test(first: Numbers, second: Numbers, *, permutations: int, seed: int) 
 def signals(
     runs: Mapping[str, Sequence[Answered]], against: str, *, permutations: int, resamples: int
 ) -> list[SettingSignal]:
-    """Apply signal detection to each setting of a model, and compare it with one of them.
+    """Apply signal detection to each setting of a model, and compare it with the setting `against`.
 
     Both settings of a comparison use the same draws of PIEs. P-values are corrected for the number
     of settings (Holm), separately for d′ and the criterion.
@@ -224,5 +226,5 @@ def _estimate(value: float, resampled: Numbers, p_holm: float | None = None) -> 
 
 
 def _round(value: float) -> float:
-    """Round to six decimals, so that machines agree; without a negative zero."""
+    """Round to six decimals so that all machines agree, and avoid negative zero."""
     return round(float(value), 6) + 0.0

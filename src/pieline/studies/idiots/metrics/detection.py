@@ -38,7 +38,7 @@ Indicator = NDArray[np.bool_]
 class Score(Frozen):
     """A fraction with its interval; None if undefined.
 
-    `count` and `of` are its numerator and denominator; balanced accuracy has none.
+    `count` and `of` are its numerator and denominator; balanced accuracy has neither.
     """
 
     value: float | None
@@ -63,12 +63,13 @@ class DetectionMetrics(MetricRecord):
         outcomes: Number of answers by outcome.
         verdicts: Number of answers that detect an idiom, judged by a person or only by the
             matching function.
-        kappa: Cohen's kappa of both verdicts on the answers that a person judged; None without
-            such answers, or if only one verdict occurs.
-        errors: Number of idiomatic sentences without a detected idiom (`false_negatives`) or with
-            another one (`wrong_idiom`), and of distractors in which the PIE
+        kappa: Cohen's kappa between human verdicts and those of the matching function, on the
+            answers that a person judged; None if there are no such answers or only one verdict
+            occurs.
+        errors: Number of idiomatic sentences without a detected idiom (`false_negatives`) or with a
+            different one (`wrong_idiom`), and of distractors in which the PIE
             (`false_positives_on_pie`) or something else (`false_positives_elsewhere`) was detected.
-        error_types: Number of wrong idioms by human error type; empty without any.
+        error_types: Number of wrong idioms by the error type that a person assigned; may be empty.
         resamples: Number of bootstrap resamples.
     """
 
@@ -116,7 +117,7 @@ def detection_metrics(
 ) -> DetectionMetrics:
     """Score one run.
 
-    `verdicts` are human verdicts by sentence, which replace those of the matching function.
+    `verdicts` are human verdicts by sentence, which override those of the matching function.
 
     Raises:
         UserError: Sentences and predictions do not match.
@@ -166,7 +167,7 @@ def detection_metrics(
 def first_level(gold: Counts, answers: Counts) -> dict[str, float | None]:
     """Return the metrics of Table 1 except balanced accuracy, from scikit-learn.
 
-    Labels are by sentence: `gold` is `YES` or `NO`; answers may also be `UNREADABLE`.
+    There is one label per sentence: `gold` is `YES` or `NO`; answers may also be `UNREADABLE`.
     """
     # The import takes longer than most jobs that read metric files.
     from sklearn.metrics import accuracy_score, precision_score, recall_score, zero_one_loss

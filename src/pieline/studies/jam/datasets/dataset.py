@@ -1,7 +1,7 @@
 """Build the dataset of ID10M-JAM: originals with enough valid variants, and a manifest of counts.
 
-`<language>.jsonl` has one line per sentence to be predicted: an original, then its selected
-variants. The manifest in the same folder describes their sources.
+`<language>.jsonl` has one line per input sentence: an original, then its selected variants. The
+manifest in the same folder describes their sources.
 """
 
 import random
@@ -21,8 +21,8 @@ from pieline.studies.jam.variants.settings import VariantChecks
 from pieline.studies.jam.variants.validation import apply_reviews, check_reviews
 
 Reviewer = Literal["human", "automatic"]
-"""Who decides on variants without a verdict: with `human`, they are invalid; with `automatic`, the
-checks decide."""
+"""How variants without a verdict are handled: `human` treats them as invalid; `automatic` relies on
+the checks."""
 
 
 class JamManifest(Verification):
@@ -32,12 +32,12 @@ class JamManifest(Verification):
         language: Language of the sentences.
         originals_are_released: Whether the originals match the released digest.
         variants_source: Source of the variants.
-        review: Who decides on validity.
+        review: How variants without a verdict are handled.
         originals: Number of originals in the dataset.
         figurative: Number of figurative originals in the dataset.
         literal: Number of literal originals in the dataset.
         variants: Number of variants in the dataset.
-        unique_pies: Number of distinct PIEs, ignoring spelling details.
+        unique_pies: Number of distinct PIEs, ignoring case, spacing and punctuation.
         dropped_originals: Ids of originals with too few valid variants.
         candidate_variants: Number of variants before selection.
         valid_variants: Number of valid variants before selection.
@@ -64,14 +64,14 @@ class JamManifest(Verification):
 
     @property
     def is_released(self) -> bool:
-        """Return whether this is the published dataset, so that its results are comparable."""
+        """Return whether this is the published dataset, whose results are comparable."""
         return self.originals_are_released and self.verified is not None
 
 
 def is_valid(variant: Variant, *, review: Reviewer) -> bool:
     """Return whether a variant may be in the dataset.
 
-    Human verdicts take precedence. An unreviewed variant is valid only if the review is `automatic`
+    Human verdicts take precedence. An unreviewed variant is valid only if `review` is `automatic`
     and no check flagged it.
     """
     if variant.verdict == "unreviewed":
@@ -91,7 +91,7 @@ def select_variants(
     """Select originals with at least `min_valid` valid variants, each followed by its variants.
 
     The paper keeps three (`per_original`) of the valid variants (section 3.4). The choice is seeded
-    per original, so adding an original does not change the variants of others.
+    per original, so adding an original does not affect which variants of other originals are kept.
 
     Raises:
         ValueError: If `per_original` is greater than `min_valid`.
@@ -124,7 +124,7 @@ def describe(
     originals_are_released: bool,
     verification: Verification,
 ) -> JamManifest:
-    """Return the manifest of a dataset; `originals` and `variants` are those before selection.
+    """Return the manifest of a dataset; `originals` and `variants` are the inputs to the selection.
 
     Raises:
         UserError: If the dataset is empty.
@@ -180,17 +180,18 @@ def build_dataset(
     seed: int,
     checks: VariantChecks,
 ) -> JamDataset:
-    """Apply human reviews (from the files `where`) to the variants and select (section 3.4).
+    """Apply human reviews to the variants, then select originals and variants (section 3.4).
 
-    `review`, `min_valid`, `kept`, `seed` and `checks` are fields of `JamVariants`.
+    `review`, `min_valid`, `kept`, `seed` and `checks` are fields of `JamVariants`. `where` names
+    the review files in error messages.
 
     Raises:
-        UserError: If reviews do not fit the variants or the dataset is empty.
+        UserError: If reviews do not match the variants or the dataset is empty.
     """
     check_reviews(variants, [*reviews, *adjudications], where=where)
     settled, disputed = settle(reviews, adjudications)
     judged = [
-        # Disputed variants have no final verdict, whatever their earlier one.
+        # Disputed variants have no final verdict, regardless of any earlier one.
         item.model_copy(update={"verdict": "invalid"}) if item.id in disputed else item
         for item in apply_reviews(originals, variants, settled, where=where, limits=checks)
     ]

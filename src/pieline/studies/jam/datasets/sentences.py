@@ -1,4 +1,4 @@
-"""Read the sentences to be predicted: a dataset, or originals if there are no variants."""
+"""Read the input sentences: a dataset, or the originals if there are no variants."""
 
 import json
 from pathlib import Path

@@ -9,7 +9,7 @@ from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, white_space_words
 from pieline.studies.jam.raw.id10m import TaggedSentence
 
 HELD_OUT = 10
-"""Without a dev split, one of this many sentences is held out to choose the epoch."""
+"""Without a dev split, one in this many sentences is held out for choosing the epoch."""
 
 
 class TrainingSplits(NamedTuple):
@@ -22,7 +22,7 @@ class TrainingSplits(NamedTuple):
 def hold_out(sentences: Sequence[TaggedSentence], *, seed: int) -> TrainingSplits:
     """Split sentences nine to one, stratified by whether they contain an idiom.
 
-    Used if a mirror lacks ID10M's train split, so that dev must serve as both.
+    Used if the mirror lacks ID10M's train split, in which case dev must serve as both.
     """
     chooser = random.Random(f"hold out {seed}")  # noqa: S311 - not for secrets
     kinds = [
@@ -41,8 +41,8 @@ def thin_out(
 ) -> list[TaggedSentence]:
     """Keep `per_idiom` sentences without an idiom for each one with an idiom, in order.
 
-    In ID10M four of five sentences have none, and a short training then predicts only O. None keeps
-    all, as in the paper.
+    Four in five ID10M sentences have no idiom, so a model trained briefly on all of them predicts
+    only O. None keeps all sentences, as in the paper.
     """
     empty = [number for number, item in enumerate(sentences) if not item.spans]
     if per_idiom is None:
@@ -56,7 +56,7 @@ def thin_out(
 def by_white_space(sentence: TaggedSentence) -> TaggedSentence:
     """Retokenize a sentence into whitespace-separated words.
 
-    A word gets B if an idiom begins in it, or I if it contains another part of one.
+    A word gets B if an idiom begins in it, or I if it contains a later part of one.
     """
     words = white_space_words(sentence.tokens)
     tags = tuple(

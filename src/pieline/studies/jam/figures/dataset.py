@@ -29,7 +29,7 @@ _REASONS = {
 
 
 def flow(inputs: DisplayInputs) -> Figure:
-    """Draw the numbers of sentences and variants after each stage, one panel per language."""
+    """Draw the number of sentences and variants after each stage, one panel per language."""
     statistics = load_records(inputs.metrics, JamStatistics)
     columns = min(2, len(statistics))
     rows = -(-len(statistics) // columns)
@@ -61,7 +61,7 @@ def _draw_language(axis: Axes, item: JamStatistics) -> None:
         axis.barh(row, count or 0, height=0.6, color=color)
         text = "unknown" if count is None else str(count)
         axis.text((count or 0) + longest * 0.02, row, text, va="center", fontsize=7)
-        # Place the remark right of the bar or inside it, whichever has more room.
+        # Place the remark to the right of the bar or inside it, whichever has more room.
         place, ink = (count or 0) + longest * (0.05 + 0.04 * len(text)), "#555555"
         if (count or 0) > _PANEL * longest - place:
             place, ink = longest * 0.02, "white"

@@ -26,7 +26,7 @@ def _effect(row: PromptRow) -> Effect | None:
 
 
 def forest(inputs: DisplayInputs) -> Figure:
-    """Draw differences in percentage points with intervals; negative values are improvements.
+    """Draw differences (percentage points) with intervals; negative values are improvements.
 
     Filled markers are significant at 5 % after Holm's correction.
     """

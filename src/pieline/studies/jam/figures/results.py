@@ -58,9 +58,9 @@ UNKNOWN_SIZE = 40.0
 
 
 def billions(parameters: str | None) -> float | None:
-    """Parse the number of parameters (in 10^9) printed in Table 7; None if not published.
+    """Parse the number of parameters (in billions) printed in Table 7; None if not published.
 
-    "17B active 109B overall" gives the overall number, the range "150-250B" its middle.
+    "17B active 109B overall" yields the overall number; the range "150-250B" yields its midpoint.
     """
     matches = re.findall(r"(?:([\d.]+)-)?([\d.]+)([MB])", parameters or "")
     if not matches:
@@ -93,11 +93,11 @@ class _Mark(NamedTuple):
 
 
 def accuracy_vs_drift(inputs: DisplayInputs) -> Figure:
-    """Draw Figure 2: accuracy on originals (%) over negative drift (%), one panel per setting.
+    """Draw Figure 2: accuracy on originals (%) against negative drift (%), one panel per setting.
 
     Shape encodes reasoning, color the language and area the number of parameters. Printed runs are
-    hollow and drawn behind ours. As in the paper, reasoning models, which run without examples
-    only, appear in both panels. Runs with undefined drift are omitted.
+    hollow and drawn behind ours. As in the paper, reasoning models appear in both panels, although
+    they run only zero-shot. Runs with undefined drift are omitted.
     """
     runs, models = prompted(load_records(inputs.metrics, JamMetrics)), _models(inputs)
     numbers = read_published(inputs.files["text_numbers"], ["id"])
@@ -117,7 +117,7 @@ def accuracy_vs_drift(inputs: DisplayInputs) -> Figure:
     shown = {key.setting for key in runs}.union(of_paper)
     panels = [name for name in GROUPS if name in shown]
     figure, axes = _panels(len(panels), width=3.4, height=4.4)
-    # Shares cannot exceed 0 and 100; leave room for labels right of and below the markers.
+    # Shares cannot exceed 0 and 100; leave room for labels to the right of and below the markers.
     widest = min(100.0, 1.6 * max((mark.x for mark in marks), default=60.0))
     deepest = min(100.0, 1.25 * (100 - min((mark.y for mark in marks), default=0.0)))
     drawn = {}
@@ -147,10 +147,10 @@ def _models(inputs: DisplayInputs) -> dict[str, ModelDescription]:
 
 
 def confused_models(inputs: DisplayInputs) -> Figure:
-    """Draw Figure 3: a histogram of how many models or runs a hard variant confuses.
+    """Draw Figure 3: a histogram of hard variants by how many models or runs they confuse.
 
-    Variants that confuse none are omitted, as in the paper, for which only the sum of the bars is
-    known. See `counted_runs`.
+    Variants that confuse none are omitted, as in the paper. Of the paper's bars, only the sum is
+    known. `counted_runs` selects the runs.
     """
     metrics = load_records(inputs.metrics, JamMetrics)
     figure3 = ConfusedModels.model_validate(inputs.options["figure3"])
@@ -206,7 +206,7 @@ def _notes(runs: Runs, inputs: DisplayInputs) -> tuple[str, ...]:
 
 
 def all_vs_mixed(inputs: DisplayInputs) -> Figure:
-    """Draw Figure 6: all-confused over mixed originals, without distinguishing prompt settings.
+    """Draw Figure 6: all-confused against mixed originals, with all prompt settings together.
 
     Printed runs are hollow and drawn behind ours.
     """
@@ -248,8 +248,7 @@ def _panels(number: int, *, width: float = 3.2, height: float = 2.9) -> tuple[Fi
 def _draw(axis: Axes, marks: Sequence[_Mark]) -> list[_Mark]:
     """Draw the runs of a panel and return those that need a label.
 
-    A line connects each printed run to our run of the same model, in which case only ours is
-    labeled.
+    If a printed run has a counterpart of ours, a line connects the two, and only ours is labeled.
     """
     ours = {mark.key: mark for mark in marks if not mark.printed}
     unnamed = set()
@@ -367,6 +366,6 @@ def _note(figure: Figure, runs: Runs, notes: Sequence[str]) -> None:
     if not runs:
         _show_text(figure.axes[0], "no language model was run")
         figure.axes[0].set_yticks([])
-    # At this font size, about 26 letters fit in an inch.
+    # At this font size, about 26 characters fit in an inch.
     wrapped = (line for note in notes for line in wrap(note, int(24 * figure.get_figwidth())))
     figure.supxlabel("\n".join(wrapped), fontsize=5, color="#666666")

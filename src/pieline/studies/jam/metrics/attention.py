@@ -36,7 +36,7 @@ from pieline.studies.jam.records import JamSentence
 from pieline.studies.jam.variants.projection import added_context
 
 DECIMALS = 5
-"""Attention is rounded so that floating-point noise does not change the output files."""
+"""Number of decimals in output files; rounding removes floating-point noise."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def load_causal_model(entry: CheckpointEntry, *, weights: str | Path | None = No
 def attention_to_words(
     causal: CausalModel, tokens: Sequence[str], queries: Collection[int]
 ) -> npt.NDArray[np.float64]:
-    """Return the attention from some words to every word of a sentence.
+    """Return the attention from the words `queries` to every word of a sentence.
 
     Attention from a word is averaged over its subtokens and over the words; attention to a word is
     summed over its subtokens. Attention to special tokens is excluded, so rows may not sum to 1.
@@ -187,13 +187,13 @@ def attended_variant(
 def select_pairs(runs: Sequence[Sequence[JudgedOriginal]]) -> list[tuple[str, str, str]]:
     """Select originals with a variant that misled some run (MIS) and one that all resolved (COR).
 
-    A variant misleads a run that was right about the original but wrong about the variant; a run
-    resolves a variant if it is right about it. Runs that were wrong about all originals are
+    A variant misleads a run that is right about the original but wrong about the variant; a run
+    resolves a variant if it is right about the variant. Runs that are wrong about all originals are
     ignored, because nothing can mislead them and they resolve almost nothing. Originals whose
     variants mislead the most runs come first.
 
     Returns:
-        Ids of the original, MIS and COR.
+        Ids of the original, MIS and COR of each pair.
     """
     cases: dict[str, list[JudgedOriginal]] = defaultdict(list)
     for run in runs:

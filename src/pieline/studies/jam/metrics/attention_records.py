@@ -29,7 +29,7 @@ class AttendedVariant(Frozen):
 
 
 class AttentionPair(Frozen):
-    """Two variants of an original: one misled some run (MIS), all runs resolved the other (COR)."""
+    """Two variants of an original: MIS, which misled some run, and COR, which all runs resolved."""
 
     original_id: str
     pie: str

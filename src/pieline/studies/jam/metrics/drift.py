@@ -1,4 +1,4 @@
-"""Compute negative drift (ID10M-JAM, section 4.1): right decisions turned wrong by context.
+"""Compute negative drift (ID10M-JAM, section 4.1): correct decisions that context reverses.
 
 All metrics are computed from whether the model was right about each original and each of its hard
 variants.
@@ -27,7 +27,7 @@ class JudgedOriginal(Frozen):
         id: Original id.
         is_figurative: Whether the PIE is used idiomatically.
         correct: Whether the model was right about the original.
-        variants: Whether the model was right, by variant id.
+        variants: Whether the model was right about each variant, by variant id.
     """
 
     id: str
@@ -37,7 +37,7 @@ class JudgedOriginal(Frozen):
 
     @property
     def flipped(self) -> dict[str, bool]:
-        """Return, by variant id, whether a right decision became wrong."""
+        """Return whether each variant turned a correct decision into a wrong one, by variant id."""
         return {name: self.correct and not right for name, right in self.variants.items()}
 
 
@@ -47,8 +47,8 @@ class Drift(Frozen):
     Attributes:
         originals: Number of originals.
         variants: Number of variants.
-        success: S_M, the number of variants whose original was judged right.
-        flipped: F_M, the number of these variants that were judged wrong.
+        success: S_M, the number of variants whose original was judged correctly.
+        flipped: F_M, the number of these variants that were misjudged.
         negative_drift: ND_M = F_M / S_M (fraction); null if S_M is 0, because nothing could drift
             (Table 5 prints 0 in this case).
         interval: Bootstrap interval of ND_M over originals.
@@ -106,7 +106,7 @@ def drift(judged: Iterable[JudgedOriginal], interval: Interval | None = None) ->
 
 
 def accuracy(judged: Iterable[JudgedOriginal]) -> float | None:
-    """Return the share of originals judged right (section 5); None without originals."""
+    """Return the share of correctly judged originals (section 5); None without originals."""
     right = [case.correct for case in judged]
     return fmean(right) if right else None
 
@@ -114,10 +114,10 @@ def accuracy(judged: Iterable[JudgedOriginal]) -> float | None:
 def confusion_as_printed(judged: Iterable[JudgedOriginal]) -> Confusion:
     """Compute AC, NC and MX over all originals, as in Table 6 for language models.
 
-    According to the text, the three cover only originals judged right. However, the printed counts
-    sum to all originals, and in 30 of 32 rows AC and MX together require more flips than F_M in
-    Table 3 (GPT-4o, English: at least 55 against 31). Every row is consistent with counting wrong
-    variants regardless of the original, as done here.
+    According to the text, the three cover only correctly judged originals. However, the printed
+    counts sum to all originals, and in 30 of 32 rows AC and MX together require more flips than F_M
+    in Table 3 (GPT-4o, English: at least 55 against 31). Every row is consistent with counting
+    misjudged variants regardless of the original, as done here.
     """
     return _confusion(
         [not right for right in case.variants.values()] for case in judged if case.variants
@@ -125,7 +125,7 @@ def confusion_as_printed(judged: Iterable[JudgedOriginal]) -> Confusion:
 
 
 def confusion_of_correct(judged: Iterable[JudgedOriginal]) -> Confusion:
-    """Compute AC, NC and MX over originals judged right, as the text of appendix F defines them."""
+    """Compute AC, NC and MX over correctly judged originals, as in the text of appendix F."""
     cases = (case for case in judged if case.correct and case.variants)
     return _confusion(list(case.flipped.values()) for case in cases)
 
@@ -153,7 +153,8 @@ def drift_interval(
     """Return the bootstrap interval of ND_M, resampling originals with their variants.
 
     Variants of one original are dependent, so resampling single variants would give too narrow an
-    interval. None if no original was judged right; resamples without one are ignored.
+    interval. Returns None if no original was judged correctly; resamples without such an original
+    are ignored.
     """
     success = [len(case.variants) if case.correct else 0 for case in judged]
     flipped = [sum(case.flipped.values()) for case in judged]
@@ -173,9 +174,9 @@ def compare_drifts(
 ) -> dict[tuple[K, K], DriftComparison]:
     """Test every pair of runs for equal negative drift on the same originals.
 
-    The test swaps the runs per original, with all variants and seeds. Variants of one original are
-    correlated in difficulty, so McNemar's test, which treats them as independent, would reject far
-    too often.
+    The test swaps the two runs' decisions on an original together with all its variants and seeds.
+    Variants of one original are correlated in difficulty, so McNemar's test, which treats them as
+    independent, would reject far too often.
 
     Args:
         runs: Judged originals per seed, by run. Runs without any success have no drift and are
@@ -198,7 +199,7 @@ def compare_shares(
     Args:
         parts: Denominator and numerator of each original, shape (2, originals), by run. Pairs with
             a zero total denominator are excluded.
-        pairs: Pairs of runs. P-values are corrected for their number.
+        pairs: Pairs of runs. P-values are corrected for the number of pairs.
         permutations: Maximum number of sign patterns.
         seed: Seed of the patterns.
     """
@@ -232,12 +233,12 @@ def excess_flips(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDA
 
 
 def successes_and_flips(case: JudgedOriginal) -> tuple[int, int]:
-    """Return S and F of one original; ND is the ratio of their sums, F to S."""
+    """Return S and F of one original; ND is the sum of F divided by the sum of S."""
     return len(case.variants) * case.correct, sum(case.flipped.values())
 
 
 def variants_and_errors(case: JudgedOriginal) -> tuple[int, int]:
-    """Return the number of variants of an original and how many of them were judged wrong."""
+    """Return the number of variants of an original and how many of them were misjudged."""
     return len(case.variants), sum(not right for right in case.variants.values())
 
 
@@ -245,7 +246,7 @@ def counts_by_original(
     runs: Mapping[K, Sequence[Sequence[JudgedOriginal]]],
     count: Callable[[JudgedOriginal], tuple[int, int]],
 ) -> dict[K, Counts]:
-    """Return denominator and numerator per original, averaged over seeds, by run.
+    """Return the denominator and numerator of each original, averaged over seeds, by run.
 
     Each array has shape (2, originals).
 

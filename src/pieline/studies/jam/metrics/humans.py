@@ -33,7 +33,7 @@ class LabeledVariant(Frozen):
         variant_id: Variant id.
         first: Label by the first annotator.
         second: Label by the second annotator.
-        origin: Whether people gave the labels or they are simulated.
+        origin: Whether the labels were given by people or simulated.
         shown: Texts shown to the annotators, if recorded.
     """
 
@@ -57,7 +57,7 @@ _LABELLING = """<View>
 
 
 class AnnotatorScores(Frozen):
-    """Accuracy of one annotator (fractions), overall and by gold usage, and rate of "ambiguous"."""
+    """An annotator's accuracy, overall and by gold usage, and rate of "ambiguous" (fractions)."""
 
     accuracy: float
     accuracy_figurative: float | None
@@ -77,7 +77,7 @@ class HumanMetrics(MetricRecord):
         literal: Number of labeled variants with literal gold usage.
         first: Scores of the first annotator.
         second: Scores of the second annotator.
-        agreement: Share of variants with equal labels.
+        agreement: Share of variants to which both annotators gave the same label.
         kappa: Cohen's kappa; null if both annotators used the same single label.
     """
 
@@ -220,11 +220,13 @@ def human_metrics(
     computed_from: dict[str, str],
     conditions: Conditions = NO_CONDITIONS,
 ) -> HumanMetrics:
-    """Score two annotators' labels (from the file `where`). "ambiguous" always counts as wrong.
+    """Score two annotators' labels; "ambiguous" always counts as wrong.
+
+    `where` is the path of the labels, for error messages.
 
     Raises:
-        UserError: If a variant is unknown, two variants belong to one original, or a label refers
-            to a different text.
+        UserError: If a variant is unknown, two variants belong to the same original, or a label
+            refers to a different text.
     """
     variants = {item.id: item for item in sentences if not item.is_original}
     if unknown := [item.variant_id for item in labels if item.variant_id not in variants]:

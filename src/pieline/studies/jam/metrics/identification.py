@@ -17,13 +17,13 @@ def is_correct(
 ) -> bool:
     """Return whether a prediction is right about the PIE of a sentence.
 
-    `paper` (section 4.1): Right if the PIE is named exactly when it is figurative, whatever else is
-    named. Unreadable predictions are never right.
+    `paper` (section 4.1): A prediction is right if it names the PIE exactly when the PIE is
+    figurative, regardless of other named idioms. Unreadable predictions are never right.
 
     `released` (the analysis published with ID10M-JAM): On a literal sentence, any named idiom is
     wrong. On a figurative sentence, an idiom is right if it contains, or is contained in, one of
-    the sentence's `true_idioms`, both lowercased and stripped; this includes "" and "a". Unreadable
-    predictions count as naming nothing, which is right on literal sentences.
+    the sentence's `true_idioms`, both lowercased and stripped, so even "" and "a" can be right.
+    Unreadable predictions count as naming no idiom, which is right on literal sentences.
 
     Args:
         idioms: Idioms named by the prediction; None if it was unreadable.
@@ -33,7 +33,7 @@ def is_correct(
     if scoring == "released":
         if not sentence.is_figurative:
             return not idioms
-        # The release's field PIE has different spelling ("zur  Genüge").
+        # The release spells its field PIE differently from `true_idioms` ("zur  Genüge").
         pairs = product(idioms or (), sentence.true_idioms)
         return any(_contains_other(idiom, pie) for idiom, pie in pairs)
     if idioms is None:

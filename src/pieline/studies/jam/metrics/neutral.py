@@ -19,10 +19,10 @@ class NeutralMetrics(MetricRecord):
         setting: Setting of the confused run.
         seed: Seed of the confused run.
         dataset_is_released: Whether the hard variants are the paper's.
-        confusing: Number of hard variants that the run judged wrong.
+        confusing: Number of hard variants that the run misjudged.
         neutral: Number of these for which a neutral variant was written.
-        still_confused: Number of neutral variants that were judged wrong.
-        share: Fraction of neutral variants that were judged wrong; null without any.
+        still_confused: Number of neutral variants that were misjudged.
+        share: Fraction of neutral variants that were misjudged; null if there are none.
         interval: Bootstrap interval of the share, resampled by original.
         outcomes: Number of neutral variants by prediction outcome.
     """
@@ -56,7 +56,7 @@ def neutral_metrics(
     conditions: Conditions = NO_CONDITIONS,
     computed_from: dict[str, str],
 ) -> NeutralMetrics:
-    """Score predictions (by id) on neutral variants for the run that was confused."""
+    """Score a confused run's predictions (by sentence id) on neutral variants."""
     wrong: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for item in sorted(neutral, key=lambda item: item.id):

@@ -44,10 +44,10 @@ class PromptMeasures(NamedTuple):
     """Measures of one prompt on originals of one usage, over all seeds; shares are fractions.
 
     Attributes:
-        accuracy: Accuracy on originals; null without any.
-        success: Mean S over seeds.
+        accuracy: Accuracy on originals; null without originals.
+        success: Mean of S over seeds.
         drift: ND; null if S is 0.
-        errors: Share of all variants judged wrong.
+        errors: Share of misjudged variants among all variants.
         drift_effect: Difference in ND from the baseline; null for the baseline itself, for runs
             that are not compared, and if either share is undefined.
         errors_effect: Difference in errors from the baseline; null in the same cases.
@@ -123,9 +123,10 @@ def prompt_measures(
 
 
 def difference_interval(first: Counts, second: Counts, *, resamples: int) -> Interval | None:
-    """Return the bootstrap interval of the difference of two paired shares.
+    """Return the bootstrap interval of the difference between two paired shares.
 
-    Both arrays have shape (2, originals): denominator and numerator. None for a single original.
+    Both arrays have shape (2, originals): denominator and numerator. Returns None for a single
+    original.
     """
     if first.shape[1] < 2:
         return None

@@ -34,7 +34,7 @@ class JamMetrics(MetricRecord):
         model: Name of the model in models.yaml.
         setting: Prompt setting, `fine_tuned` or `baseline`.
         seed: Seed of the run.
-        scoring: Rule for right decisions (see `is_correct`).
+        scoring: Scoring rule (see `is_correct`).
         dataset_is_released: Whether the sentences are the paper's.
         accuracy: Accuracy on originals.
         accuracy_interval: Bootstrap interval of the accuracy.
@@ -74,7 +74,7 @@ class JamMetrics(MetricRecord):
 def match_predictions(
     sentences: Sequence[JamSentence], predictions: Sequence[IdiomPrediction], *, where: str | Path
 ) -> dict[str, IdiomPrediction]:
-    """Return predictions by sentence id, with exactly one per sentence.
+    """Return predictions by sentence id, ensuring that there is exactly one per sentence.
 
     Raises:
         UserError: If sentences and predictions do not correspond one to one.
@@ -140,7 +140,7 @@ def jam_metrics(
     """Compute all metrics of one run.
 
     `sentences` must be in one language; originals may lack variants. The bootstrap seed is fixed,
-    so equal runs get equal intervals.
+    so identical runs get identical intervals.
 
     Raises:
         ValueError: If there are no originals.

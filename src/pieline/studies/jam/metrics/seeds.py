@@ -28,7 +28,7 @@ Value = Callable[[JamMetrics], float | None]
 
 
 def key_of(metrics: JamMetrics) -> RunKey:
-    """Return the key that a run shares with its other seeds."""
+    """Return the key that a run shares with runs that differ only in their seed."""
     return RunKey(metrics.setting, metrics.model, metrics.language)
 
 
@@ -46,7 +46,7 @@ def prompted(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
 
 
 def unreadable(runs: Iterable[JamMetrics | NeutralMetrics]) -> tuple[int, int]:
-    """Return the number of unreadable answers and of all answers in some runs."""
+    """Return the number of unreadable answers and the total number of answers in some runs."""
     outcomes = Counter[str]()
     for item in runs:
         outcomes.update(item.outcomes)
@@ -78,8 +78,8 @@ def negative_drift(item: JamMetrics) -> float | None:
 def counted_runs(runs: Runs, figure3: ConfusedModels, reasoning: Collection[str]) -> Runs:
     """Return the runs of language models that Figure 3 counts.
 
-    With count 'models', each model counts with one seed of one prompt setting, or reasoning models
-    with their zero-shot run, as in Figure 2. Models without such a run are excluded.
+    If `figure3` counts models, each model contributes one seed of one prompt setting; reasoning
+    models contribute their zero-shot run, as in Figure 2. Models without such a run are excluded.
     """
     if figure3.count == "runs":
         return runs

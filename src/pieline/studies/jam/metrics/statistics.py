@@ -15,8 +15,9 @@ class JamStatistics(MetricRecord):
     Attributes:
         language: Language of the sentences.
         originals_are_released: Whether the originals are the released ones.
-        variants_source: Source of the variants; None without variants.
-        dataset_is_released: Whether the dataset is the published one; None without variants.
+        variants_source: Source of the variants; None if there are no variants.
+        dataset_is_released: Whether the dataset is the published one; None if there are no
+            variants.
         raw_train_sentences: Number of sentences in ID10M's train split.
         raw_test_sentences: Number of sentences in ID10M's test split.
         raw_test_with_idiom: Number of test sentences with an idiom tag.

@@ -36,7 +36,7 @@ def span_f1(gold: Sequence[Sequence[Tag]], predicted: Sequence[Sequence[Tag]]) -
 def tagging_scores(
     gold: Sequence[Sequence[Tag]], predicted: Sequence[Sequence[Tag]]
 ) -> TaggingScores:
-    """Score the predicted tags of some sentences.
+    """Score predicted tags against gold tags.
 
     Raises:
         ValueError: If gold and predicted tags differ in number.

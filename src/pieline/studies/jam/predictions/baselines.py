@@ -17,12 +17,12 @@ def predict(baseline: str, sentences: Sequence[JamSentence]) -> dict[str, IdiomP
     """Return a baseline's predictions by sentence id.
 
     `always-none` names no idiom, which gives the minimum accuracy of section 5; `always-pie` names
-    the PIE; `majority` does whichever is right for most originals.
+    the PIE; `majority` does whichever of the two is right for most originals.
     """
     usages = [item.is_figurative for item in sentences if item.is_original]
     mostly = 2 * sum(usages) > len(usages)
     names_pie = {"always-none": False, "always-pie": True, "majority": mostly}[baseline]
-    # Use the spelling that both scorings accept; a literal PIE is only in `pies`.
+    # Use the spelling that both scoring rules accept; a literal PIE is only in `pies`.
     idioms = {item.id: (item.true_idioms or item.pies) if names_pie else () for item in sentences}
     return {
         name: IdiomPrediction(id=name, outcome="ok", idioms=named) for name, named in idioms.items()

@@ -10,9 +10,9 @@ from pieline.studies.jam.variants.projection import find_original
 def arranged_texts(sentences: Sequence[JamSentence], context: Context) -> dict[str, str]:
     """Return the text to show to a model, by sentence id.
 
-    Originals, and variants in which the original cannot be located, are unchanged. "other" uses the
-    context of a variant of another original with the most similar number of words (the first in
-    case of a tie), so that its topic differs but its length does not.
+    Originals, and variants in which the original cannot be located, are unchanged. "other" replaces
+    the context with that of another original's variant, choosing the context with the most similar
+    number of words (the first if tied), so that the topic changes but the length hardly does.
     """
     texts = {item.id: item.sentence for item in sentences}
     if context in ("first", "neutral"):  # neutral sentences have their own file

@@ -65,7 +65,7 @@ def read_predictions(path: str | Path, sentences: Sequence[JamSentence]) -> list
 def _check_idioms(
     pairs: Sequence[tuple[tuple[int, ExternalIdioms], JamSentence]], path: str | Path
 ) -> None:
-    """Raise a `UserError` for non-idioms, and if many idioms are not in their sentences."""
+    """Raise a `UserError` for non-idioms, or if many idioms are not in their sentences."""
     total = 0
     absent, full_sentences = [], []
     for (line, row), sentence in pairs:

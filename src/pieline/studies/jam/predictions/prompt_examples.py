@@ -46,9 +46,9 @@ def choose_examples(
     """Choose examples with and without an idiom, in random order (section 4.2).
 
     `random` replicates the released code, which calls pandas' `sample` for each kind with the run's
-    seed; on ID10M's train split it gives the paper's examples. `contrastive` prefers sentences that
-    use a PIE literally as examples without an idiom, so that the answer has a candidate to reject;
-    if there are too few, others are added.
+    seed; on ID10M's train split, this yields the paper's examples. `contrastive` prefers sentences
+    that use a PIE literally as examples without an idiom, so that the answer has a candidate to
+    reject; if there are too few, other sentences are added.
 
     Raises:
         UserError: If there are too few sentences of either kind.
@@ -86,7 +86,7 @@ def _sample(group: Sequence[TaggedSentence], count: int, seed: int) -> list[Tagg
 
 
 def _with_literal_pies(group: Sequence[TaggedSentence], count: int, pies: "_Pies") -> list[Example]:
-    """Return the first sentences that contain a PIE, filled up with others if necessary."""
+    """Return the first `count` sentences that contain a PIE, followed by others if too few do."""
     with_pie: list[Example] = []
     others: list[Example] = []
     for item in group:

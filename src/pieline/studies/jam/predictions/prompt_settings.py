@@ -1,4 +1,4 @@
-"""Settings of prompted language models, kept separate so that reading a configuration is fast."""
+"""Prompt settings of language models; no slow imports, so configurations load quickly."""
 
 from typing import Literal, Self
 

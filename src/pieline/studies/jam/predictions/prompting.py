@@ -62,10 +62,9 @@ because small models may never end a list."""
 class Identification(Task):
     """Task that asks a model for the idioms of each sentence; one prediction per sentence.
 
-    `inputs` are `sentences` and `prompt`, and for few-shot prompting `example` (the template of the
-    examples), `train` (the split from which they are drawn), and for a neutral context `neutral`
+    `inputs` has `sentences` and `prompt`. Few-shot prompting adds `example` (the template of the
+    examples) and `train` (the split that they are drawn from); a neutral context adds `neutral`
     (the sentences with neutral variants). The only output is `predictions`.
-
 
     Attributes:
         setting: `zero_shot` and `few_shot_sc_cotbest` are the paper's; `zero_shot_schema` is the
@@ -87,7 +86,7 @@ class Identification(Task):
         return [question for group in groups.values() for question in group]
 
     def likely_output_tokens(self) -> int:
-        """Estimate the output tokens: a short list, or candidates and explanations as well."""
+        """Estimate the output tokens; candidates and explanations require more."""
         fields = load_prompt(self.inputs["prompt"]).about.get("answer", {})
         return 120 if self.setting == FEW_SHOT or len(fields) > 1 else 25
 
@@ -147,8 +146,8 @@ def questions_about(
 ) -> dict[str, list[Question]]:
     """Return the questions about each sentence, by sentence id.
 
-    Reasoning models are asked without a temperature, and only zero-shot (section 4.3). Samples of
-    one sentence differ in their number and, if the provider accepts one, in their seed.
+    Reasoning models are queried without a temperature, and only zero-shot (section 4.3). Samples of
+    one sentence have different sample numbers and, if the provider accepts a seed, different seeds.
 
     Raises:
         UserError: If the setting does not apply to this model.
@@ -256,10 +255,11 @@ def combine(
     (self-consistency):
 
     - `majority` (section 4.2): Only the first idiom of each answer counts, because an answer
-      selects at most one. Two idioms are the same PIE if they match by `matches_pie`. The form with
-      the most matching answers represents them, or in case of a tie the earliest. A PIE needs
+      selects at most one. Two idioms count as the same PIE if `matches_pie` matches them. The
+      wording that matches the most answers represents the PIE; ties go to the earliest. A PIE needs
       `min_votes` answers.
-    - `half`: Every idiom counts, compared by spelling, and needs half of the readable answers.
+    - `half`: Every idiom counts. Idioms are compared by spelling and need half of the readable
+      answers.
     - `first`: Only the first answer counts, with all its idioms.
 
     If there are fewer readable answers than required votes, the prediction is unknown and gets the
@@ -295,7 +295,7 @@ def combine(
 
 
 def _agreed(named: list[str], needed: int, language: str) -> list[str]:
-    """Return idioms named by enough answers in any form; `named` has at most one per answer."""
+    """Return idioms that enough answers name in any wording; `named` has at most one per answer."""
     agreed = []
     while named:
         voters = {text: [one for one in named if _same_pie(one, text, language)] for text in named}
@@ -310,8 +310,8 @@ def _agreed(named: list[str], needed: int, language: str) -> list[str]:
 def _same_pie(one: str, other: str, language: str) -> bool:
     """Return whether two texts name the same PIE.
 
-    Scoring knows the PIE that a longer text contains. Here the shorter text may be only a part of
-    the PIE, as "ice" is of "break the ice", so it must have two content words to match one way.
+    In scoring, the PIE is known. Here, the shorter text may be only part of a PIE ("ice" in "break
+    the ice"), so a one-directional match requires at least two content words.
     """
     first = matches_pie(one, other, language=language)
     second = matches_pie(other, one, language=language)
@@ -320,7 +320,7 @@ def _same_pie(one: str, other: str, language: str) -> bool:
 
 
 def _repeated(answers: Sequence[Sequence[str]], needed: int) -> list[str]:
-    """Return idioms named in the same words by enough answers, as first spelled."""
+    """Return the idioms that enough answers name in the same words, with their first spelling."""
     spelled: dict[str, str] = {}
     votes: Counter[str] = Counter()
     for idioms in answers:

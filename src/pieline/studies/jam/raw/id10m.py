@@ -18,7 +18,7 @@ from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, TAGS, Span, Tag, spa
 _FOLLOWS = frozenset(product(TAGS, TAGS)) - {(OUTSIDE, INSIDE)}
 """Pairs of tags that may follow each other."""
 _LETTER = "[0-9A-Za-z\u00c0-\u0dff]"
-"""Letters of scripts that separate words by spaces."""
+"""Letters of scripts that separate words with spaces."""
 _GLUED = re.compile(rf"{_LETTER}\t(?={_LETTER})")
 _SPACED = re.compile(rf"{_LETTER}(?:[^\S\t]+\t|\t[^\S\t]+)(?={_LETTER})")
 _FEWEST_GLUED = 3
@@ -67,7 +67,7 @@ def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
         split: Prefix of the sentence ids (`train`, `dev` or `test`).
 
     Raises:
-        UserError: If the file has invalid UTF-8, Windows line ends, a line without exactly two
+        UserError: If the file has invalid UTF-8, Windows line endings, a line without exactly two
             columns, an empty token, an unknown tag, an I that follows no B or I, a sentence whose
             tokens have lost their trailing spaces, or no sentences; states file and line.
     """
@@ -105,7 +105,7 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
     surplus: list[int] = []
     number = 0
     text = read_text(path)
-    # Not splitlines: a token may contain other characters that Unicode treats as line ends.
+    # Not splitlines: a token may contain other characters that Unicode treats as line breaks.
     lines = text.removesuffix("\n").split("\n") if text else []
     for number, line in enumerate(lines, start=1):
         if line.endswith("\r"):

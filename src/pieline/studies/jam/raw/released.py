@@ -35,7 +35,7 @@ def read_released_originals(path: str | Path) -> list[ReleasedRow]:
     return [
         validated(
             ReleasedRow,
-            # Validate as JSON, which allows lists for tuples.
+            # Validate as JSON, which accepts lists for tuples.
             canonical_json(row),
             where=f"{path}: record {number}",
             hint="download the file again",

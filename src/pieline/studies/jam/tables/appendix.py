@@ -63,7 +63,7 @@ ATTENTION = [
 
 
 def humans(inputs: DisplayInputs) -> TableContent:
-    """Return accuracy of two annotators, overall and by usage, and their agreement (percent)."""
+    """Return two annotators' accuracy, overall and by usage, and their agreement (percent)."""
     records = load_records(inputs.metrics, HumanMetrics)
     reason = "" if records else inputs.why_not("people")
     simulated = any(item.simulated for item in records)

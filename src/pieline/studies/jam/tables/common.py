@@ -25,7 +25,7 @@ GROUPS = {
     "fine_tuned": "Encoders",
     "baseline": "No model",
 }
-"""Sections of every table in the paper's order. The second and the last are not in the paper."""
+"""Table sections in the paper's order; the second and the last are not in the paper."""
 
 
 def title_of(setting: str) -> str:
@@ -46,7 +46,7 @@ JUDGED = (
     " seeds are taken, pooled by language, of prompted and of fine-tuned models apart."
 )
 PAPER_SEEDS = {False: len(JamSettings().seeds), True: len(JamFineTuning().seeds)}
-"""Number of seeds behind the paper's deviations, by whether the model is fine-tuned."""
+"""Number of seeds behind the paper's standard deviations, by whether the model is fine-tuned."""
 PrintedRuns = Mapping[RunKey, PrintedRow]
 """A printed table by run, with model names as in models.yaml."""
 
@@ -122,14 +122,14 @@ def seeds_of(run: Source[JamMetrics]) -> str:
 
 
 def languages_of(runs: Iterable[RunKey]) -> list[str]:
-    """Return the languages of some runs in table order."""
+    """Return the languages of these runs in table order."""
     return sorted({key.language for key in runs})
 
 
 def not_counted(
     runs: Iterable[RunKey], counted: Iterable[RunKey], inputs: DisplayInputs
 ) -> list[tuple[str, str]]:
-    """Return language and label of models that have runs, but none that Figure 3 counts."""
+    """Return the language and label of each model that has runs, but none that Figure 3 counts."""
     labels = inputs.labels()
     every, some = ({(key.language, labels[key.model]) for key in of} for of in (runs, counted))
     return sorted(every - some)
@@ -180,11 +180,11 @@ def deviations_of(*metrics: MetricRecord) -> list[str]:
 
 
 def marked(label: str, runs: Mapping[str, Sequence[JamMetrics | NeutralMetrics]]) -> str:
-    """Return a model's label, with its numbers of unreadable answers if there are any.
+    """Return a model's label, with its number of unreadable answers if there are any.
 
     Args:
         label: Label of the model.
-        runs: Runs of the model, by name to show.
+        runs: Runs of the model, by display name.
     """
     counts = ((name, *unreadable(seeds)) for name, seeds in runs.items())
     parts = [f"{name} {number} of {total}".strip() for name, number, total in counts if number]
@@ -192,7 +192,7 @@ def marked(label: str, runs: Mapping[str, Sequence[JamMetrics | NeutralMetrics]]
 
 
 def notes_on(metrics: Sequence[JamMetrics], inputs: DisplayInputs) -> tuple[str, ...]:
-    """Return notes on the scoring, unreadable answers and data of runs, for below a table."""
+    """Return the notes below a table on the scoring, unreadable answers and data of its runs."""
     released = {item.scoring for item in metrics} == {"released"}
     has_unreadable = any(unreadable([item])[0] for item in metrics)
     as_what = "as answers that name no idiom" if released else "as wrong"

@@ -33,7 +33,7 @@ def _count(
     value: Callable[[JamStatistics], int | None],
     unknown: str = f"not run: {NO_VARIANTS}",
 ) -> Column[JamStatistics]:
-    """Return a column with a count and thousands separators."""
+    """Return a column of counts with thousands separators."""
 
     def details(source: Source[JamStatistics]) -> dict[str, str]:
         identifier = _identifier(name, source.key["language"])
@@ -77,7 +77,8 @@ LITERAL = _sentences("literal", "", "literal", "dataset_literal")
 FILTERED = _count(
     "filtered_originals",
     "",
-    # The release has only originals that passed variant validation; the first filtering is unknown.
+    # The release has only originals that passed variant validation, so the earlier count is
+    # unknown.
     lambda item: None if item.originals_are_released else item.originals,
     "not published: the release holds what variant validation left",
 )
@@ -87,7 +88,8 @@ def statistics(inputs: DisplayInputs) -> TableContent:
     """Return Table 2, with the number of distinct PIEs and the counts printed in the text.
 
     The test sentences of ID10M-JAM are those in the dataset. Without variants, released originals
-    are counted instead, because they equal the dataset's; other originals remain unknown.
+    are counted instead, because they are the dataset's originals; counts of other originals remain
+    unknown.
     """
     records = load_records(inputs.metrics, JamStatistics)
     printed = read_published(inputs.files["published"], ["dataset", "language"])

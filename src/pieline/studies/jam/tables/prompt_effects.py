@@ -51,7 +51,7 @@ class PromptRow(NamedTuple):
 
 
 def prompt_rows(inputs: DisplayInputs) -> Iterator[PromptRow]:
-    """Yield every setting of each model and language by usage, `NONE` last.
+    """Yield every setting of each model and language by usage, with `NONE` last.
 
     `options` are `against` (a setting), `permutations` and `resamples`.
     """

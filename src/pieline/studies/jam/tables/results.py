@@ -92,7 +92,7 @@ CONFUSION: list[Column[JamMetrics]] = [
 
 
 def _right(usage: str, header: str, *figurative: bool) -> list[Column[JamMetrics]]:
-    """Return columns for originals judged right: their share, and in the CSV their number."""
+    """Return columns for correctly judged originals: their share and, in the CSV, their number."""
 
     def judged(item: JamMetrics) -> list[JudgedOriginal]:
         return [case for case in item.judged if case.is_figurative in figurative]
@@ -159,7 +159,7 @@ def confusion_table(inputs: DisplayInputs) -> TableContent:
 
 
 def originals_table(inputs: DisplayInputs) -> TableContent:
-    """Return originals judged right by usage, for data without hard variants."""
+    """Return correctly judged originals by usage, for data without hard variants."""
     return _table(
         inputs,
         ORIGINALS,
@@ -181,8 +181,8 @@ def _table(
 ) -> TableContent:
     """Build a result table: the paper's rows in its order, then our additional rows.
 
-    Columns are repeated for each language. As many languages as fit (at least two) are side by
-    side, and further ones are below. Printed numbers of other languages are only in the CSV.
+    Columns are repeated for each language. As many languages as fit (at least two) are placed side
+    by side, with the rest below. Numbers printed for other languages are only in the CSV.
 
     Args:
         inputs: Metrics, printed numbers and models.

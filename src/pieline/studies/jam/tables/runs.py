@@ -1,4 +1,4 @@
-"""Build tables of single runs: intervals and F1 per seed, and paired tests between runs."""
+"""Build tables of individual runs: intervals and F1 per seed, and paired tests between runs."""
 
 from dataclasses import replace
 from operator import attrgetter

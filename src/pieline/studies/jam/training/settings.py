@@ -1,4 +1,4 @@
-"""Fine-tuning hyperparameters, kept separate so that reading a configuration loads no torch."""
+"""Fine-tuning hyperparameters of encoders; no torch import, so configurations load quickly."""
 
 from typing import Literal
 

@@ -64,10 +64,11 @@ def collate(
     pad_id: int,
     device: torch.device | str,
 ) -> dict[str, torch.Tensor]:
-    """Build a batch, padded to its longest sentence; without tags for prediction.
+    """Build a batch, padded to its longest sentence; `tags` is None for prediction.
 
     Returns:
-        `input_ids`, `attention_mask` and, with tags, `labels`, each of shape (batch, longest).
+        `input_ids`, `attention_mask` and, unless `tags` is None, `labels`, each of shape (batch,
+        longest).
     """
     longest = max(map(len, sentences))
     paddings = [longest - len(sentence) for sentence in sentences]

@@ -3,7 +3,8 @@
 Hyperparameters not in appendix D are the defaults of transformers' Trainer: fused AdamW without
 weight decay, a learning rate that decreases linearly to zero without warm-up, gradients clipped to
 norm 1, shuffled batches including a smaller last one, and the weights of the last epoch. The
-released code keeps the best epoch on the test set; `keep: best` keeps the best one on dev.
+released code keeps the epoch that is best on the test set; `keep: best` keeps the one that is best
+on dev.
 """
 
 import hashlib
@@ -34,7 +35,7 @@ class TaggingEpoch(Frozen):
 
 
 class TaggingLog(Frozen):
-    """Log of a training: its epochs, and the number (from 1) of the one whose weights are kept."""
+    """Log of a training run: its epochs, and the number (from 1) of the epoch that is kept."""
 
     settings: TaggingSettings
     seed: int
@@ -48,7 +49,8 @@ def make_deterministic(threads: int) -> None:
     """Make torch deterministic; must be called before any computation.
 
     Args:
-        threads: Number of CPU threads. It affects sums, so identical results need the same number.
+        threads: Number of CPU threads, which affects sums; identical results require the same
+            number.
     """
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.set_num_threads(threads)
@@ -66,16 +68,16 @@ def fine_tune(
     checkpoint: str | Path,
     after_epoch: Callable[[int], None] = lambda epoch: None,
 ) -> TaggingLog:
-    """Fine-tune a tagger in place; afterwards it has the weights of the epoch to keep.
+    """Fine-tune a tagger in place; it ends with the weights of the selected epoch.
 
-    After each epoch the training state is written to `checkpoint`. A run that finds a checkpoint of
-    the same training resumes from it and ends with the same weights as an uninterrupted one. A
-    checkpoint of another training is ignored and overwritten. The caller deletes the file after
-    saving the weights.
+    After each epoch the training state is written to `checkpoint`. If there is a checkpoint of the
+    same training run, training resumes from it and ends with the same weights as an uninterrupted
+    run. A checkpoint of a different training run is ignored and overwritten. The caller deletes the
+    file after saving the weights.
 
     The best epoch is the first with the highest F1 on dev. `seed` determines the order of sentences
-    and dropout; `identity` identifies the model, to distinguish trainings with equal data, settings
-    and seed. `after_epoch` is called with the epoch number after writing each checkpoint.
+    and dropout; `identity` identifies the model, to distinguish training runs with identical data,
+    settings and seed. `after_epoch` is called with the epoch number after writing each checkpoint.
     """
     training = _Training(tagger, train, settings, seed)
     key = _fingerprint(train, dev, settings, seed=seed, identity=identity)
@@ -172,7 +174,7 @@ def _fingerprint(
     seed: int,
     identity: str,
 ) -> str:
-    """Return a digest of everything that affects a training."""
+    """Return a digest of everything that affects a training run."""
     content = {
         "identity": identity,
         "code": code_digest(__name__),

@@ -96,7 +96,7 @@ class VariantWriting:
         sample: int = 0,
         **values: Any,
     ) -> Question:
-        """Fill in a prompt about an original with the common values and `values`."""
+        """Return a question about an original, using common prompt variables and `values`."""
         values |= {
             "pie": ", ".join(" ".join(pie.split()) for pie in original.pies),
             "language": original.language.capitalize(),
@@ -117,8 +117,8 @@ def generate_variants(
 
     An unreadable answer to the first call yields no variants of that original. If an answer to the
     second call is unreadable or omits a text, the text is kept as written with the flag
-    `not_reviewed_by_model`. The second return value is a report of all this; no question is
-    repeated.
+    `not_reviewed_by_model`. The second return value is a report that counts these cases. No
+    question is repeated.
 
     Raises:
         UserError: If a question fails in all attempts; answers received so far are recorded.
@@ -172,8 +172,8 @@ def questions_ahead(
 ) -> list[Question]:
     """Return both calls for every original, to estimate the cost before asking.
 
-    `recorded` returns the recorded answers for keys. If the first answer is not recorded, the
-    second call is approximated with the original in place of each text.
+    `recorded` looks up recorded answers by key. If the first answer is not recorded, the second
+    call is approximated with the original in place of each text.
     """
     questions = _writing_questions(originals, writing)
     answers = recorded([question.key for question in questions.values()])
@@ -189,12 +189,12 @@ def questions_ahead(
 
 
 def confusing_variants(path: str | Path) -> list[str]:
-    """Return ids of variants that a model judged wrong, whether or not the original was right.
+    """Return the ids of variants that a model misjudged, whether or not it misjudged the original.
 
-    By section 4.1 only variants of originals judged right can confuse, but GPT-4o mini flips on
-    about 24 English variants (Table 3), while the paper rewrites 58. That many are wrong in a run
-    consistent with Tables 3, 5 and 6, so the ablation counts all wrong variants, like Table 6
-    (`confusion_as_printed`).
+    According to section 4.1, only variants of correctly judged originals can confuse a model, but
+    GPT-4o mini flips on about 24 English variants (Table 3), while the paper rewrites 58. A run
+    consistent with Tables 3, 5 and 6 misjudges that many, so the ablation counts all misjudged
+    variants, as Table 6 does (`confusion_as_printed`).
 
     Raises:
         UserError: If the model's metric file has no such decisions.
@@ -278,7 +278,7 @@ def generate_neutral_variants(
 def with_neutral(
     sentences: Sequence[JamSentence], neutral: Iterable[JamSentence]
 ) -> list[JamSentence]:
-    """Replace each hard variant by its neutral one, or by its original if there is none."""
+    """Replace each hard variant with its neutral one, or with its original if there is none."""
     replacements = {item.id: item for item in neutral}
     originals = {item.id: item for item in sentences if item.is_original}
     place = ("id", "original_id", "variant_number")
@@ -308,7 +308,7 @@ def neutral_questions(
     for item in chosen:
         original = originals[item.original_id]
         context = added_context(original.sentence, item.sentence)
-        # Variants of one original have nearly equal prompts; the sample number separates their
+        # Variants of one original have nearly identical prompts; the sample number separates their
         # answers.
         questions[item.id] = writing.question(
             prompt,
@@ -366,7 +366,7 @@ class HardVariants(_VariantTask):
         self._save(check_variants(originals, made, limits=self.checks), report)
 
     def reading(self, answer: Answer) -> Parsed[Any]:
-        """Parse the reviews of the second call, or the texts of the first."""
+        """Parse the reviews from the second call, or the texts from the first."""
         reviews = parse_object(answer, TextReviews)
         return reviews if reviews.outcome.is_readable else super().reading(answer)
 
@@ -375,7 +375,7 @@ class HardVariants(_VariantTask):
 
 
 class NeutralVariants(_VariantTask):
-    """Task that generates a neutral variant for each confusing hard one (appendix G).
+    """Task that generates a neutral variant for each confusing hard variant (appendix G).
 
     `inputs` are the `dataset`, the confused model's `metrics` and the `prompt`; `outputs` are
     `variants` and `report`.
@@ -401,7 +401,7 @@ class NeutralVariants(_VariantTask):
 
 
 class NeutralContexts(NeutralVariants):
-    """Task that replaces every hard variant of the dataset by a neutral one.
+    """Task that replaces every hard variant of the dataset with a neutral one.
 
     `inputs` are the `dataset` and the `prompt`; `outputs` are `variants` and `report`.
     """

@@ -125,8 +125,8 @@ def read_export(path: str | Path) -> list[Review]:
     """Read Label Studio's JSON export, ignoring unanswered and skipped tasks.
 
     Raises:
-        UserError: If the file is no such export, has no answers, or has an unknown verdict, several
-            verdicts in one annotation or a correction without text; states file and item.
+        UserError: If the file is not such an export, has no answers, or has an unknown verdict,
+            several verdicts in one annotation or a correction without text; states file and item.
     """
     rows = reviewed_rows(path, ("item_id", "text"), {name: name for name in _CONTROLS})
     reviews = [

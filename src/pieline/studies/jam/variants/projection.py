@@ -19,7 +19,7 @@ class Place(NamedTuple):
 
 
 def tokenize(text: str, *, elides: bool = False) -> list[str]:
-    """Split text like ID10M, into words and punctuation marks with the space that follows each.
+    """Split text as ID10M does: into words and punctuation marks, each with its trailing space.
 
     The concatenation of the tokens is the text; leading space belongs to the first token. An
     apostrophe begins a word ("it", "'s"), or ends it in languages that elide (`elides`: "l'",
@@ -35,8 +35,8 @@ def tokenize(text: str, *, elides: bool = False) -> list[str]:
 def find_original(original: str, variant: str) -> Place | None:
     """Locate the original in the variant, allowing for minor punctuation differences.
 
-    Letters and digits must be equal and in the same order; punctuation, spacing and case may differ
-    (section 3.4, criterion 1). Returns the last match, or None.
+    Letters and digits must be identical and in the same order; punctuation, spacing and case may
+    differ (section 3.4, criterion 1). Returns the last match, or None.
     """
     verbatim = variant.rfind(original)
     if verbatim >= 0 and _is_apart(variant, verbatim, verbatim + len(original)):
@@ -60,7 +60,7 @@ def context_of(original: str, variant: str) -> str | None:
 
 
 def added_context(original: str, variant: str) -> str:
-    """Return `context_of`; if the original was edited, the text that exceeds its length."""
+    """Return the added context; if the original was edited, the text that exceeds its length."""
     context = context_of(original, variant)
     return variant[: max(0, len(variant) - len(original))] if context is None else context
 

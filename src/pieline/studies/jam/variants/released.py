@@ -26,10 +26,9 @@ _PER_ORIGINAL = 3
 _KNOWN_EDITS = frozenset({"can → could"})
 """Edits of originals that are known in the released variants."""
 _FEW, _MOST_ODD = 3, 1 / 3
-"""Number and share of variants with the same fault up to which the fault does not indicate a wrong
-file."""
+"""The file is rejected if more than this number and this share of variants have the same fault."""
 _EDITED = 75.0
-"""Minimum similarity (0-100) of a sentence and the original from which it was edited."""
+"""Minimum similarity (0-100) between a sentence and the original that it was edited from."""
 
 
 def read_variants(
@@ -45,8 +44,9 @@ def read_variants(
 
     Raises:
         UserError: If the format is wrong, a variant has no original, a variant contains neither its
-            original nor tokens and tags of an edited one, many variants have another PIE than their
-            originals, or two variants of an original have the same number; states file and record.
+            original nor tokens and tags of an edited one, many variants have a different PIE than
+            their originals, or two variants of an original have the same number; states file and
+            record.
     """
     by_id = {item.id: item for item in originals}
     by_text = {item.sentence: item for item in originals}
@@ -94,7 +94,7 @@ def read_variants(
 
 
 def check_contexts(variants: Sequence[Variant], *, where: str | Path) -> None:
-    """Raise a `UserError` if many variants lack a usable context, a sign of a wrong column."""
+    """Raise a `UserError` if many variants lack a usable context, which suggests a wrong column."""
     flags = Counter(flag for item in variants for flag in item.flags)
     faults = {
         "no context": flags["context_empty"],
@@ -138,7 +138,7 @@ def count_problem(originals: Sequence[Original], variants: Sequence[Variant]) ->
 
 
 def _as_list(value: Any) -> Any:
-    """Parse a list that the German release has in Python notation."""
+    """Parse a list that the German release writes in Python notation."""
     if not isinstance(value, str):
         return value
     try:
@@ -160,7 +160,7 @@ def edited_originals(
 
 
 def _edits(original: str, variant: str) -> list[str]:
-    """Return words of the original with their replacements at the end of the variant."""
+    """Return the edits that turn the original into the end of the variant, as "old → new"."""
     old, new = original.split(), variant.split()
     ends = (new[start:] for start in range(len(new)))
     nearest = min(ends, key=lambda words: Levenshtein.distance(old, words))

@@ -1,4 +1,4 @@
-"""Limits of automatic checks, kept separate so that reading a configuration is fast."""
+"""Limits of automatic checks; no slow imports, so configurations load quickly."""
 
 from pydantic import Field, PositiveInt
 

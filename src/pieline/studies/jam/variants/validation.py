@@ -43,9 +43,11 @@ def check_text(
     - `context_empty`, `context_too_short`, `context_too_long`: The context has too few or too many
       words.
     - `pie_repeated`: The context also contains the PIE, in any inflection.
-    - `other_pie`: The context contains another known PIE. It may be literal, so a person decides.
+    - `other_pie`: The context contains another known PIE. The PIE may be literal, so a person
+      decides.
     - `wrong_language`: The context is not in the language of the original.
-    - `duplicate`: The context is nearly equal to that of an earlier variant of the same original.
+    - `duplicate`: The context is nearly identical to that of an earlier variant of the same
+      original.
     """
     place = find_original(original.sentence, text)
     if place is None:
@@ -121,7 +123,7 @@ def check_variants(
 
 
 def review_items(originals: Iterable[Original], variants: Iterable[Variant]) -> list[ReviewItem]:
-    """Return the review tasks: the original, its gold label and one variant each (appendix E)."""
+    """Return the review tasks: each variant with its original and the gold label (appendix E)."""
     by_id = {item.id: item for item in originals}
     return [
         ReviewItem(
@@ -137,7 +139,7 @@ def review_items(originals: Iterable[Original], variants: Iterable[Variant]) -> 
 
 
 def check_reviews(variants: Iterable[Variant], reviews: Iterable[Review], *, where: str) -> None:
-    """Validate that reviews (from the files `where`) refer to these variants.
+    """Validate that reviews refer to these variants; `where` names the review files in errors.
 
     Raises:
         UserError: If a reviewed variant does not exist or its text has changed.
@@ -165,7 +167,8 @@ def apply_reviews(
 ) -> list[Variant]:
     """Apply human verdicts and corrections to the variants, and check the results.
 
-    `reviews` are settled and validated, by variant id, and come from the files `where`.
+    `reviews` are settled and validated reviews by variant id; `where` names their files in error
+    messages.
 
     Raises:
         UserError: If an accepted variant lacks the original (its gold tags would be unknown), or a
