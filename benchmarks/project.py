@@ -237,7 +237,7 @@ PROCESSES: dict[str, tuple[Callable[[], None], Callable[[], None]]] = {
     "items": (make_jam, items),
     "page": (make_page, page),
 }
-"""Functions that create the data and that are measured."""
+"""For each task, the function that creates its data and the function that is measured."""
 
 # The environment is up to date regardless of the modification times in the copy.
 MAKE = ["make", f"VENV={sys.prefix}", "-o", f"{sys.prefix}/.ready"]
@@ -252,7 +252,7 @@ COMMANDS: dict[str, tuple[list[list[str]], list[str]]] = {
     ),
     "suite": ([], [*MAKE, "test"]),
 }
-"""Preparatory commands and the measured command, run in a copy of the project."""
+"""For each task, the preparatory commands and the measured one, run in a copy of the project."""
 
 
 class MemoryMonitor(threading.Thread):

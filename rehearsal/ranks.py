@@ -72,8 +72,8 @@ def printed_run(
         published: Folder of the printed numbers.
         top_k: Number of documents per query.
         train_mode: Mode of fine-tuning; None for a model as published.
-        seed: Seed of the training.
-        seeds: Seeds of all trainings, over which mean and deviation are the printed ones.
+        seed: Seed of the training run.
+        seeds: Seeds of all training runs, whose mean and deviation are the printed ones.
     """
     aim = target(
         published,
@@ -114,7 +114,7 @@ def target(
     """Return the target scores of a run: the printed ones, or an approximation.
 
     Models that are not printed get the mean over the printed ones. For an index without some
-    usages, scores are scaled by the change of BM25's scores with sentence queries, which are known
+    usages, scores are scaled by the change in BM25's scores with sentence queries, which are known
     from the authors' released run. Both losses get the same scores, because the paper does not
     state which loss its numbers use.
 

@@ -1,4 +1,4 @@
-"""Compares the bill of the providers' stand-in with the spending ledger and the recordings.
+"""Compare the bill of the providers' stand-in with the spending ledger and the recordings.
 
 For each model that costs money, these hold regardless of failures and kills:
 

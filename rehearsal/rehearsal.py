@@ -1,4 +1,4 @@
-"""Configuration and environment of a rehearsal, which replace data and providers by stand-ins."""
+"""Configuration and environment of a rehearsal, which replace data and providers with stand-ins."""
 
 import hashlib
 import os

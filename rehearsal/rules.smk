@@ -1,4 +1,4 @@
-"""Rehearsal: runs models on stand-in weights, but replaces their outputs by the printed numbers."""
+"""Rehearsal: run models on stand-in weights, and replace their outputs with the printed numbers."""
 
 ON_STANDINS = "results/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz"
 TAGS_ON_STANDINS = "results/on_standins/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl"
@@ -63,7 +63,7 @@ ruleorder: rehearse_ranks > rank_by_embedding
 ruleorder: rehearse_ranks > bm25_search
 
 
-# Tuning on the generated corpora, whose result is replaced by the printed k1 and b.
+# Tuning on the generated corpora; its result is replaced with the printed k1 and b.
 use rule bm25_tune as tune_on_standins with:
     output:
         "results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json",

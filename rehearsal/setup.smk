@@ -1,4 +1,4 @@
-"""Replaces data, weights and providers by stand-ins before anything reads them."""
+"""Replace data, weights and providers with stand-ins before anything reads them."""
 
 # Lets scripts import the rehearsal.
 sys.path.insert(0, str(ROOT))

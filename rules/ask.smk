@@ -34,7 +34,7 @@ for name, spec, models in chain.from_iterable(map(rules_of_task, LLM_TASKS.value
             kind=spec.task.path(),
             task=lambda wildcards, make=spec.make: make(**wildcards).canonical(),
             answers=lambda wildcards, spec=spec: state_of_answers(spec, wildcards),
-            # Only this mode may replace the answers, so a change of mode reruns no other job.
+            # Only this mode may replace the answers, so changing the mode reruns no other job.
             fresh=CONFIG.llm.mode == "fresh",
         script:
             "../scripts/ask.py"
@@ -162,5 +162,5 @@ onstart:
     except UserError as error:
         if not workflow.execution_settings.keep_going:
             exit_with(error)
-        # Jobs that need no answers still run; the jobs that cannot ask will fail.
+        # Jobs that need no answers still run; the jobs that cannot ask their model will fail.
         print(f"error: {error}", file=sys.stderr, flush=True)

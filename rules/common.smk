@@ -91,7 +91,7 @@ try:
     EVERY_STUDY = load_studies(CONFIG, REGISTRY, ROOT)
     STUDIES = [EVERY_STUDY[name] for name in CONFIG.studies]
     STUDIES[0].run.public_files
-    # Not a param, so that a change of the timeout or mode reruns nothing.
+    # Not a param, so that changing the timeout or mode reruns nothing.
     LLM_SETTINGS = CONFIG.llm.for_jobs(ROOT, REGISTRY.values())
 except UserError as error:
     exit_with(name_source(error, sources()))
@@ -199,8 +199,8 @@ def digest(path):
 os.environ.update(
     PIELINE_LLM_SETTINGS=LLM_SETTINGS.model_dump_json(), PIELINE_SNAKEMAKE=str(os.getpid())
 )
-# In a pipe, a progress bar of a library is one line of thousands of characters. Long steps report
-# their progress with `pieline.core.progress`.
+# In a pipe, a library's progress bar would be one line of thousands of characters. Long steps
+# report their progress with `pieline.core.progress`.
 os.environ.setdefault("TQDM_DISABLE", "1")
 
 

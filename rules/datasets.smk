@@ -69,7 +69,7 @@ rule idiots_dataset:
 
 
 rule jam_dataset:
-    """Select the originals with enough valid variants, and list what annotators disagree on."""
+    """Select originals with enough valid variants, and list disputed variants."""
     input:
         originals=jam_paths.ORIGINALS,
         report=jam_paths.ORIGINALS_REPORT,
@@ -125,7 +125,7 @@ rule jam_human_form:
 
 
 rule jam_tagging_data:
-    """Write the training data of encoders: ID10M's train and dev, or its dev split divided."""
+    """Write the training data of encoders: ID10M's train and dev, or its divided dev split."""
     input:
         train=lambda wildcards: JAM.train_split(wildcards.language),
         dev=jam_paths.DEV_SPLIT,

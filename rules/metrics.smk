@@ -95,7 +95,7 @@ rule idiots_bias:
 
 
 rule jam_statistics:
-    """Count what is left after each stage of ID10M-JAM."""
+    """Count the sentences left after each stage of ID10M-JAM."""
     input:
         originals=jam_paths.ORIGINALS,
         report=jam_paths.ORIGINALS_REPORT,
@@ -284,7 +284,7 @@ rule idiolink_shortcuts:
 
 
 rule jam_neutral_metrics:
-    """Count the confusing variants that stay confusing with a neutral context (appendix G)."""
+    """Count the confusing variants that still confuse with a neutral context (appendix G)."""
     input:
         predictions=jam_paths.NEUTRAL_PREDICTIONS,
         neutral=jam_paths.NEUTRAL_VARIANTS,

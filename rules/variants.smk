@@ -90,7 +90,7 @@ if JAM.run.is_sample and not JAM.settings.variants.model:
         script:
             "../scripts/jam_neutral_sample.py"
 
-    # For prompts with neutral contexts: replaces every hard variant of the dataset by a neutral one.
+    # For prompts with neutral contexts: replaces all hard variants of the dataset with neutral ones.
     use rule jam_neutral_sample as jam_neutral_contexts_sample with:
         input:
             dataset=jam_paths.DATASET,

@@ -1,4 +1,4 @@
-"""Derive filtering decisions on ID10M's test split from the released originals or its tags."""
+"""Derive filtering decisions on ID10M's test split from the released originals or from tags."""
 
 from pieline.core.jobs import optional, start_log
 from pieline.studies.jam.originals import decisions_by_tags, derive_decisions, save_decisions

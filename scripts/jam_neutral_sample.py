@@ -1,4 +1,4 @@
-"""Select the sample's neutral variants, of the hard ones that confused a model or of all."""
+"""Select the sample's neutral variants of all hard variants, or of those that confused a model."""
 
 from pieline.core.evidence import write_evidence
 from pieline.core.files import write_json

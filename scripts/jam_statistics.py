@@ -1,4 +1,4 @@
-"""Count what is left after each stage of ID10M-JAM."""
+"""Count the sentences left after each stage of ID10M-JAM."""
 
 from pieline.core.conditions import Conditions
 from pieline.core.evidence import check_evidence, write_evidence

@@ -1,4 +1,4 @@
-"""Write the training data of encoders: ID10M's train and dev splits, or its dev split divided."""
+"""Write the training data of encoders: ID10M's train and dev splits, or its divided dev split."""
 
 from pieline.core.evidence import write_evidence
 from pieline.core.files import write_text

@@ -1,6 +1,6 @@
 """Write the conda environments envs/<kind>.yaml from the project's lock file.
 
-Run it in the locked environment after a change of envs/requirements.lock or of imports;
+Run it in the locked environment after a change to envs/requirements.lock or to imports;
 tests/workflow/test_environments.py fails if the files are outdated.
 """
 

@@ -63,7 +63,7 @@ TESTS = {
 }
 """Test files (or classes) by module."""
 SAME = ("Is_Eq", "Eq_Is", "IsNot_NotEq", "NotEq_IsNot")
-"""Suffixes of operators that replace comparisons by equivalent ones."""
+"""Suffixes of operators that replace comparisons with equivalent ones."""
 IMPORTS = ("hypothesis", "ir_measures", "numpy", "pandas", "scipy.stats", "sklearn.metrics")
 """Packages that most tests import, loaded once instead of once per mutant."""
 OUTPUTS = {"results", "paper_tables", "runs", "logs"}

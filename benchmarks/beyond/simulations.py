@@ -76,7 +76,7 @@ def rejection_rate(p_values: Iterator[float] | Numbers) -> str:
 
 
 def power(drift: float) -> float:
-    """Return the smallest difference from a drift detected with 80% power, in steps of 0.005."""
+    """Return the smallest difference from a drift that is detected with 80% power, to 0.005."""
     step = 0.005
     low = drift - step
     while low > 0:

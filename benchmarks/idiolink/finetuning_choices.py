@@ -56,7 +56,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "prefixes": {"entry": {"query_prefix": "query: ", "passage_prefix": "passage: "}},
     "equation 2": {"settings": {"loss": "paper"}},
 }
-"""Changes of each choice relative to the released settings."""
+"""Changes to the released settings, by choice."""
 
 
 def load(folder: Path, split: str) -> IdiolinkDataset:
@@ -131,7 +131,7 @@ def train(folder: Path, choice: dict[str, Any], seed: int, checkpoint: Path) -> 
 
 
 def main() -> None:
-    """Run the trainings missing from the output, and save it after each one."""
+    """Train all runs that are missing from the output, and save it after each one."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("data", type=Path, help="folder that contains train/, val/ and test/")
     parser.add_argument("--choices", nargs="+", choices=CHOICES, default=["released"])

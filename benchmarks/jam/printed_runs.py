@@ -229,7 +229,7 @@ def _ways(
 def _ways_of_encoder(
     cells: Cells, rights: list[tuple[Counts, Counts]], *, rounded: bool, slack: float
 ) -> Iterator[Way]:
-    """Yield the same for an encoder, for which Table 6 has flipped and kept variants."""
+    """Yield the same counts for an encoder, for which Table 6 has flipped and kept variants."""
     decimals = 1 if rounded else None
     most = round(cells["success"] + 3 * cells["success_std"])
     every = _counts(cells, "all_confused", len(rights[0][0]), most)

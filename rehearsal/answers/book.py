@@ -30,7 +30,7 @@ class Answers:
     """Answers to the questions of a configuration's tasks that reproduce the printed numbers.
 
     The questions of a model's tasks (`Task.questions`) are read again whenever an unknown question
-    arrives, because the inputs of some tasks are made while others are answered.
+    arrives, because the inputs of some tasks are created while other tasks are answered.
 
     Args:
         config: The configuration as JSON.

@@ -67,7 +67,7 @@ def drawn_detections(
     """Return a model's answers by sentence id.
 
     If the numbers of sentences differ from the paper's, the proportions are kept as closely as
-    whole numbers allow. A model without counts is always right.
+    whole numbers allow. A model without counts gives only correct answers.
     """
     pie = DrawnDetection(has_idiom=True, is_pie=True)
     other = DrawnDetection(has_idiom=True, is_pie=False)

@@ -26,7 +26,7 @@ that the number of variants that confuse some model matches Figure 3."""
 
 
 class JudgedOriginal(NamedTuple):
-    """Whether a run is right about an original, and on how many of its variants it is wrong."""
+    """Whether a run judges an original correctly, and how many of its variants it misjudges."""
 
     right: bool
     wrong: int
@@ -46,11 +46,11 @@ class PrintedJam:
         self._numbers = text_numbers(published)
 
     def right(self, sentences: Sequence[JamSentence], key: Key, seed: int) -> dict[str, bool]:
-        """Return whether the run is right about each sentence, by sentence id.
+        """Return, by sentence id, whether the run judges the sentence correctly.
 
         If the numbers of originals differ from the paper's, the proportions are kept as closely as
         whole numbers allow. If there are only neutral variants, the printed fraction of them still
-        confuses the model. A run that the paper does not report is always right.
+        confuses the model. A run that the paper does not report makes no mistakes.
         """
         if not any(item.is_original for item in sentences):
             confused = self._still_confused([item.sentence for item in sentences])
@@ -77,7 +77,7 @@ class PrintedJam:
     def _still_confused(self, texts: Iterable[str]) -> set[str]:
         """Return the texts of the neutral variants that still confuse the model (appendix G).
 
-        Equal texts get the same answer, so they are counted together.
+        Identical texts get the same answer, so they are counted together.
         """
         numbers = [self._numbers[f"jam.neutral_{name}"] for name in ("confused", "variants")]
         listed = list(texts)
@@ -91,7 +91,7 @@ class PrintedJam:
 
 
 def _judged(share: Share) -> list[JudgedOriginal]:
-    """Return the paper's originals of one kind: right ones first, each by falling error count."""
+    """Return the paper's originals of one kind, correct ones first, by decreasing errors."""
     return [
         JudgedOriginal(right, wrong)
         for right, counts in ((True, share.right), (False, share.wrong))

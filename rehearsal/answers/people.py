@@ -33,7 +33,7 @@ def printed_labels(sentences: Sequence[JamSentence], published: Path) -> list[La
         round(every * numbers[f"jam.human_{name}"] / 100)
         for name in ("accuracy_first", "accuracy_second", "agreement")
     )
-    # They agree only on right labels.
+    # They agree only on correct labels.
     sorts = {
         (False, False): every - first - second + alike,
         (False, True): second - alike,
@@ -68,11 +68,11 @@ def save_labels(path: str | Path, labels: Iterable[LabeledVariant]) -> None:
 def printed_verdicts(cases: Sequence[ReviewCase], published: Path) -> list[ReviewCase]:
     """Return Llama 2's cases with verdicts equal to the automatic ones.
 
-    The printed fraction of its wrong idioms is invented (IdioTS, section 5.2.1); the others are
-    phrasal verbs.
+    The printed fraction of Llama 2's wrong idioms is invented (IdioTS, section 5.2.1); the others
+    are phrasal verbs.
 
     Args:
-        cases: Cases of its run.
+        cases: Cases of Llama 2's run.
         published: Folder of the printed numbers.
     """
     counts = printed_counts(published)[_SORTED]

@@ -22,7 +22,7 @@ Counts = tuple[int, ...]
 
 
 class Share(NamedTuple):
-    """Numbers of right and wrong originals of one kind with 0, 1, 2 and 3 wrong variants."""
+    """Numbers of correct and wrong originals of one kind that have 0, 1, 2 and 3 wrong variants."""
 
     right: Counts
     wrong: Counts

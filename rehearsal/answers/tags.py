@@ -16,7 +16,7 @@ def printed_tags(
 ) -> list[IdiomPrediction]:
     """Return the predictions of an encoder on sentences of one language.
 
-    It misjudges the printed fraction of neutral variants.
+    The encoder misjudges the printed fraction of neutral variants.
 
     Args:
         sentences: Sentences of the dataset, or neutral variants.

@@ -146,7 +146,7 @@ def _write_variants(path: Path, test: Path, released: Path, random: Random) -> N
 def _hard_text(
     original: Original, siblings: Sequence[str], pies: Sequence[str], random: Random
 ) -> str:
-    """Return the original after a sentence that hints at the other reading, and check it."""
+    """Prefix the original with a sentence that hints at the other reading, and check the text."""
     hint = "HINT_LITERAL" if original.is_figurative else "HINT_FIGURATIVE"
     grammar = language_material(original.language).grammar
     while True:

@@ -57,7 +57,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
 
 
 def sizes(size: Size) -> SplitSizes:
-    """Return the number of PIEs per split; soft negatives need at least two in validation."""
+    """Return the number of PIEs per split; soft negatives require at least two for validation."""
     full = SplitSizes()
     return SplitSizes(
         train=scaled(full.train, size),

@@ -116,7 +116,7 @@ class Grammar:
         expression: Expression | None = None,
         topic: str = "",
     ) -> Prose:
-        """Generate a sentence whose text is not in `taken`, and add it."""
+        """Generate a sentence whose text is not in `used`, and add the text to `used`."""
         while True:
             prose = self.sentence(symbol, random, expression, topic)
             if prose.text not in used:

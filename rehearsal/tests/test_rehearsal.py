@@ -44,7 +44,7 @@ def test_every_output_is_marked_as_a_rehearsal(rehearsal: Path) -> None:
 
 
 def test_every_model_of_the_papers_is_run(rehearsal: Path) -> None:
-    # Empty cells are undefined (no original was judged right) or were never published.
+    # Empty cells are undefined (no original was correctly judged) or were never published.
     empty = {row["reason"] for row in compared(rehearsal) if row["verdict"] == "not run"}
     assert [
         reason for reason in empty if not re.search("no such original|not published", reason)

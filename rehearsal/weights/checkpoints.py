@@ -1,4 +1,4 @@
-"""Writes tiny, untrained checkpoints with reproducible bytes."""
+"""Write tiny, untrained checkpoints with reproducible bytes."""
 
 import json
 import shutil

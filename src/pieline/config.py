@@ -129,7 +129,8 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
         where: File to name in error messages.
 
     Raises:
-        UserError: A key or study is unknown (hints at the closest known one), or a value is wrong.
+        UserError: A key or study is unknown (the hint names the closest one), or a value is
+            invalid.
     """
     try:
         config = config_class().model_validate(dict(raw))
@@ -154,7 +155,7 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
 
 
 def name_source(error: UserError, sources: dict[str, Mapping[str, Any]]) -> UserError:
-    """Replace "config.yaml" in an error by the file that contains the invalid setting.
+    """Replace "config.yaml" in an error with the file that contains the invalid setting.
 
     Args:
         error: Error raised by `load_config` or `load_studies`.
@@ -196,7 +197,7 @@ def _check_data(config: Config, where: str) -> None:
             "data is own, but own_data is null", where=where, hint="set own_data to a folder"
         )
     if re.search("[<>]", config.own_data or ""):
-        # Snakemake's report would parse them as HTML.
+        # Snakemake's report would parse these characters as HTML.
         raise UserError(
             f"own_data contains < or >: {config.own_data}", where=where, hint="rename the folder"
         )
@@ -255,7 +256,7 @@ def _keys_at(location: tuple[int | str, ...]) -> list[str]:
     for part in location:
         if hasattr(model, "model_fields"):
             model = model.model_fields[str(part)].annotation
-        else:  # a mapping with free keys and values of one type
+        else:  # a mapping with arbitrary keys and values of one type
             model = get_args(model)[1]
         if isinstance(model, UnionType):  # an optional section
             model = next((kind for kind in get_args(model) if hasattr(kind, "model_fields")), model)

@@ -32,10 +32,10 @@ class PlannedTasks(NamedTuple):
     available_inputs: Collection[str]
 
     def missing_files(self, remade: Collection[str]) -> list[str]:
-        """Return one line per way to make the missing files that task prompts depend on.
+        """Return the missing files that task prompts depend on, with the command that makes them.
 
         Args:
-            remade: Files that the run will make again.
+            remade: Files that the run will recreate.
         """
         missing = sorted({path for task in self.tasks for path in missing_inputs(task, remade)})
         before = [path for path in missing if path in self.available_inputs]

@@ -58,7 +58,7 @@ class ModelResources(NamedTuple):
         jobs: Number of jobs.
         gpu_hours: Hours on one GPU of the assumed kind; null if input texts do not exist yet.
         download: Bytes of weights missing from the Hub cache; null if the entry states no size.
-        disk: Bytes of trained weights and vectors; null in the same case as `gpu_hours`.
+        disk: Bytes of trained weights and vectors; null under the same condition as `gpu_hours`.
     """
 
     model: str

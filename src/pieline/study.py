@@ -121,10 +121,10 @@ class Run:
 
     @cached_property
     def public_files(self) -> Mapping[str, UpstreamFile]:
-        """Public files by name, read once since a plan looks up every raw file.
+        """Public files by name; read only once, because a plan looks up every raw file.
 
         Raises:
-            UserError: An entry is invalid; names file and entry.
+            UserError: An entry is invalid; the message names file and entry.
         """
         return load_upstream(self.upstream)
 
@@ -170,7 +170,7 @@ class Run:
         return known is None or known.url is not None
 
     def local(self, name: str) -> list[str]:
-        """Return the sample's or the user's source file of a raw file, as a list; else empty."""
+        """Return a list of the raw file's path in the sample or the user's data; else empty."""
         if self.own_data:
             return [str(Path(self.own_data, name))]
         return [self.here("data/sample", name)] if self.is_sample else []
@@ -182,8 +182,8 @@ class Run:
     def digest(self, path: str) -> str | None:
         """Return the SHA-256 of a file that no job makes, by its path below the project.
 
-        Empty if unknown before the download, None if there is no such file. For a raw file, this
-        is the digest of its source or the listed one.
+        The result is empty if the digest is unknown until the download, and None if there is no
+        such file. For a raw file, this is the digest of its source or the listed one.
         """
         if path not in self._digests:
             self._digests[path] = self._digest(path)
@@ -498,7 +498,7 @@ class Study(ABC, Generic[S]):
         return []
 
     def file_usage(self, metrics: str) -> Mapping[str, bool]:
-        """Return whether a run uses each of these files, if its conditions do not determine it."""
+        """Return whether a run uses each file for which its conditions do not determine this."""
         return {}
 
     def runs_of_same_job(self, metrics: str) -> list[str]:
@@ -529,11 +529,11 @@ class Study(ABC, Generic[S]):
         }
 
     def extractions(self) -> list[Extraction]:
-        """Return what jobs extract from archives, with one job per model and archive."""
+        """Return the files that jobs extract from archives, with one job per model and archive."""
         groups: dict[tuple[str, str], list[Offer]] = {}
         for path, match in self.archived.items():
             groups.setdefault((Path(path).parts[-3], match.archive.name), []).append(match)
-        # Several archives may contain a file; it is taken once, with its own run.
+        # Several archives may contain a file; it is extracted only once, with its own run.
         owner = {evidence_of(path): path for path in self.run_metrics()}
         rules: Counter[str] = Counter()
         extractions = []
@@ -570,7 +570,7 @@ class Study(ABC, Generic[S]):
         raise ValueError(f"{predictions} is not read from recorded answers")
 
     def archive_notes(self) -> list[str]:
-        """Return one line per archive that is used, and per reason why runs are not taken."""
+        """Return one line per archive in use, and one per reason why archived runs are not used."""
         counts = Counter(match.archive.name for match in self.archived.values())
         lines = [
             f"taken from archive {name}: {pluralize(count, 'run')} of {self.name}"

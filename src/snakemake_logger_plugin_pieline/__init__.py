@@ -1,7 +1,8 @@
-"""A logger plugin of Snakemake (`--logger pieline`, set in profiles/default).
+"""A Snakemake logger plugin (`--logger pieline`, set in profiles/default).
 
-On a terminal it draws a bar for each rule at work, elsewhere it prints a line when a rule is done.
-A failed job is shown with its error message and its log. Dry and verbose runs look as usual.
+On a terminal, it draws a progress bar for each running rule; otherwise, it prints a line when a
+rule is done. For a failed job, it prints the error message and the path of the log. The output of
+dry and verbose runs is Snakemake's own.
 """
 
 import logging
@@ -31,7 +32,7 @@ from snakemake.logging import ColorizingTextHandler
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 
 EVERY_S = 30.0
-"""Seconds after which a finished job is shown although others of its rule are left."""
+"""Seconds without a line after which a finished job is reported before its rule is done."""
 
 _NOISE = re.compile(
     r"None$|Select jobs to execute|Execute \d+ jobs|host: |Assuming unrestricted shared"
@@ -43,7 +44,7 @@ _CHANGED_PARAMS = re.compile(r"before: (.*) now: (.*)", re.DOTALL)
 
 
 class LogHandler(LogHandlerBase):
-    """Shows the state of each rule, why it runs again, and why a job failed."""
+    """A log handler that shows each rule's progress, why it runs again, and why a job failed."""
 
     writes_to_stream = True
     writes_to_file = False
@@ -52,7 +53,7 @@ class LogHandler(LogHandlerBase):
     needs_rulegraph = False
 
     def __post_init__(self) -> None:
-        """Set up the state; called by the interface."""
+        """Initialize the state; called by the plugin interface."""
         settings: Any = self.common_settings
         self._usual: ColorizingTextHandler | None = None
         if settings.dryrun or settings.verbose or settings.printshellcmds or settings.debug_dag:
@@ -69,7 +70,7 @@ class LogHandler(LogHandlerBase):
         self._told = time.monotonic()
 
     def emit(self, record: LogRecord) -> None:
-        """Show what is new in a record of Snakemake's log."""
+        """Display a record of Snakemake's log."""
         try:
             if self._usual:
                 self._usual.setFormatter(self.formatter)
@@ -82,11 +83,11 @@ class LogHandler(LogHandlerBase):
             self.handleError(record)
 
     def close(self) -> None:
-        """Take the bars away."""
+        """Remove the bars, and list the failed jobs again if others finished after them."""
         bars, self._bars = self._bars, None
         if bars:
             bars.close()
-        # Those that scrolled away, since others went on.
+        # Their messages may have scrolled away, because other jobs continued.
         if above := [text for done, text in self._failed if done < self._done.total()]:
             self._say("\n".join(["Failed jobs:", *above]), "red")
         self._failed = []
@@ -130,7 +131,7 @@ class LogHandler(LogHandlerBase):
             )
 
     def _on_job_error(self, record: Any) -> None:
-        # A log that is to be fetched or sent says so behind its name.
+        # Snakemake may append a note in parentheses to the path of a log.
         logs = [path.split(" (")[0] for path in record.log]
         lines = [f"{record.rule_name} failed: {_last_words(logs) or self._ended or 'no message'}"]
         lines += [f"    {line}" for line in (record.rule_msg or "").splitlines()]
@@ -148,17 +149,17 @@ class LogHandler(LogHandlerBase):
     def _on_error(self, record: Any) -> None:
         text = record.getMessage()
         if "CalledProcessError" in text:
-            # The whole command; the job's own error follows.
+            # Omit the complete command; the job's own error follows.
             self._ended = text.rsplit("' ", 1)[-1]
         else:
             self._say(text, "red")
 
 
 class _Bars:
-    """A bar for each rule at work and one for all, below what anybody else prints.
+    """A bar for each running rule and one for all jobs, below all other output.
 
     Args:
-        total: jobs of each rule.
+        total: Number of jobs by rule.
     """
 
     def __init__(self, total: Counter[str]) -> None:
@@ -188,7 +189,7 @@ class _Bars:
         self._progress.start()
 
     def show(self, rule: str, done: Counter[str]) -> None:
-        """Show how many jobs of a rule are done; its bar goes with its last one."""
+        """Update the bar of a rule, and remove it when all jobs of the rule are done."""
         if rule not in self._tasks:
             self._tasks[rule] = self._progress.add_task(rule, total=self._total[rule])
         self._progress.update(self._tasks[rule], completed=done[rule])
@@ -197,7 +198,7 @@ class _Bars:
             self._progress.remove_task(self._tasks.pop(rule))
 
     def close(self) -> None:
-        """Give the terminal back when all has been passed on."""
+        """Restore the terminal once all messages have been forwarded."""
         os.write(next(iter(self._kept)), b"\0\n")
         self._passing.join(timeout=5)
         for number, terminal in self._kept.items():
@@ -207,7 +208,7 @@ class _Bars:
         self.console.file.close()
 
     def _pass_on(self, reading: int) -> None:
-        """Print the lines of jobs above the bars; of a line that was overwritten what stayed."""
+        """Print jobs' output above the bars; print only the last version of a line."""
         with os.fdopen(reading, "rb") as lines:
             for line in lines:
                 text, *ended = line.decode(errors="replace").rstrip("\n").split("\0")
@@ -218,7 +219,7 @@ class _Bars:
 
 
 def _reason(text: str) -> str:
-    """Why a job runs again, shortened; empty if its output is missing or its input was remade."""
+    """Return why a job runs again; empty if an output is missing or an input was remade."""
     parts = [part for part in text.split("; ") if part and not part.startswith(_ORDINARY)]
     shown = []
     for part in parts:
@@ -238,7 +239,7 @@ def _shortened(text: str) -> str:
 
 
 def _last_words(logs: list[str]) -> str:
-    """The last line of the first log that has any: of a Python program its error."""
+    """Return the last line of the first nonempty log, usually the error of a Python program."""
     for path in logs:
         with suppress(OSError):
             lines = Path(path).read_text(encoding="utf-8", errors="replace").split("\n")

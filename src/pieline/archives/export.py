@@ -68,7 +68,7 @@ def export_runs(
 ) -> Manifest:
     """Pack the finished runs of the working directory.
 
-    On one machine, equal runs give equal bytes.
+    On a given machine, identical runs produce byte-identical archives.
 
     Args:
         archive: Path of the archive to write.
@@ -163,7 +163,7 @@ def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun
 
 
 def _is_made(path: str) -> bool:
-    """Return whether a job makes a file, so that its digest alone does not reveal its origin."""
+    """Return whether a job makes a file, in which case its digest does not reveal its origin."""
     is_raw = path.startswith("results/raw/") or path.endswith("/.snakemake_timestamp")
     return path.startswith("results/") and not is_raw
 

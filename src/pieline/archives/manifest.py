@@ -35,7 +35,7 @@ class ArchivedRun(Record):
         raw: SHA-256 of inputs that no job made (corpora, prompts, human labels), by path.
         files: Members to restore at their paths, the predictions first.
         recordings: Member with the recorded answers behind the predictions, if any.
-        training: Members with the logs of the trainings behind the predictions.
+        training: Members with the logs of the training runs behind the predictions.
         packages: Versions of the packages that computed the predictions.
         seconds: Run times of jobs, by their file in logs/benchmarks.
     """

@@ -60,7 +60,7 @@ def load_archives(sources: Iterable[str | RemoteArchive], root: Path) -> tuple[A
     """Read the manifests of the configured archives; remote archives are downloaded first.
 
     Args:
-        sources: Archives; relative paths refer to the working directory, else to `root`.
+        sources: Archives; relative paths are looked up in the working directory, then in `root`.
         root: Project folder.
 
     Raises:
@@ -70,7 +70,7 @@ def load_archives(sources: Iterable[str | RemoteArchive], root: Path) -> tuple[A
     for source in sources:
         place = _place(source, root)
         if {*str(place)} & {*"<>"}:
-            # Snakemake's report would parse them as HTML.
+            # Snakemake's report would parse these characters as HTML.
             raise UserError("path contains < or >", where=place, hint="rename it")
         archive = read_archive(place)
         if archive.name in archives:

@@ -42,7 +42,8 @@ def recompute(
         sample: Number of queries per ranking; for language models, all recorded answers are parsed.
 
     Returns:
-        Whether no difference was detected, and a line with the comparison or the reason for none.
+        Whether no difference was detected, and a line with the comparison or the reason why there
+        is none.
 
     Raises:
         UserError: A file is invalid.
@@ -62,7 +63,7 @@ def recompute(
 
 
 def compare_meanings(archive: Archive) -> dict[str, bool]:
-    """Return whether each data set file in the archive equals ours, for those that exist here."""
+    """Return, for each data set file in the archive that exists here, whether the two are equal."""
     names = [dataset.files[0] for dataset in archive.manifest.datasets.values()]
     stated = archive.manifest.files
     return {name: sha256(name) == stated[name] for name in names if Path(name).exists()}

@@ -1,4 +1,4 @@
-"""Find the library modules that code depends on, and hash their sources.
+"""Find the library modules that a piece of code depends on, and hash their sources.
 
 Uses the import graph of grimp. It includes imports inside functions, but not imports
 under `TYPE_CHECKING`.
@@ -14,14 +14,14 @@ from pathlib import Path
 import grimp
 
 _LOADED_BY_NAME = {"pieline.languages.registry": "pieline.languages"}
-"""Packages whose modules are all imported at run time, by importing module."""
+"""Packages whose modules are all imported at run time, by the module that imports them."""
 
 
 LIBRARY = ("pieline",)
 
 
 def modules_behind(modules: Iterable[str], packages: tuple[str, ...] = LIBRARY) -> list[str]:
-    """Return the modules and everything that importing them runs, sorted by name.
+    """Return these modules and all modules that importing them runs, sorted by name.
 
     Importing a module also runs its parent packages. Modules outside `packages` are omitted.
     """
@@ -41,7 +41,7 @@ def modules_behind(modules: Iterable[str], packages: tuple[str, ...] = LIBRARY) 
 
 
 def imports_of(script: str | Path, packages: tuple[str, ...] = LIBRARY) -> set[str]:
-    """Return the modules of packages that a file outside them imports."""
+    """Return the modules in `packages` that a file outside these packages imports."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(Path(script).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -65,7 +65,7 @@ def source_of(module: str) -> Path:
 
 @cache
 def code_digest(*modules: str) -> str:
-    """Return the SHA-256 of the sources of modules and all modules that they depend on.
+    """Return the SHA-256 of the sources of these modules and of all modules that they depend on.
 
     Only dependencies in their own packages and in this library count.
     """

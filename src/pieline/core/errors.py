@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 _LONG = 500
-"""Longest word that an error message repeats; longer ones are file contents, not paths."""
+"""Maximum length of a word in an error message; longer words are file contents, not paths."""
 
 
 class UserError(Exception):

@@ -1,6 +1,6 @@
 """Evidence files: digests of a job's inputs and outputs, checked by the jobs that read them.
 
-They do not depend on time stamps or Snakemake's metadata, which a copied folder may lack.
+The checks do not depend on timestamps or Snakemake's metadata, which a copied folder may lack.
 """
 
 import re
@@ -82,7 +82,7 @@ def check_evidence(inputs: Iterable[str], *, known: dict[str, str] | None = None
 
     Raises:
         UserError: A file was changed, or was made from inputs that have changed since; the message
-            contains the command that makes it again.
+            contains the command that recreates it.
     """
     for path in inputs:
         if path.endswith(_ENDING):
@@ -138,7 +138,7 @@ def check_digests(
     Args:
         recorded: SHA-256 by path.
         changed: Error message for a file with another digest.
-        again: File to make again in that case.
+        again: File to recreate in that case.
         known: Digests that are already known; new ones are added.
 
     Raises:
@@ -156,7 +156,7 @@ def check_digests(
 
 
 def _plain(paths: Iterable[str]) -> set[str]:
-    """Return the files among the paths and in the folders among them, except evidence."""
+    """Return these files and all files in these folders, except evidence files."""
     files: set[str] = set()
     for path in paths:
         place = Path(path)

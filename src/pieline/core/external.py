@@ -29,7 +29,7 @@ def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
     """Read the rows of a CSV, TSV or JSONL file (any other extension) with their line numbers.
 
     Raises:
-        UserError: A row is invalid; names file and line.
+        UserError: A row is invalid; the message names file and line.
     """
     hint = f"the fields are {', '.join(row.model_fields)} (docs/adding.md)"
     delimiter = {".csv": ",", ".tsv": "\t"}.get(Path(path).suffix.lower())

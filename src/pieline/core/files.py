@@ -109,7 +109,7 @@ _CANONICAL = json.JSONEncoder(
 
 
 def canonical_json(value: Any) -> str:
-    """Return JSON with sorted keys and without spaces: equal values give equal text.
+    """Return JSON with sorted keys and without spaces, so that equal values produce equal text.
 
     Raises:
         ValueError: The value contains NaN or infinity.
@@ -127,7 +127,7 @@ def read_json(path: str | Path) -> Any:
     """Read a JSON file.
 
     Raises:
-        UserError: The file is missing, not UTF-8 or not JSON; names file and line.
+        UserError: The file is missing, not UTF-8 or not JSON; the message names file and line.
     """
     text = read_text(path)
     try:
@@ -168,7 +168,7 @@ def read_text(path: str | Path) -> str:
     """Read a UTF-8 text file with its original line endings, without a byte order mark.
 
     Raises:
-        UserError: The file is missing, unreadable or not UTF-8; names file and line.
+        UserError: The file is missing, unreadable or not UTF-8; the message names file and line.
     """
     try:
         data = Path(path).read_bytes()
@@ -189,9 +189,10 @@ def read_text(path: str | Path) -> str:
 
 @contextmanager
 def open_gzip(path: str | Path) -> Iterator[gzip.GzipFile]:
-    """Open a gzip file for atomic writing, without time stamp and name: same content, same bytes.
+    """Open a gzip file for atomic writing; identical content produces byte-identical files.
 
-    Uses level 6, as gzip does: level 9 takes five times as long and saves 7 % of a run's bytes.
+    The header has neither timestamp nor file name. Uses level 6, as gzip does: level 9 takes five
+    times as long and saves 7 % of a run's bytes.
     """
     with (
         atomic_path(path) as temporary,
@@ -219,7 +220,7 @@ def sha256_of(data: bytes) -> str:
 def cached_sha256(path: Path, memory: Path) -> str:
     """Return the SHA-256 of a file, cached in the file `memory` if the file is large.
 
-    The cache is keyed by path, size and ctime, which programs cannot set back.
+    The cache is keyed by path, size and ctime; programs cannot set the ctime.
     """
     state = path.stat()
     if state.st_size < _LARGE:

@@ -34,14 +34,14 @@ def start_log(path: str) -> None:
 
 
 def optional(files: Sequence[str]) -> str | None:
-    """Return the file of an input that a rule may leave empty."""
+    """Return the file of an optional input of a rule, or None if the input is empty."""
     return files[0] if files else None
 
 
 def _end_with(process: int) -> None:
     """Send SIGTERM to this process as soon as another process has ended.
 
-    Without this, a job whose Snakemake was killed would keep running next to the next run.
+    Without this, a job whose Snakemake was killed would keep running alongside the next run.
     """
     while True:
         time.sleep(_WATCH_SECONDS)

@@ -15,21 +15,21 @@ from pieline.core.files import atomic_path
 GIB = 1 << 30
 
 MOST_UNPACKED = 8 * GIB
-"""Default limit of the unpacked size in bytes."""
+"""Default limit on the unpacked size in bytes."""
 
 REFUSED = "download it again, or do not use it"
 
 _MOST_OF_HEADERS = 1 << 24
-"""Limit of the bytes outside of file contents, such as tar headers."""
+"""Limit on the bytes outside of file contents, such as tar headers."""
 _MOST_OF_FIRST = 1 << 28
-"""Limit of the first file's size in bytes when only that file is read."""
+"""Limit on the first file's size in bytes when only that file is read."""
 _LEVEL = 12
 _END = bytes(2 * tarfile.BLOCKSIZE)
 """End-of-archive marker of a tar file."""
 
 
 def pack(archive: str | Path, members: Iterable[tuple[str, bytes]]) -> None:
-    """Write files (name, content) to an archive in the given order, without owners and times."""
+    """Write files (name, content) to an archive in the given order, without owners or times."""
     packer = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
     with (
         atomic_path(archive) as temporary,

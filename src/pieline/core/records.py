@@ -31,7 +31,7 @@ def _one_word(text: str) -> str:
 
 
 Id = Annotated[str, AfterValidator(_one_word)]
-"""Id of a sentence or text, which also occurs in run files and files of other programs."""
+"""Id of a sentence or text, which is also used in run files and in files of other programs."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
 """Name of a model or setting, which also occurs in paths and command lines."""
@@ -45,7 +45,8 @@ class Frozen(BaseModel):
     def canonical(self) -> str:
         """Return the canonical JSON that rules pass to scripts.
 
-        It includes defaults, which identify the kind of settings where a field accepts several.
+        It includes defaults, because they identify the kind of settings in a field that accepts
+        several kinds.
         """
         return canonical_json(self.model_dump(mode="json"))
 
@@ -57,7 +58,7 @@ class Record(Frozen):
 
 
 def explain(error: ValidationError) -> str:
-    """Format the first problem of a pydantic error in one line, followed by the other fields."""
+    """Format the first problem of a pydantic error and list the other fields, in one line."""
     first, *further = error.errors(include_url=False, include_context=False)
     field = _field(first["loc"])
     message = first["msg"].removeprefix("Value error, ")
@@ -92,7 +93,7 @@ def validated(
         is_json: Whether the value is JSON text, in which lists are accepted as tuples.
 
     Raises:
-        UserError: The value is invalid; names the first wrong field.
+        UserError: The value is invalid; the message names the first invalid field.
     """
     adapter = kind if isinstance(kind, TypeAdapter) else TypeAdapter(kind)
     try:
@@ -119,7 +120,7 @@ def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
     """Read a JSONL file with one type of record and no blank lines.
 
     Raises:
-        UserError: A line is invalid; names file and line.
+        UserError: A line is invalid; the message names file and line.
     """
     text = read_text(path)
     # splitlines would also split at Unicode line separators within a sentence.

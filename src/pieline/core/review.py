@@ -15,7 +15,7 @@ _HINT = "export the tasks as JSON (not JSON-MIN)"
 
 
 class ReviewedRow(NamedTuple):
-    """The answers of one annotator about one item.
+    """One annotator's answers about one item.
 
     Attributes:
         where: File, line or task, and item id, for error messages.
@@ -43,12 +43,13 @@ def reviewed_rows(
         shown: Fields that an item shows, its id first.
         controls: Field filled by each control of the labeling configuration; a sheet has these
             fields as columns.
-        hint: Hint for sheets with other columns.
+        hint: Hint for a sheet with the wrong columns.
         last_only: Whether to use only the last of several annotations of a task.
 
     Raises:
         UserError: The file type is wrong, columns are missing, the export is invalid, or an
-            annotation has an unknown control or two answers for one field; names line or task.
+            annotation has an unknown control or two answers for one field; the message names the
+            line or task.
     """
     if Path(path).suffix.lower() == ".csv":
         columns = [*shown, *controls.values()]

@@ -25,9 +25,10 @@ def randomization_test(
 ) -> NDArray[np.float64]:
     """Return two-sided p-values of paired differences under random sign flips.
 
-    Each unit flips as one. For clustered measurements, units are clusters, with the sums of their
-    differences. All 2^n patterns of n units are evaluated if there are at most `permutations`;
-    otherwise that many are sampled and the observed signs are added, so no p-value is zero.
+    The sign of each unit is flipped as a whole. For clustered measurements, the units are the
+    clusters, and their differences are sums over the cluster. All 2^n patterns of n units are
+    evaluated if there are at most `permutations`; otherwise that many are sampled and the observed
+    signs are added, so no p-value is zero.
 
     Args:
         differences: Array of shape (comparisons, units).

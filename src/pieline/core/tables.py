@@ -19,21 +19,21 @@ def read_table(
     quoted: bool = True,
     hint: str,
 ) -> list[tuple[int, dict[str, str]]]:
-    """Return the rows of a table by column, each with the line number where it ends.
+    """Return the rows of a table as dicts by column, each with the number of its last line.
 
     Blank lines are skipped.
 
     Args:
         path: Path of the file.
         columns: Required columns, in any order.
-        more: Optional columns; null allows any.
+        more: Optional columns; None allows any column.
         delimiter: Cell separator.
         quoted: Whether to strip quotes around cells.
         hint: Hint for a wrong row or header.
 
     Raises:
         UserError: A column is missing, unknown or duplicate, or a row has a different number of
-            cells than the header; names file and line.
+            cells than the header; the message names file and line.
     """
     reader = csv.reader(
         io.StringIO(read_text(path), newline=""),

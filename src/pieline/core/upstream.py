@@ -18,13 +18,13 @@ from pieline.core.yamls import read_mapping
 
 BY_COUNTS = "The data were verified by the printed counts, not by a digest."
 SELF_VERIFIED = "equal by the verification of the data"
-"""Why a count that verifies the data is not compared with the printed count."""
+"""Reason why a count that verifies the data is not compared with the printed count."""
 _CHUNK_BYTES = 1 << 16
 _TIMEOUT_SECONDS = 60.0
 
 
 class UpstreamFile(Frozen):
-    """A public file: its URL and the digests of the content that the papers used; one is enough."""
+    """A public file: its URL and at least one digest of the content that the papers used."""
 
     url: str | None = Field(
         pattern=r"^https?://", description="null if only a mirror folder can provide it"
@@ -78,10 +78,10 @@ NOT_VERIFIED = Verification()
 
 
 def load_upstream(path: str | Path) -> dict[str, UpstreamFile]:
-    """Read the public files of data/upstream.yaml, by their name in results/raw/ and mirrors.
+    """Read data/upstream.yaml; return the files by their name in results/raw/ and in mirrors.
 
     Raises:
-        UserError: An entry is invalid; names file and entry.
+        UserError: An entry is invalid; the message names file and entry.
     """
     return {
         name: validated(UpstreamFile, fields, where=f"{path}: {name}", hint="correct it")
@@ -125,7 +125,7 @@ def download(
     """Download a public file; a partial or altered download never reaches `output`.
 
     If no digest is known, the first download records it in the folder `digests`, and later ones
-    must match it. Both print the digest on stderr.
+    must match it. Every download prints the digest on stderr.
 
     Raises:
         UserError: The download fails, or the digest differs from the known or recorded one.
@@ -193,7 +193,7 @@ def verify(
         name: Name of the public file.
         path: Path of the raw file.
         upstream: Public files by name.
-        problem: Difference between the counts and the printed ones; empty if they agree.
+        problem: Difference between its counts and the printed ones; empty if they agree.
     """
     if is_released({name: path}, upstream):
         return Verification(verified="digest")

@@ -41,7 +41,8 @@ def read_yaml(path: str | Path) -> Any:
     """Read a YAML file.
 
     Raises:
-        UserError: The file is missing, not YAML, or has a duplicate key; names file and line.
+        UserError: The file is missing, not YAML, or has a duplicate key; the message names the
+            line.
     """
     return parse_yaml(read_text(path), where=path)
 
@@ -50,7 +51,7 @@ def parse_yaml(text: str, *, where: str | Path, above: int = 0) -> Any:
     """Parse YAML text that starts after `above` lines of the file `where`.
 
     Raises:
-        UserError: The text is not YAML or has a duplicate key; names file and line.
+        UserError: The text is not YAML or has a duplicate key; the message names file and line.
     """
     try:
         return yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader

@@ -16,7 +16,7 @@ that can only be judged in the context of the full text."""
 
 Kind = Literal["candidates", "answer", "idioms", "expressions"]
 """Kind of content that a key or label announces: candidate idioms, the answer or choice, idioms
-under that name, or idioms under a broader name such as "expression"."""
+named as such, or idioms under a broader name such as "expression"."""
 
 _BREAK = re.compile(r"([.!?;:,()\[\]\n…–—]| - )")
 _QUOTE = re.compile(r"[\"“”„«»`]|(?<!\w)['‘’]|['’](?!\w)")
@@ -41,7 +41,7 @@ def is_none_answer(text: str) -> bool:
 
 
 def parse_boolean(text: str) -> bool | None:
-    """Parse a text that is only yes or no (or 1 or 0); None for other texts."""
+    """Parse a text that consists only of yes or no (or 1 or 0); return None for other texts."""
     form = normalize(text)
     return True if form in _all("yes") | {"1"} else False if form in _all("no") | {"0"} else None
 
@@ -94,7 +94,7 @@ def find_views(text: str) -> set[View]:
 
 
 def has_denying_comment(name: str) -> bool:
-    """Return whether an idiom's name carries a comment denying it: "in hot water (literal)"."""
+    """Return whether a comment after an idiom denies that it is one: "in hot water (literal)"."""
     is_statement = bool(re.search(r"[(\[:–—]| - |idiom|modism|redewendung", name, re.IGNORECASE))
     is_literal = not _all("literal").isdisjoint(normalize(name).split())
     return (is_statement or is_literal) and not find_views(name.replace(":", " ")) <= {"affirms"}
@@ -104,7 +104,7 @@ def is_retracted(after: str, *, has_idiom: bool) -> bool:
     """Return whether the text after an answer retracts it.
 
     If the answer names an idiom (`has_idiom`), "None.", "My answer: none" and "Wait, ..." retract
-    it, but "Other idioms: none" does not. If it was a no, only an affirmation retracts it.
+    it, but "Other idioms: none" does not. If the answer was no, only an affirmation retracts it.
     """
     views = find_views(after)
     if not has_idiom:
@@ -139,7 +139,7 @@ def view_of_flag(key: str, truth: bool) -> View | None:
 
 
 def views_of_value(key: str, item: object) -> set[View] | None:
-    """Interpret a value by its key; None if the value's own words decide.
+    """Interpret a value by its key; return None if only the words of the value decide.
 
     A literal meaning is neutral ("has_literal_meaning"); the absence of a figurative meaning is a
     denial.
@@ -186,7 +186,7 @@ def kind_of(key: str) -> Kind | None:
 
 
 def is_conjunction(between: str) -> bool:
-    """Return whether two answers are separated only by filler words such as "or", or by none."""
+    """Return whether only filler words such as "or", if any, separate two answers."""
     return _all("fillers").issuperset(normalize(between).split())
 
 

@@ -50,7 +50,7 @@ def _lemmas(word: str, language: Language) -> frozenset[str]:
 
 
 def _without_endings(word: str, language: Language) -> Iterator[str]:
-    """Yield the base forms implied by regular endings that are known words."""
+    """Yield the base forms that regular endings imply, if they are known words."""
     from simplemma import is_known
 
     for ending, replacement in language.endings:

@@ -86,7 +86,7 @@ class AnswerWords:
         fillers: All other words of sentences that deny the presence of idioms.
         contrast: Words that introduce a contradiction of the preceding clause.
         others: Words for further idioms; denying those does not deny the first.
-        counts: Key names that hold a number of idioms.
+        counts: Names of keys whose value is the number of idioms.
         revises: Sentence openings that retract the preceding answer.
     """
 

@@ -1,4 +1,4 @@
-"""Match texts to PIEs without regard to the sentence."""
+"""Match predicted texts to PIEs without considering the sentence."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -85,7 +85,7 @@ def is_much_longer(words: Sequence[str], target: Sequence[str]) -> bool:
 
 
 def _contains(words: Sequence[str], target: Sequence[str], language: str) -> bool:
-    """Return whether `words` contains the wanted words in sequence."""
+    """Return whether `words` contains the words of `target` in sequence."""
     return any(
         all(
             same_word(word, other, language)

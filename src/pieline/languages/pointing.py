@@ -16,8 +16,8 @@ from pieline.languages.matching import (
 from pieline.languages.registry import get_language
 
 _ALIKE = 0.7
-"""Minimum letter similarity of two phrases that sound alike. The words that only one of them has
-must reach half of it: "paint the boat" is not a play on "miss the boat"."""
+"""Minimum letter similarity of two phrases that sound alike. The words that occur in only one of
+them must reach half of that similarity: "paint the boat" is not a play on "miss the boat"."""
 _SET_OFF = re.compile(r"[\"“”„«»;/()\[\]]|(?<!\w)['‘’]|['’](?!\w)")
 
 

@@ -1,4 +1,4 @@
-"""Define the setting type of a language, separately so that matching does not import pydantic."""
+"""Define the type of a language setting in its own module, so matching need not import pydantic."""
 
 from typing import Annotated
 

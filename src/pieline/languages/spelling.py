@@ -1,6 +1,6 @@
 """Normalize spelling independently of the language.
 
-Kept separate so that spelling comparisons do not depend on word lists.
+This module is separate so that spelling comparisons do not depend on word lists.
 """
 
 import re
@@ -17,7 +17,7 @@ def normalize(text: str) -> str:
     """Return lowercase words separated by single spaces, without spelling details. Idempotent.
 
     Normalizes Unicode (NFKC) and case (ß becomes ss); replaces quotation marks, hyphens,
-    punctuation and repeated spaces by a single space; removes apostrophes ("it's" becomes "its"),
+    punctuation and repeated spaces with a single space; removes apostrophes ("it's" becomes "its"),
     also where a tokenizer split them off ("it 's", "do n't", "achilles ' heel").
     """
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).casefold()

@@ -6,7 +6,7 @@ loads them, and only when an answer is missing.
 
 Modules:
 
-- `settings`, `obstacles`: how models may be asked, and what prevents asking one
+- `settings`, `obstacles`: settings for asking models, and reasons why a model cannot be asked
 - `prompts`, `questions`: from a template to a `Question` and its key
 - `client`: `ask(questions, spec, settings, recordings_path)`
 - `answers`, `recordings`, `archive`: answers and the files that store them
@@ -16,7 +16,7 @@ Modules:
 - `task`, `text_task`: tasks that make questions and read answers
 - `readings`: counts of how recorded answers were read
 - `costs`, `estimates`, `spending`: expected cost, actual cost and the spending cap
-- `keys`: API keys, and removing them from every output
+- `keys`: API keys, and their removal from every output
 - `asking`, `transport`, `retries`, `stopping`: the implementation of `client`
 - `server`, `llama_cpp`, `guard`: the server of a local model
 - `inspect_logs`: answers from logs of Inspect AI

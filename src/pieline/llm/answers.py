@@ -96,13 +96,13 @@ class Answer(Frozen):
         return hashlib.sha256(canonical_json(self.record()).encode()).hexdigest()[:16]
 
     def record(self) -> dict[str, Any]:
-        """Return the fields to store: the text, and every other field but the key if not null."""
+        """Return the fields to store: the text, and all other fields but the key and nulls."""
         fields = self.model_dump(exclude={"key"}, exclude_none=True)
         return {"text": None, **fields}
 
 
 def is_foreign(answer: Answer, spec: LLMEntry) -> bool:
-    """Return whether a response names another model, or none although a model answered.
+    """Return whether a response names another model, or names none although a model answered.
 
     When a filter rejects a request, no model answers.
     """

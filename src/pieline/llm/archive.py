@@ -162,7 +162,8 @@ def _answer(raw: bytes) -> object:
 def export_folder(folder: str | Path, archive: str | Path) -> int:
     """Write all recordings in a folder to one `.tar.zst` file and return their number.
 
-    Equal recordings give equal bytes: files are sorted, and owner and time are omitted.
+    Identical recordings produce byte-identical archives: files are sorted, and owner and time are
+    omitted.
 
     Raises:
         UserError: If there are no recordings or a file is invalid (see `verify`).

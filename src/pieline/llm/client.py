@@ -49,14 +49,14 @@ def ask(
       the disk before it is returned. An interrupted run loses only the requests in flight.
     - Mode `replay` never asks.
     - Mode `fresh` asks all questions again. It collects the answers in a file next to the
-      recordings (`.fresh`) and, once it is complete, replaces the recorded answers to these
+      recordings (`.fresh`) and, once that file is complete, replaces the recorded answers to these
       questions. An interrupted fresh run resumes where it stopped.
 
     If all attempts at a question fail, the other questions are still asked and then the run fails.
-    The next run asks only the missing questions. Equal questions are asked once.
+    The next run asks only the missing questions. Identical questions are asked once.
 
     Processes that ask the same provider take turns, using a lock in the recordings folder, so that
-    the limits apply to all of them together. A local model has its own server, which is asked as
+    the limits apply to all of them together. A local model has its own server, which receives as
     many questions at once as its entry has slots.
 
     A response that names another model ends the run. It is kept next to the recordings
@@ -118,7 +118,8 @@ def _ask_missing(
             )
         )
         foreign = foreign_file(target)
-        # Do not pay for more foreign answers. Once the entry lists their name, they are recordings.
+        # Do not pay for more foreign answers. Once the entry lists their model, they count as
+        # recordings.
         check_answering_model(read_answers(foreign).values(), spec, foreign)
         _move_answers(target, foreign)
         recorder = stack.enter_context(recording(target))

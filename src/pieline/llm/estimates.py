@@ -221,7 +221,7 @@ def notices(
 
 
 def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] = ()) -> None:
-    """Check that all answers are recorded or can be asked for.
+    """Check that all answers are recorded or can be obtained.
 
     Print one line on stderr per model that lacks something. A task whose inputs are missing or will
     be recreated (`remade`) counts only if its recordings file does not exist.

@@ -1,4 +1,4 @@
-"""Parse the idioms that an answer names, in every format that models use for "only answer in JSON".
+"""Parse the idioms that an answer names, in every format of replies to "only answer in JSON".
 
 A rejected phrase is never read as an idiom, and an ambiguous answer is `unparseable`.
 """
@@ -360,7 +360,10 @@ def _rule_without_name(candidates: dict[str, Any], expressed: set[View]) -> str:
 
 
 def _agreed_idioms(group: dict[str, Any], kind: str) -> list[str]:
-    """Return the idioms under keys of one kind; keys that differ in more than digits must agree."""
+    """Return the idioms under keys of one kind.
+
+    The values of keys that differ in more than digits must agree.
+    """
     read = [_read_field(item, kind) for item in group.values()]
     if len({re.sub(r"\d", "", key) for key in group}) == 1:
         return [name for names in read for name in names]

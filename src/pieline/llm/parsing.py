@@ -194,7 +194,7 @@ def json_at(text: str, start: int) -> Json:
 
 
 def _closing(text: str, start: int, *, quotes: bool) -> int:
-    """Return the end of the bracket at `start`, 0 if it is never closed.
+    """Return the end of the bracket at `start`, or 0 if it is never closed.
 
     With `quotes`, brackets inside double quotes are ignored.
     """

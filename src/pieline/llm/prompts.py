@@ -105,7 +105,7 @@ class Prompt:
         """Fill in the templates.
 
         Raises:
-            UserError: If a template uses an undefined value or fails; names file and line.
+            UserError: If a template uses an undefined value or fails; the message names the line.
         """
         messages = []
         for role, line, template in self.turns:

@@ -67,7 +67,7 @@ class Question:
             "messages": [{"role": role, "content": text} for role, text in self.messages],
             "parameters": dict(self.parameters),
             "sample": self.sample,
-            # As text, because the order of fields can matter (the properties of a schema).
+            # As text, because the order of fields can matter (such as the properties of a schema).
             **({"body": json.dumps(self.body, ensure_ascii=False)} if self.body else {}),
         }
 

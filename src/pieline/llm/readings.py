@@ -40,7 +40,7 @@ def count_forms(tasks: Iterable[Task]) -> list[FormCount]:
     the tasks count, each file once per kind of task, even if the data of the tasks is missing.
 
     Raises:
-        UserError: If a recording is damaged; names file and line.
+        UserError: If a recording is damaged; the message names file and line.
     """
     return [
         form

@@ -132,10 +132,10 @@ def read_lines(path: str | Path) -> Iterator[Line]:
 
 
 def answers_token(evidence: str | Path, recordings: str | Path) -> str:
-    """Return a parameter of the job that reads answers; it changes when an answer was edited.
+    """Return a parameter for the job that reads answers, which changes if an answer was edited.
 
-    It is empty without evidence. While each answer that the outputs used is unchanged or deleted,
-    it is the token stored in the evidence of the outputs.
+    The token is empty without evidence. As long as every answer that the outputs used is unchanged
+    or deleted, it is the token stored in the evidence of the outputs.
     """
     if not Path(evidence).exists():
         return ""

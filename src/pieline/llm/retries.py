@@ -35,7 +35,7 @@ class NotConnectedError(Exception):
 
 
 class TooLongWaitError(Exception):
-    """The provider asks to wait longer than the settings allow."""
+    """The provider asks us to wait longer than the settings allow."""
 
 
 def status_of(error: BaseException) -> int | None:
@@ -72,7 +72,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 def was_rejected(error: BaseException) -> bool:
-    """Return whether the request was permanently rejected or never sent, so that it is not billed.
+    """Return whether the request was permanently rejected or never sent, and so is not billed.
 
     litellm also assigns a status to broken answers and connections, but only a response has
     headers.
@@ -150,7 +150,7 @@ class Rates:
         # Requests that acquired tokens concurrently would all be ready at the same moment.
         async with self._turn:
             left = float(tokens) if self._tokens else 0.0
-            while self._tokens and left > 0:  # a limiter accepts at most its burst at once
+            while self._tokens and left > 0:  # a limiter accepts at most its burst size at once
                 piece = min(left, self._tokens.max_rate)
                 await self._tokens.acquire(piece)
                 left -= piece

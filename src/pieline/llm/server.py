@@ -40,7 +40,7 @@ _ENDS_WITHIN_S = 3.0
 class Server:
     """Context manager for the server of a local model.
 
-    The server starts on first use, so that it is not started if every answer is recorded, and stops
+    The server starts on first use, so it never starts if every answer is recorded, and it stops
     at the end of the block. Several tasks can share it. Neither the server nor its child processes
     outlive this process, however it ends.
 

@@ -16,7 +16,7 @@ THINKING_TIMEOUT_S = 900.0
 
 
 class ProviderLimits(Settings):
-    """Limits of one provider for one account; null: no limit, or `llm.timeout_s`."""
+    """Limits of one provider for one account; null means no limit (or `llm.timeout_s`)."""
 
     concurrency: int = Field(default=8, ge=1, le=256)
     requests_per_minute: int | None = Field(default=None, ge=1)
@@ -38,7 +38,7 @@ class LLMSettings(Settings):
         max_attempts: Attempts per question before it counts as failed.
         backoff_s: Scale of the random exponential wait between attempts, in seconds.
         max_wait_s: Maximum seconds to wait when a provider sends a Retry-After header; a longer
-            one fails the question.
+            wait fails the question.
         providers: Limits by provider; `default` applies to providers that are not listed.
         api_bases: Address of a gateway, by provider; the address in a model's entry takes
             precedence.

@@ -3,12 +3,12 @@
 Before a request is sent, its maximum cost is reserved. When its answer is recorded, the reservation
 is settled at the actual cost, or in full if the provider counted no tokens. A request without a
 complete answer (timeout, 429, 5xx, lost connection, broken body) is settled at zero, because
-providers rarely bill one: settling at the maximum, 49 answers worth $0.013 once exhausted a cap of
-$0.12. Its maximum cost is listed separately as "possibly billed" and counts toward neither the
-total nor the cap. If a run was killed between recording and settling, the next run settles the
-recorded answers (`recover_reservations`), so that the settled amount is always the cost of the
-recorded answers. All other reservations of a killed run are kept in full until `release` removes
-them.
+providers rarely bill such requests: settling at the maximum, 49 answers worth $0.013 once exhausted
+a cap of $0.12. The maximum cost of these requests is listed separately as "possibly billed" and
+counts toward neither the total nor the cap. If a run was killed between recording and settling, the
+next run settles the recorded answers (`recover_reservations`), so that the settled amount is always
+the cost of the recorded answers. All other reservations of a killed run are kept in full until
+`release` removes them.
 
 This guarantees that received answers and requests in flight together cost no more than the cap,
 even with concurrent runs. The bill can exceed the cap only by the amount "possibly billed", for
@@ -86,7 +86,7 @@ class Spending:
         reserved: Open reservations.
         perhaps: Maximum cost of the requests that ended without an answer, by model; not part of
             any total.
-        unanswered: Number of these requests, by model.
+        unanswered: Number of requests that ended without an answer, by model.
     """
 
     settled: dict[str, float]

@@ -37,7 +37,7 @@ class Stop:
         return self._event.is_set()
 
     def fail(self, error: Exception) -> None:
-        """Stop because of an error; the first one is kept."""
+        """Stop because of an error; only the first error is kept."""
         self.failure = self.failure or error
         self._event.set()
 

@@ -27,7 +27,8 @@ InstructionFormat = Literal[
 class ReleasedInputs(Settings):
     """Differences between the inputs in IdioLink's released code and those of the entry.
 
-    The last two fields apply to queries embedded by their span; null: as for other queries.
+    The last two fields apply to queries embedded by their span; if null, these are treated like
+    other queries.
     """
 
     instruction_format: InstructionFormat | None = None
@@ -123,12 +124,12 @@ class EmbedderEntry(CheckpointEntry):
     def document_spec(self) -> str:
         """Return the `execution_spec` without the fields that affect only queries.
 
-        Documents are embedded once for all of them.
+        The documents are embedded only once, for all kinds of queries.
         """
         return self._spec("device", *_OF_PLAIN_QUERIES, *_OF_INSTRUCTED_QUERIES)
 
     def training_spec(self, *, instructed: bool) -> str:
-        """Return the `execution_spec` without the query fields that the training does not use.
+        """Return the `execution_spec` without the query fields that training does not use.
 
         `device` is omitted because training never runs on Apple's GPU.
         """

@@ -72,7 +72,7 @@ class ModelEntry(Settings):
         return self._spec()
 
     def _spec(self, *excluded: str) -> str:
-        """Return the same without some more fields."""
+        """Return the `execution_spec` without these additional fields."""
         omitted = {*DESCRIPTIVE_FIELDS, *excluded}
         return canonical_json(self.model_dump(mode="json", exclude=omitted, exclude_none=True))
 

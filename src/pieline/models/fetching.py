@@ -65,7 +65,7 @@ class RequiredCheckpoint:
 def required_checkpoints(entries: Mapping[str, ModelEntry]) -> list[RequiredCheckpoint]:
     """Return the checkpoints that models need from the hub, each once.
 
-    If the hub does not answer once, the remaining sizes are estimated without asking it again.
+    Once the hub fails to answer, the remaining sizes are estimated without asking it again.
 
     Args:
         entries: Entries of the models by name.

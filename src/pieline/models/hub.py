@@ -189,7 +189,7 @@ class HubCheckpoint:
         with Progress(total=total, desc=str(self), unit="B", unit_scale=True) as progress:
 
             class Bytes(tqdm):
-                """The library's progress bars, hidden; the one for all bytes updates ours."""
+                """Hidden versions of the library's progress bars; the total updates our bar."""
 
                 def __init__(self, *arguments: Any, name: str | None = None, **options: Any):
                     self.drives = name == "huggingface_hub.snapshot_download"

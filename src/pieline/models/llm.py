@@ -319,12 +319,12 @@ class LLMEntry(ModelEntry):
 
     @property
     def uses_responses(self) -> bool:
-        """Whether it is asked through OpenAI's /responses."""
+        """Whether the model is asked through OpenAI's /responses."""
         return self.litellm_id.startswith("openai/responses/")
 
     @property
     def is_gguf(self) -> bool:
-        """Whether its weights are a single GGUF file."""
+        """Whether the weights are a single GGUF file."""
         return self.source == "package" or str(self.file or self.path).endswith(".gguf")
 
     @property
@@ -334,7 +334,7 @@ class LLMEntry(ModelEntry):
 
     @property
     def needs_template(self) -> bool:
-        """Whether its server needs a chat template from the weights."""
+        """Whether the server needs a chat template from the weights."""
         return not self.chat_template and self.serves_with in SERVERS
 
     @property
@@ -360,7 +360,7 @@ class LLMEntry(ModelEntry):
 
     @property
     def bills_thoughts(self) -> bool:
-        """Whether thoughts count as output tokens; some models that are not for reasoning think."""
+        """Whether thoughts count as output tokens; some non-reasoning models also think."""
         return self.reasoning if self.thinks is None else self.thinks
 
     @property

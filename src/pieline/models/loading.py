@@ -17,7 +17,7 @@ _REPORTED: dict[str, Any] = {"output_loading_info": True, "ignore_mismatched_siz
 """Options that make `from_pretrained` report missing weights and weights of a different shape."""
 _TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 _MIN_VOCABULARY = 0.9
-"""Minimum ratio of tokenizer size to embeddings; some models have spare embeddings."""
+"""Minimum ratio of vocabulary size to number of embeddings; some models have spare embeddings."""
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from pieline.models.entries import ModelEntry
 from pieline.models.registry import load_registry
 
 Specs = Mapping[str, Sequence[Mapping[str, Any]]]
-"""Execution specs of the shipped entries, by the paper's name of the model."""
+"""Execution specs of the shipped entries, by the model's name in the paper."""
 _CHANGE_NO_NUMBER = {
     *("accepts", "api_base", "api_base_env", "api_key_env", "batch_size", "max_output_tokens"),
     *("prices", "threads"),

@@ -1,4 +1,4 @@
-"""Resume an interrupted training after its last complete epoch."""
+"""Resume an interrupted training run after its last complete epoch."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ from pieline.core.files import atomic_path
 
 
 class ResumableTraining:
-    """The state of a training between epochs, which is saved to a checkpoint after each epoch.
+    """The state of a training run between epochs, saved to a checkpoint after each epoch.
 
     A checkpoint with a different key, or a file that is not a checkpoint, is ignored and
     overwritten. The caller deletes the file after saving the final weights.

@@ -21,7 +21,7 @@ ACTIVATIONS_MB = 2000
 """Memory of the activations of a batch of 32 texts; training keeps those of every layer."""
 TRAINING_ACTIVATIONS_MB = 6000
 SMALL_MODEL_PARAMETERS = 50_000_000
-"""Up to this size, a CPU embeds the corpora in minutes, and waiting for a GPU takes longer."""
+"""Up to this size, a CPU embeds the corpora in minutes, which is faster than waiting for a GPU."""
 UNKNOWN_PARAMETERS = 8_000_000_000
 """Assumed size of a model whose entry does not state it; few models that fit on one GPU are larger.
 
@@ -80,7 +80,7 @@ def gpu_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
 
 
 def host_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
-    """Return the main memory in MB of the same job, enough to load it or to run it on the CPU."""
+    """Return the main memory in MB of such a job, enough to load the model or run it on the CPU."""
     return max(8000, INTERPRETER_MB + gpu_memory_mb(entry, training=training))
 
 
@@ -112,7 +112,7 @@ def server_gpu_memory_mb(entry: LLMEntry) -> int:
 
 
 def server_host_memory_mb(entry: LLMEntry) -> int:
-    """Return the main memory in MB of the same job."""
+    """Return the main memory in MB of the job that runs the server."""
     return max(8000, INTERPRETER_MB + _weights_mb(entry))
 
 

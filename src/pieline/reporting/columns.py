@@ -38,7 +38,8 @@ class Source(Generic[R]):
         records: Our records, one per seed; empty if nothing was run.
         files: Metric files of the records.
         printed: The paper's numbers.
-        obstacles: Reasons why ours are not comparable with them, most important first.
+        obstacles: Reasons why our numbers are not comparable with the printed ones, most important
+            first.
         not_run: Reason why there are no records.
         seeds: Seeds behind the printed numbers, if they are means over seeds.
         ranges: Sampling ranges (see `Comparison`), if they are not means over seeds.
@@ -59,8 +60,8 @@ class Column(Generic[R]):
     """A column of a table.
 
     Attributes:
-        name: Column in published/*.csv; the column of its deviations ends in `_std`. Without
-            `_pct` it is the metric's name in our CSV.
+        name: Column in published/*.csv; the column of its deviations has the suffix `_std`. The
+            name without `_pct` is the metric's name in our CSV.
         header: Header in the table; a column without a header is only in the CSV.
         value: Function that computes our number from one record, in the printed unit; None if
             unknown.
@@ -212,8 +213,9 @@ def model_table(
 ) -> TableContent:
     """Return one row per model, with the printed numbers of `inputs.files["published"]`.
 
-    Both use the model names of models.yaml; `record` has the field `model`. Models that were not
-    run, including those that only the paper has, get a row with the reason.
+    Records and printed rows both use the model names of models.yaml; `record` has the field
+    `model`. Models that were not run, including those that only the paper has, get a row with the
+    reason.
     """
     printed = read_published(inputs.files["published"], ["model"])
     ours = sources(inputs, record, ["model"], lambda item: item.conditions.deviations)

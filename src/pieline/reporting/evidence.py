@@ -12,7 +12,7 @@ from pieline.core.files import canonical_json, read_json, sha256
 
 Json = dict[str, Any]
 KEY_SHOWN = 12
-"""Number of leading digits shown of a recorded answer's key."""
+"""Number of leading digits of a recorded answer's key to show."""
 T = TypeVar("T")
 
 
@@ -81,7 +81,7 @@ def check_metrics(paths: Iterable[str], asked: Mapping[str, str]) -> None:
 
     Args:
         paths: Metric files.
-        asked: Digests of the expected conditions by path; other files may have any.
+        asked: Digests of the expected conditions by path; other files may have any conditions.
 
     Raises:
         UserError: A file was changed or copied, one of its inputs is missing or has a different

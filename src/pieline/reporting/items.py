@@ -13,13 +13,13 @@ from pieline.reporting.inputs import DisplayInputs
 
 Class = Literal["idiom", "no idiom"]
 CLASSES: Mapping[bool | None, Class] = {True: "idiom", False: "no idiom"}
-"""The classes of a sentence by whether it is "idiom"."""
+"""Class of a sentence, by whether it is idiomatic."""
 _ROWS_AT_ONCE = 50_000
 _ARROW = {bool: "bool", int: "int64", float: "float64", str: "string"}
 
 
 class Item(Frozen, ABC):
-    """A row, with the columns that all studies share; docs/items.md describes every column.
+    """A row with the columns that all studies share; docs/items.md describes every column.
 
     Attributes:
         language: Language of the sentence.
@@ -82,7 +82,7 @@ def runs(inputs: DisplayInputs) -> Iterator[tuple[MetricFile, dict[str, Any]]]:
 def write_items(
     kind: type[Item], rows: Iterable[Item], *, parquet: str | Path, csv: str | Path
 ) -> None:
-    """Write rows of one kind in batches; equal rows give equal bytes.
+    """Write rows of one kind in batches; identical rows produce byte-identical files.
 
     In the CSV, booleans are true and false, and null is an empty field without quotes.
     """

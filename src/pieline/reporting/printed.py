@@ -34,7 +34,7 @@ PrintedRow = Mapping[str, float]
 
 
 class PrintedFile(Frozen):
-    """Schema and digest of a file in published/, to detect changes of printed numbers.
+    """Schema and digest of a file in published/, to detect changes to printed numbers.
 
     Attributes:
         texts: Text columns.

@@ -77,7 +77,7 @@ def mean_ranges(
     pool: Sequence[Spread] = (),
     decimals: int = 2,
 ) -> Ranges:
-    """Return the sampling ranges of our mean, by reading.
+    """Return the sampling ranges of our mean, keyed by the reading of the printed number.
 
     Args:
         ours: Mean and deviation (ddof 1) over our seeds.
@@ -123,9 +123,9 @@ def deviation_ranges(
     pool: Sequence[Spread] = (),
     decimals: int = 2,
 ) -> Ranges:
-    """Return the sampling ranges of our deviation over `seeds` (at least 2) seeds, by reading.
+    """Return the sampling ranges of our deviation over `seeds` (at least 2) seeds.
 
-    The other arguments are those of `mean_ranges`. The lower bound is 0 for a printed 0.
+    The other arguments and the keys are as in `mean_ranges`. The lower bound is 0 for a printed 0.
     """
     from scipy.special import fdtri
 
@@ -165,7 +165,7 @@ def median_tolerance(rows: Sequence[Spread], pool: Sequence[Spread]) -> float:
 
 
 def pooled(rows: Sequence[Spread]) -> tuple[float, int]:
-    """Return the root of the rows' mean variance, weighted by degrees of freedom, and their sum."""
+    """Return the root of the mean variance, weighted by degrees of freedom, and their total."""
     degrees = sum(row.seeds - 1 for row in rows)
     squares = math.fsum((row.seeds - 1) * (row.deviation or 0.0) ** 2 for row in rows)
     return math.sqrt(squares / degrees), degrees

@@ -17,7 +17,7 @@ BESIDE = "The printed value is shown where it differs from ours."
 
 @dataclass(frozen=True)
 class Number:
-    """A number of a table with the printed one: a line of its CSV.
+    """A number of a table and the printed one; together they form a line of its CSV.
 
     Attributes:
         key: Values that identify it, by CSV column.
@@ -76,8 +76,8 @@ class Row:
     Attributes:
         labels: Texts of the label columns.
         cells: The other cells.
-        reason: Why the row was not run, if so: a note under the table. The row then shows only
-            printed numbers.
+        reason: Reason why the row was not run, if so, shown as a note under the table. The row then
+            shows only printed numbers.
         unseen: Numbers that are only in the CSV.
     """
 

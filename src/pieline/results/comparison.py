@@ -53,7 +53,7 @@ class ComparedCell(Frozen):
 
     @property
     def cell(self) -> str:
-        """Nonempty keys joined to one text."""
+        """The nonempty keys, joined into one text."""
         return " ".join(value for value in self.keys.values() if value)
 
 

@@ -1,8 +1,8 @@
 """Export a run's provenance as an RO-Crate whose root is the folder of the run.
 
 Follows RO-Crate 1.1 and the profiles of Workflow Run RO-Crate: one action that uses the raw
-files, recordings, code and models, and creates the outputs. It contains no time stamps, so equal
-runs give equal bytes.
+files, recordings, code and models, and creates the outputs. It contains no timestamps, so identical
+runs produce byte-identical files.
 """
 
 import re

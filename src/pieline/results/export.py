@@ -68,7 +68,7 @@ def write_export(
     data: str,
     note: str,
 ) -> None:
-    """Write one row per run and score as CSV; equal metric files and tables give equal bytes.
+    """Write one row per run and score as CSV; identical inputs produce a byte-identical file.
 
     Args:
         path: Output path, written atomically.

@@ -126,7 +126,7 @@ def summarize(numbers: Sequence[PrintedNumber]) -> str:
 
 
 def describe(numbers: Sequence[PrintedNumber]) -> str:
-    """Return the number of each verdict, and the kinds of the reproduced numbers."""
+    """Return how many numbers have each verdict, and the kinds of the reproduced numbers."""
     counts = Counter(number.verdict for number in numbers)
     kinds = {"reproduced": f" ({kinds_of(numbers)})"}
     return ", ".join(

@@ -33,7 +33,8 @@ def write_paper_source(
     """Write the LaTeX document, which inputs tables and figures from its own folder.
 
     Args:
-        output: LaTeX file; its folder contains the tables, and `figures/` in it the figures.
+        output: LaTeX file; its folder contains the tables, and its `figures/` subfolder contains
+            the figures.
         template: LaTeX template.
         displays: Tables and figures of the run.
         models: Models of the run, for the provenance section.
@@ -67,7 +68,7 @@ def _part(shown: Display, folder: Path) -> dict[str, Any]:
 
 
 def compile_pdf(source: str | Path, output: str | Path) -> None:
-    """Compile a LaTeX file with pdflatex; equal sources give equal bytes.
+    """Compile a LaTeX file with pdflatex; identical sources produce byte-identical PDFs.
 
     Raises:
         UserError: pdflatex is not installed, or fails; the message contains its first error.

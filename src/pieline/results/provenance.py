@@ -1,4 +1,4 @@
-"""Record the provenance of a run's results, without time stamps: equal runs give equal bytes."""
+"""Record the provenance of a run's results; identical runs produce byte-identical records."""
 
 import platform
 import re

@@ -213,7 +213,7 @@ class RunReport:
         return Model.model_validate(fields | {"name": name})
 
     def absent(self) -> dict[str, str]:
-        """Return why this run does not make some tables with printed numbers, by table name."""
+        """Return, by table name, why this run does not produce a table that has printed numbers."""
         catalogue = load_catalogue(self.run.here("published/tables.yaml"))
         ours = chain.from_iterable(table.ours.files for table in catalogue.values() if table.ours)
         made = {table.name for study in self.studies for table in study.tables()}
@@ -265,17 +265,17 @@ class RunReport:
         ).canonical()
 
     def beside(self) -> list[str]:
-        """Return the printed numbers of the run that the page links to, if it has been made."""
+        """Return the file of printed numbers of the run that the page links to, if it exists."""
         folder = self.config.page.beside
         path = Path(folder or "", "paper_tables", "printed_numbers.csv")
         return [str(path)] if folder and path.exists() else []
 
     def extractions(self) -> list[Extraction]:
-        """Return what jobs extract from archives."""
+        """Return the files that jobs extract from archives."""
         return [extraction for study in self.studies for extraction in study.extractions()]
 
     def left_out(self) -> list[str]:
-        """Return one line per reason for runs that are taken from archives or not made."""
+        """Return one line per reason why runs are taken from archives or not made."""
         runs: dict[tuple[str, str], Counter[str]] = {}
         for study in self.studies:
             for run, reason in study.left_out().items():

@@ -1,4 +1,4 @@
-"""Claims of the papers: the numbers that they use and the formula that decides."""
+"""Claims of the papers: the numbers that they use and the formula that decides them."""
 
 import re
 from collections import Counter
@@ -33,7 +33,7 @@ _CLOSE = 1e-9
 
 
 class Statement(Frozen):
-    """A statement to test: a comparison in each row, or the highest or lowest rows."""
+    """A statement to test: a comparison in each row, or which rows are highest or lowest."""
 
     formula: str = Field(description="A comparison `left > right`, or the column to rank.")
     within: float | None = Field(default=None, ge=0, description="Tolerance of `==`.")
@@ -146,7 +146,7 @@ class Claim(Statement):
 
 
 def _merged(shared: Any, number: Any) -> Any:
-    """Merge shared fields into a selection, including `where` and `but_not`; its own fields win."""
+    """Merge shared fields into a selection, `where` and `but_not`; its own values are kept."""
     if not (isinstance(shared, dict) and isinstance(number, dict)) or "text" in number:
         return number
     inner = {

@@ -93,8 +93,8 @@ def evaluate(formulas: Sequence[str], columns: Mapping[str, Values]) -> pd.DataF
         One column per formula; a single unnamed row if all results are single numbers.
 
     Raises:
-        ClaimError: A formula is invalid, has an unknown name, or is undefined: a row is missing in
-            one column, a division by zero, or the correlation of a constant column.
+        ClaimError: A formula is invalid, has an unknown name, or is undefined: one column lacks a
+            row, a division by zero, or the correlation of a constant column.
     """
     values = [_value(formula, columns) for formula in formulas]
     rows = dict.fromkeys(

@@ -68,7 +68,7 @@ def judge_claims(
     """Judge all claims on the printed numbers and on ours.
 
     Raises:
-        UserError: The numbers or the formula of a claim are invalid; names the claim.
+        UserError: The numbers or the formula of a claim are invalid; the message names the claim.
     """
     judged = []
     for claim in claims:

@@ -25,7 +25,7 @@ Row = tuple[str, ...]
 
 
 class OurTable(Frozen):
-    """Location of our numbers for a printed table in paper_tables/.
+    """Location in paper_tables/ of our numbers for a printed table.
 
     If several rows match one printed row (seeds, losses), the first one with a number is used, and
     rows that match `prefer` come first.
