@@ -291,8 +291,8 @@ def _stated() -> dict[str, list[str]]:
             _one_choice("no weight decay", "42"),
         ],
         "docs/beyond.md": [
-            f"{null['interval_leaves_out_0_pct']} % of {null['studies']:,} simulations",
-            f"{observed['mean_correlation']} in {observed['interval_leaves_out_0_pct']} %",
+            f"{null['interval_leaves_out_0_pct']}% of {null['studies']:,} simulations",
+            f"{observed['mean_correlation']} in {observed['interval_leaves_out_0_pct']}%",
         ],
         "docs/cluster.md": [f"query modes in {seconds['library']:.0f} s"],
         "docs/language_models.md": [
