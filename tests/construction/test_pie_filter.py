@@ -160,7 +160,7 @@ def test_a_selected_pie_must_pass_the_filter() -> None:
     ("content", "where"),
     [
         ("idiom\treason\n", ":1: no column 'pie'"),
-        ("pie\treason\nring a bell\n", ":2: 1 cell, not 2"),
+        ("pie\treason\nring a bell\n", ":2: 1 cell instead of 2"),
         ("pie\treason\nring a bell\tliter", ": no newline at the end of the file"),
         ("pie\treason\nring a bell\t\n", ":2: empty PIE or reason"),
         ("pie\treason\na\tx\na\ty\n", ":3: 'a' occurs twice"),

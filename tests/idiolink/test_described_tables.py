@@ -159,7 +159,10 @@ def test_statements_are_shown_but_never_count_as_reproduced(tmp_path: Path) -> N
     assert r"stella\_en\_1.5B\_v5\printed{NovaSearch/stella-en-1.5B-v5}" in tex
     assert r"\printed{BAAI" not in tex  # as printed
     html = (tmp_path / "checkpoints.html").read_text(encoding="utf-8")
-    assert '<td title="not the printed size, however rounded">22.7M<small>110M</small></td>' in html
+    assert (
+        '<td title="differs from the printed size even when rounded">22.7M<small>110M</small></td>'
+        in html
+    )
     # Statements are not in the list of compared numbers either.
     whole = {"csv": tmp_path / "comparison.csv", "tex": tmp_path / "comparison.tex"}
     summary = summarize([])

@@ -250,7 +250,7 @@ class TestListing:
         assert not (tmp_path / "hub").exists()
         # Another model may use the main branch.
         [found] = required_checkpoints({"chat": chat, "embedder": entry(revision=None)})
-        assert found.state == "to fetch"
+        assert found.state == "to download"
 
     def test_without_network_sizes_are_estimated(self, hub: Hub, no_network: None) -> None:
         known = entry(parameters="1.5B", dtype="bfloat16")

@@ -345,7 +345,7 @@ class TestStudy:
         assert shown == {"API": reason, "Tiny (over API)": f"api: {reason}"}
 
     def test_an_api_embedder_cannot_be_fine_tuned(self) -> None:
-        with pytest.raises(UserError, match=r"finetuning\.models: 'api' is behind an API"):
+        with pytest.raises(UserError, match=r"finetuning\.models: 'api' is an API model"):
             study({"api": api_embedder()}, finetuning={"models": ["api"]})
 
     def test_the_first_stage_is_part_of_the_conditions(self) -> None:

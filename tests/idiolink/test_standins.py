@@ -256,7 +256,7 @@ def test_padding_on_the_wrong_side_changes_the_vectors(stand_ins: StandIns) -> N
 
 
 def test_only_the_checkpoint_code_has_experts(stand_ins: StandIns) -> None:
-    with pytest.raises(UserError, match="weights are missing or of another shape"):
+    with pytest.raises(UserError, match="weights are missing or have a different shape"):
         load_encoder(stand_ins.entry("nomic-v2-moe", trust_remote_code=False), device="cpu")
 
 

@@ -186,9 +186,9 @@ def test_four_languages_from_originals_to_tables(study: JamStudy) -> None:
     assert len(asked) == 4 * 3
     shown = {}
     for table in study.tables():
-        if not table.given.metrics and table.name != "jam_example":
+        if not table.display_inputs.metrics and table.name != "jam_example":
             continue  # descriptive tables without data
-        if not all(Path(path).exists() for path in table.given.metrics):
+        if not all(Path(path).exists() for path in table.display_inputs.metrics):
             assert table.name == "jam_humans"  # English only
             continue
         content = import_object(table.maker)(table.display_inputs)
@@ -213,7 +213,7 @@ def test_four_languages_from_originals_to_tables(study: JamStudy) -> None:
             True
         ] * 2
     for figure in study.figures():
-        drawn = import_object(figure.maker)(figure.given)
+        drawn = import_object(figure.maker)(figure.display_inputs)
         save_figure(drawn, **{end: Path(path) for end, path in figure.files.items()})
         labels = {axis.get_title().partition(":")[0] for axis in drawn.axes}
         labels |= {text.get_text() for legend in drawn.legends for text in legend.get_texts()}

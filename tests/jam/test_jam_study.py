@@ -342,8 +342,8 @@ def test_languages_without_a_release(tmp_path: Path) -> None:
         "Italian: originals by ID10M's tags alone, which nobody filtered.",
         "Hard variants by Gemini 2.5 Pro (Italian).",
     )
-    shown = [item for item in (*made.tables(), *made.figures()) if item.given.metrics]
-    assert {item.given.notes for item in shown} == {expected}
+    shown = [item for item in (*made.tables(), *made.figures()) if item.display_inputs.metrics]
+    assert {item.display_inputs.notes for item in shown} == {expected}
     (tmp_path / "english.tsv").touch()
     own = study(run=RELEASED, decisions=str(tmp_path), languages=["english"])
     assert own.tables()[0].display_inputs.notes == (

@@ -70,8 +70,8 @@ def test_table_1_follows_the_list_of_public_files(tmp_path: Path) -> None:
     listed = tmp_path / "upstream.yaml"
     listed.write_text("id10m/test_italian.tsv: {url: null, sha256: null}\n", encoding="utf-8")
     table = declared("jam_datasets")
-    inputs = table.given.model_copy(
-        update={"files": {**table.given.files, "upstream": str(listed)}}
+    inputs = table.display_inputs.model_copy(
+        update={"files": {**table.display_inputs.files, "upstream": str(listed)}}
     )
     found = stated(import_object(table.maker)(inputs))
     assert {name: cell.ours for (name, _), cell in found.items() if cell.ours} == {
@@ -119,8 +119,8 @@ def test_table_7_and_the_registry_differ_in_what_is_known() -> None:
     assert models("parameters", "differs from the printed size even when rounded") == {"mbert"}
     assert models("parameters", "as printed, rounded") == {"llama-3.2-3b"}
     # The paper has no size for the Gemini models, either.
-    assert models("parameters", "the paper does not say") == {"gemini-2.5-flash", "gemini-2.5-pro"}
-    assert found["gpt-4o", "parameters"].ours == "not told"
+    assert models("parameters", "not stated in the paper") == {"gemini-2.5-flash", "gemini-2.5-pro"}
+    assert found["gpt-4o", "parameters"].ours == "not published"
     assert found["gpt-4o", "parameters"].printed == "8B"
     assert len(found["gbert", "revision"].ours) == 40
 
@@ -177,8 +177,8 @@ def test_figure_1_has_an_original_of_each_usage_and_a_variant(tmp_path: Path) ->
         ],
     )
     table = declared("jam_example", languages=["english"])
-    assert table.given.files == {"english": "results/datasets/jam/english.jsonl"}
-    inputs = table.given.model_copy(update={"files": {"english": str(data)}})
+    assert table.display_inputs.files == {"english": "results/datasets/jam/english.jsonl"}
+    inputs = table.display_inputs.model_copy(update={"files": {"english": str(data)}})
     content = import_object(table.maker)(inputs)
     assert [row.labels for row in content.groups[0].rows] == [
         ("go dutch (literal)", "original"),

@@ -685,7 +685,7 @@ def test_figures_show_the_printed_runs_behind_ours_and_no_name_on_another(tmp_pa
     run = Run(registry, LLMSettings(recordings_folder=tmp_path), "released", root=ROOT)
     names = [name for name, entry in registry.items() if entry.kind == "llm"]
     # One marker per printed model; weights may represent a provider's model.
-    first = {model.published_as: model for model in reversed(run.described(names))}
+    first = {model.published_as: model for model in reversed(run.describe_models(names))}
     ours, *others = (model for name, model in reversed(first.items()) if name is not None)
     table = read_published(ROOT / "published/jam_table3.csv", ["setting", "model", "language"])
     printed = [key for key in table if key[0] != "fine_tuned"]

@@ -295,10 +295,10 @@ def test_unpacking_has_a_limit_and_bounded_memory(tmp_path: Path) -> None:
         return done.returncode, done.stderr
 
     for name, most, what in [
-        ("lines", "0.25", "lines: unpacks to more than 0.25 GiB; allow more with --max-size"),
-        ("lines", "1e-7", "lines: unpacks to more than 107 bytes; allow more with --max-size"),
-        ("one line", "8", "one line: a.jsonl:1: not a line of recordings"),
-        ("no lines", "8", "no lines: a.jsonl:1: not a line of recordings"),
+        ("lines", "0.25", "lines: unpacks to more than 0.25 GiB; raise the limit with --max-size"),
+        ("lines", "1e-7", "lines: unpacks to more than 107 bytes; raise the limit with --max-size"),
+        ("one line", "8", "one line: a.jsonl:1: not a recording"),
+        ("no lines", "8", "no lines: a.jsonl:1: not a recording"),
         ("a header", "8", "a header: not a complete .tar.zst file: its headers are too large"),
     ]:
         code, error = imported(name, most)

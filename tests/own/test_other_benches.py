@@ -145,7 +145,9 @@ def test_the_name_of_the_task_is_the_query_mode(tmp_path: Path) -> None:
     ("study", "file_format"), [("idiolink", "inspect"), ("jam", "mteb"), ("idiots", "mteb")]
 )
 def test_formats_belong_to_studies(study: str, file_format: str) -> None:
-    with pytest.raises(ValidationError, match=f"'{file_format}' is of no predictions of {study}"):
+    with pytest.raises(
+        ValidationError, match=f"{study} does not support the format '{file_format}'"
+    ):
         PredictionFile(study=study, file="a", setting="b", format=file_format)  # type: ignore[arg-type]
 
 

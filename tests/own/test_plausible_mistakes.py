@@ -400,7 +400,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "none as an idiom": (
         "jam",
         rows(each("idioms", lambda value: value or "none")),
-        "'none' names no idiom",
+        "'none' is not an idiom",
     ),
     "whole sentences for idioms": (
         "jam",

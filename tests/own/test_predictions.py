@@ -95,8 +95,14 @@ WRONG_IDIOMS = {
         r"a\.jsonl:2: 2 unknown ids, such as 'x'; no prediction for 1 of 2",
     ),
     "twice": (lines(ROW, ROW), r"a\.jsonl:2: id 'test-0001' is also in line 1"),
-    "neither": (lines({"id": "test-0001"}), r"a\.jsonl:1: either idioms or tags"),
-    "both": (lines(ROW | {"tags": TAGS}), r"a\.jsonl:1: either idioms or tags"),
+    "neither": (
+        lines({"id": "test-0001"}),
+        r"a\.jsonl:1: exactly one of idioms and tags is required",
+    ),
+    "both": (
+        lines(ROW | {"tags": TAGS}),
+        r"a\.jsonl:1: exactly one of idioms and tags is required",
+    ),
     "no json": ("id,idioms\n", r"a\.jsonl:1: "),
     "short": (
         lines({"id": "test-0001", "tags": TAGS[:4]}, {"id": "test-0001-v1", "tags": TAGS}),
@@ -130,7 +136,7 @@ def test_a_word_for_none_is_rejected(word: str, name: str, tmp_path: Path) -> No
         "a.jsonl": lines(ROW, {"id": "test-0001-v1", "idioms": [word]}),
         "a.csv": f"id,idioms\ntest-0001,\ntest-0001-v1,{word}\n",
     }[name]
-    message = r"a\.\w+:[23]: '.*' names no idiom; .*empty.* null"
+    message = r"a\.\w+:[23]: '.*' is not an idiom; .*empty.* null"
     with pytest.raises(UserError, match=message):
         jam.read_predictions(write(tmp_path / name, text), SENTENCES)
 
