@@ -1,4 +1,4 @@
-"""Divide the PIEs into train, validation and test, with the gold PIEs of the test split."""
+"""Divide the PIEs into train, validation and test splits; select the gold PIEs of test."""
 
 from pieline.core.files import write_json
 from pieline.core.jobs import start_log

@@ -33,7 +33,7 @@ class JudgedOriginal(NamedTuple):
 
 
 class PrintedJam:
-    """Answers with the printed numbers of ID10M-JAM, for any dataset.
+    """Answers that reproduce the printed numbers of ID10M-JAM on any dataset.
 
     The judged originals of a run, hardest first, are assigned to the originals of the dataset, at
     an offset that depends on the run.

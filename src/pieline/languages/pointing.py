@@ -94,7 +94,7 @@ def _stretches(words: Sequence[str], sizes: Iterable[int]) -> Iterator[Sequence[
 
 
 def _kernel(words: Sequence[str], language: str) -> list[str]:
-    """Return the words without light words and, if two or more remain, supporting words."""
+    """Remove light words and, if two or more words remain, supporting words too."""
     lang = get_language(language)
     heavy = remove_words(lang.light_words, words)
     supporting = lang.light_verbs | lang.supporting

@@ -40,7 +40,7 @@ class TaskEstimate(NamedTuple):
         model: Name in models.yaml.
         entry: Entry of the model.
         estimate: Calls, tokens and cost of the known questions.
-        unknown: Inputs that are missing or outdated, so that their questions are unknown.
+        unknown: Missing or outdated inputs; questions that depend on them are unknown.
         bases: Descriptions of what the expected length of answers is based on.
     """
 
@@ -62,9 +62,9 @@ def estimate_tasks(
     """Estimate calls, tokens and cost by kind of task and model, in the order of the tasks.
 
     Args:
-        tasks: Tasks that the run asks.
+        tasks: Tasks whose questions the run asks.
         settings: Settings for asking.
-        remade: Files that the run will recreate, so that their questions are unknown.
+        remade: Files that the run will recreate; questions that depend on them are unknown.
     """
     groups = by_kind_and_model(tasks)
     entries = {name: members[0].entry() for name, members in groups.items()}

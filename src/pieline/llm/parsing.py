@@ -211,7 +211,7 @@ def _closing(text: str, start: int, *, quotes: bool) -> int:
 
 
 def _repaired(piece: str) -> Any:
-    """Parse a closed value that is close to JSON, or a Python literal; None if it is neither."""
+    """Parse a complete value that is almost JSON or is a Python literal; None otherwise."""
     try:
         return ast.literal_eval(piece)
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):

@@ -152,7 +152,7 @@ def median_tolerance(rows: Sequence[Spread], pool: Sequence[Spread]) -> float:
     the normal distribution of its mean and standard error.
 
     Args:
-        rows: Printed rows that the median is over.
+        rows: Printed rows over which the median is taken.
         pool: As in `mean_ranges`.
     """
     deviation, _ = pooled(pool)

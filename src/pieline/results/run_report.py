@@ -275,7 +275,7 @@ class RunReport:
         return [extraction for study in self.studies for extraction in study.extractions()]
 
     def left_out(self) -> list[str]:
-        """Return one line per reason why runs are taken from archives or not made."""
+        """Return one line per reason why runs are taken from archives or skipped."""
         runs: dict[tuple[str, str], Counter[str]] = {}
         for study in self.studies:
             for run, reason in study.left_out().items():

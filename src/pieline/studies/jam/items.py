@@ -71,7 +71,7 @@ class JamItem(Item):
 
     @classmethod
     def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
-        """Return each original with its variants; None if the metric file judges no originals."""
+        """Return each original with its variants; None if the metric file has no judgments."""
         if len(metric.predictions(".jsonl")) != 1 or "judged" not in metric.fields:
             return None
         sentences_path = _sentences_path(metric)

@@ -66,7 +66,8 @@ class Shortcuts(Frozen):
         overlap: Mean overlap by usage of the queries, usage of the documents, and measure.
         correlations: Partial rank correlation of overlap and nDCG@10 over queries given PIE and
             usage, by measure; empty if the nDCG@10 of some query is unknown.
-        tenths: Tenths of each usage and of all, by measure; empty in the same case.
+        tenths: Tenths of the queries of each usage and of all queries, by measure; empty in the
+            same case.
     """
 
     pies: int

@@ -138,7 +138,7 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
 
 
 def _is_glued(text: str) -> bool:
-    """Return whether most words lack a space between them; a tab must end each token."""
+    """Return whether most adjacent words lack a space between them, with a tab after each."""
     glued = len(_GLUED.findall(text))
     is_frequent = glued >= _FEWEST_GLUED and glued >= len(_SPACED.findall(text))
     return is_frequent and max(text) < _FIRST_CJK
