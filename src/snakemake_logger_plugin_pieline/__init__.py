@@ -67,7 +67,7 @@ class LogHandler(LogHandlerBase):
         self._done: Counter[str] = Counter()
         self._failed: list[tuple[int, str]] = []
         self._ended = ""
-        self._told = time.monotonic()
+        self._reported_at = time.monotonic()
 
     def emit(self, record: LogRecord) -> None:
         """Display a record of Snakemake's log."""
@@ -78,7 +78,7 @@ class LogHandler(LogHandlerBase):
             elif event := getattr(record, "event", None):
                 getattr(self, f"_on_{event}", lambda record: None)(record)
             elif record.levelno > logging.INFO or not _NOISE.match(record.getMessage()):
-                self._say(record.getMessage(), "red" if record.levelno > logging.INFO else "")
+                self._print(record.getMessage(), "red" if record.levelno > logging.INFO else "")
         except Exception:
             self.handleError(record)
 
@@ -89,11 +89,11 @@ class LogHandler(LogHandlerBase):
             bars.close()
         # Their messages may have scrolled away, because other jobs continued.
         if above := [text for done, text in self._failed if done < self._done.total()]:
-            self._say("\n".join(["Failed jobs:", *above]), "red")
+            self._print("\n".join(["Failed jobs:", *above]), "red")
         self._failed = []
         super().close()
 
-    def _say(self, text: str, style: str = "") -> None:
+    def _print(self, text: str, style: str = "") -> None:
         (self._bars.console if self._bars else self._console).print(
             Text(text, style=style), soft_wrap=True
         )
@@ -101,8 +101,8 @@ class LogHandler(LogHandlerBase):
     def _on_run_info(self, record: Any) -> None:
         self._total = Counter(record.stats)
         del self._total["total"]
-        self._say(f"{self._total.total()} jobs of {len(self._total)} rules")
-        self._told = time.monotonic()
+        self._print(f"{self._total.total()} jobs of {len(self._total)} rules")
+        self._reported_at = time.monotonic()
         if self._console.is_terminal:
             self._bars = _Bars(self._total)
 
@@ -111,7 +111,7 @@ class LogHandler(LogHandlerBase):
         reason = f"{record.rule_name} runs again: {_reason(record.reason)}"
         if not reason.endswith(": ") and reason not in self._reasons:
             self._reasons.add(reason)
-            self._say(reason)
+            self._print(reason)
         if self._bars:
             self._bars.show(record.rule_name, self._done)
 
@@ -122,10 +122,10 @@ class LogHandler(LogHandlerBase):
         if self._bars:
             self._bars.show(rule, self._done)
         now = time.monotonic()
-        if self._done[rule] == self._total[rule] or now > self._told + EVERY_S:
-            self._told = now
+        if self._done[rule] == self._total[rule] or now > self._reported_at + EVERY_S:
+            self._reported_at = now
             done, total = self._done.total(), self._total.total()
-            self._say(
+            self._print(
                 f"{time.strftime('%X')}  {done:{len(str(total))}} of {total} jobs:"
                 f" {rule} {self._done[rule]} of {self._total[rule]}"
             )
@@ -141,10 +141,10 @@ class LogHandler(LogHandlerBase):
         for path in logs if self.common_settings.show_failed_logs else []:
             with suppress(OSError):
                 lines += Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
-        self._say("\n".join(lines), "red")
+        self._print("\n".join(lines), "red")
 
     def _on_group_error(self, record: Any) -> None:
-        self._say("\n".join([record.getMessage(), *map(str, record.aux_logs)]), "red")
+        self._print("\n".join([record.getMessage(), *map(str, record.aux_logs)]), "red")
 
     def _on_error(self, record: Any) -> None:
         text = record.getMessage()
@@ -152,7 +152,7 @@ class LogHandler(LogHandlerBase):
             # Omit the complete command; the job's own error follows.
             self._ended = text.rsplit("' ", 1)[-1]
         else:
-            self._say(text, "red")
+            self._print(text, "red")
 
 
 class _Bars:
@@ -243,6 +243,6 @@ def _last_words(logs: list[str]) -> str:
     for path in logs:
         with suppress(OSError):
             lines = Path(path).read_text(encoding="utf-8", errors="replace").split("\n")
-            if said := [line for line in lines if line.strip()]:
-                return said[-1].strip().removeprefix("error: ")
+            if written := [line for line in lines if line.strip()]:
+                return written[-1].strip().removeprefix("error: ")
     return ""

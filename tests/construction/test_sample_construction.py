@@ -89,7 +89,7 @@ def test_every_case_of_the_construction_occurs(default_run: Path) -> None:
 
 def test_tables_state_that_the_answers_are_scripted(default_run: Path) -> None:
     text = (default_run / "paper_tables/idiolink_construction.tex").read_text(encoding="utf-8")
-    assert "answers are scripted by hand; no model gave them" in text
+    assert "answers are hand-written; no model produced them" in text
     rows = rows_of(default_run / "paper_tables/idiolink_construction.csv")
     assert len(rows) == 20 + 4
     assert {row["comparable"] for row in rows} == {"no"}

@@ -339,16 +339,14 @@ def test_languages_without_a_release(tmp_path: Path) -> None:
     assert "id10m/dev_italian.tsv" in raw
     assert not {"id10m-jam/italian.json", "id10m-jam/variants/italian.json"} & set(raw)
     expected = (
-        "Italian: originals by ID10M's tags alone, which nobody filtered.",
+        "Italian: originals by ID10M's tags alone, without filtering.",
         "Hard variants by Gemini 2.5 Pro (Italian).",
     )
     shown = [item for item in (*made.tables(), *made.figures()) if item.display_inputs.metrics]
     assert {item.display_inputs.notes for item in shown} == {expected}
     (tmp_path / "english.tsv").touch()
     own = study(run=RELEASED, decisions=str(tmp_path), languages=["english"])
-    assert own.tables()[0].display_inputs.notes == (
-        "English: originals by decisions of one's own.",
-    )
+    assert own.tables()[0].display_inputs.notes == ("English: originals by custom decisions.",)
     assert study(run=RELEASED).tables()[0].display_inputs.notes == ()
     assert study().tables()[0].display_inputs.notes == (SAMPLE_NOTE,)
 

@@ -197,4 +197,4 @@ def test_missing_labels_are_reported(project):
     with (project / table).open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert {row["ours"] for row in rows} == {""}
-    assert all(row["reason"].startswith("not run: nobody has labelled") for row in rows)
+    assert all(row["reason"].startswith("not run: the variants are not labeled") for row in rows)

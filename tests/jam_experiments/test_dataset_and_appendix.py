@@ -210,7 +210,7 @@ def test_human_accuracies_are_percentages(tmp_path: Path) -> None:
     assert content.notes == ("A note.",)
     assert "(English)" in content.caption
     assert cell_texts(content) == [
-        ["variants labelled", "178", "170", "8", " "],
+        ["variants labeled", "178", "170", "8", " "],
         ["first", "90.4", "75.0", "–", "12.5"],
         ["second", "50.0", "75.0", "–", "12.5"],
         ["agreement", "81.5", " ", " ", " "],
@@ -247,25 +247,22 @@ def test_incomparable_labels(
 
 
 def test_missing_labels_have_a_reason(tmp_path: Path) -> None:
-    content = humans(
-        display_inputs(tmp_path, not_run={"people": "nobody has labelled the variants"})
-    )
+    content = humans(display_inputs(tmp_path, not_run={"people": "the variants are not labeled"}))
     assert cell_texts(content) == [
-        ["variants labelled", "–", " ", " ", " "],
+        ["variants labeled", "–", " ", " ", " "],
         ["first", *["–"] * 4],
         ["second", *["–"] * 4],
         ["agreement", "–", " ", " ", " "],
         ["Cohen's kappa", "–", " ", " ", " "],
     ]
     assert {row.reason for group in content.groups for row in group.rows} == {
-        "nobody has labelled the variants"
+        "the variants are not labeled"
     }
     rows = {row["id"].removeprefix("jam.human_"): row for row in rows_of(content, tmp_path)}
     assert rows["accuracy_second"]["printed"] == "87.1"
     assert {row["ours"] for row in rows.values()} == {""}
     assert all(
-        row["reason"].startswith("not run: nobody has labelled the variants")
-        for row in rows.values()
+        row["reason"].startswith("not run: the variants are not labeled") for row in rows.values()
     )
 
 

@@ -46,7 +46,7 @@ def judged(
 def decisions(
     *, right: int, flips: list[int], wrong: list[int], figurative: bool = True
 ) -> list[JudgedOriginal]:
-    """Return originals with three variants, `right` of them judged right.
+    """Return originals with three variants, `right` of them judged correctly.
 
     `flips` and `wrong` are the numbers of wrong variants of right and wrong originals.
     """

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from idiots.idiots_cases import answer
 from jam.jam_cases import original
+from run_script import run_script
 from support import ROOT
 
-from pieline.core.files import write_json
+from pieline.core.files import read_json, write_json
 from pieline.core.imports import import_object
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.languages.registry import get_language
@@ -349,6 +350,30 @@ def test_a_model_writes_neutral_contexts_for_all_variants(
     # A missing variant is replaced by its original.
     assert hard[-1].sentence == sentences[4].sentence
     assert hard[-1].original_id == "o001" and hard[-1].variant_number == 3
+
+
+def test_the_sample_has_a_neutral_context_for_each_variant(tmp_path: Path) -> None:
+    sentences = dataset(2)
+    save_jsonl(tmp_path / "dataset.jsonl", sentences)
+    write_json(
+        tmp_path / "neutral.json",
+        {item.id: f"On Monday. {item.sentence}" for item in sentences if item.id == "o001"},
+    )
+    output = {"variants": tmp_path / "variants.jsonl", "report": tmp_path / "report.json"}
+    run_script(
+        "jam_neutral_sample",
+        input={
+            "dataset": tmp_path / "dataset.jsonl",
+            "metrics": [],
+            "sample": tmp_path / "neutral.json",
+        },
+        output=output,
+    )
+    made = load_jsonl(output["variants"], JamSentence)
+    assert [item.id for item in made] == [item.id for item in sentences]
+    neutral = [item.original_id for item in made if item.sentence.startswith("On Monday.")]
+    assert neutral == ["o001"] * 3
+    assert read_json(output["report"]) == {"asked": 6, "variants": 3}
 
 
 def test_the_setting_compared_with_must_be_run() -> None:

@@ -293,7 +293,7 @@ def test_unknown_drift_is_a_dash_and_not_zero(tmp_path: Path) -> None:
     assert [number.strip() for number in numbers] == ["0.00", "0.00", "--", "0.00", "--"]
     row = cell(rows, "gpt-4o", "negative_drift_literal")
     assert (row["ours"], row["comparable"]) == ("", "no")
-    assert "nothing could drift" in row["reason"]
+    assert "no variant could drift" in row["reason"]
 
 
 def test_confusion_sums_to_all_originals(tmp_path: Path) -> None:
@@ -488,7 +488,7 @@ def test_rows_follow_the_paper_s_order(tmp_path: Path) -> None:
 
 def test_captions_state_totals_and_symbols(tmp_path: Path) -> None:
     text, _ = write("drift", [metrics(GPT_4O)], tmp_path)
-    assert "judged right (of 534 in English)" in text
+    assert "judged correctly (of 534 in English)" in text
     assert r"$\pm$: standard deviation over seeds (ddof 1)" in text
     assert "SC: self-consistency" in text
     assert "CoTBest: chain of thought" in text

@@ -898,7 +898,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             "idiolink_zero_shot",
             "zero_shot:zero_shot",
             "Table 2",
-            "Zero-shot retrieval in four query modes, in per cent.",
+            "Zero-shot retrieval in four query modes, in percent.",
             self._with_own_models(
                 self.display_inputs(self.metrics_files("full", rows), rows, "embedder")
             ),
@@ -934,7 +934,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             "idiolink_artifacts",
             "described:artifacts",
             "Table 4",
-            "Data and packages, their licences and pinned versions.",
+            "Data and packages, their licenses and pinned versions.",
             DisplayInputs(),
             published="idiolink_table4",
             lock=self.run.here("envs/requirements.lock"),
@@ -946,7 +946,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "idiolink_finetuned",
                 "finetuning:finetuned",
                 "Table 5",
-                "Retrieval by fine-tuned models, in per cent.",
+                "Retrieval by fine-tuned models, in percent.",
                 self.display_inputs(self.tuned_metrics(), tuned, "embedder"),
                 published="idiolink_table5",
             )
@@ -954,7 +954,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             "idiolink_checkpoints",
             "described:checkpoints",
             "Table 6",
-            "Checkpoints, their licences, sizes and pinned revisions.",
+            "Checkpoints, their licenses, sizes and pinned revisions.",
             DisplayInputs(options=self._checkpoints()),
             published="idiolink_table6",
         )
@@ -969,7 +969,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "idiolink_ablation",
                 "zero_shot:ablation",
                 "not in the paper",
-                "The same queries over an index without some usages, in per cent.",
+                "The same queries over an index without some usages, in percent.",
                 DisplayInputs(metrics=every, models=self.describe_models(ranking)),
                 published="idiolink_bm25_ablation",
             )
@@ -979,7 +979,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "idiolink_significance",
                 "significance:significance",
                 "not in the paper",
-                "Paired randomisation tests over PIEs between query modes, with intervals.",
+                "Paired randomization tests over PIEs between query modes, with intervals.",
                 DisplayInputs(metrics=tuple(tests), models=tested),
             )
         modes = [mode for model in models for mode in self.modes_of(model)]
@@ -988,7 +988,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "idiolink_pairs",
                 "significance:model_pairs",
                 "not in the paper",
-                "Paired randomisation tests over PIEs between every two models, with intervals.",
+                "Paired randomization tests over PIEs between all pairs of models, with intervals.",
                 DisplayInputs(
                     metrics=tuple(as_published),
                     models=self.describe_models(models),

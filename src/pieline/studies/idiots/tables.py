@@ -49,7 +49,7 @@ KIND_LABELS = {
 Described = BiasMetrics | DetectionMetrics | IdiotsManifest
 """Records that state the origin of their data."""
 
-UNSORTED = "nobody has sorted its wrong idioms (error type, in the cases to judge)"
+UNSORTED = "its wrong idioms are not sorted yet (error type, in the cases to judge)"
 _IN_TEXT = {
     "Llama-2-7b-chat": "llama2",
     "Mistral-7b-Instruct": "mistral",
@@ -549,7 +549,7 @@ def bias(inputs: DisplayInputs) -> TableContent:
         caption="What moves the criterion, and what moves d′: an idiom is the signal, c is negative"
         " where a model readily says that there is one. Rates are corrected log-linearly. Changes"
         f" are against {SETTING_LABELS.get(against, against)}. Intervals are 95 % percentiles of"
-        " a bootstrap over PIEs; p is of a paired randomisation test over PIEs, corrected within a"
+        " a bootstrap over PIEs; p is of a paired randomization test over PIEs, corrected within a"
         " model (Holm), for d′ and c apart.",
         notes=_data_notes(metrics),
     )

@@ -65,8 +65,8 @@ from pieline.study import (
 WRITER = "Gemini 2.5 Pro"
 """Model that wrote the paper's variants (section 3.3, appendix G)."""
 _NOT_OF_PAPER = {
-    "file": "{}: originals by decisions of one's own.",
-    "tags": "{}: originals by ID10M's tags alone, which nobody filtered.",
+    "file": "{}: originals by custom decisions.",
+    "tags": "{}: originals by ID10M's tags alone, without filtering.",
 }
 """Notes on languages whose originals are not the released ones."""
 _MOST_COMMON = 0.05
@@ -805,7 +805,7 @@ class JamStudy(Study[JamSettings]):
         if self.settings.humans or self.settings.variants.source == "sample":
             return ""
         return (
-            f"nobody has labelled the variants: have two people fill in {paths.HUMAN_FORM}"
+            f"the variants are not labeled: have two people fill in {paths.HUMAN_FORM}"
             " (snakemake jam_human_form writes it) and name their files in jam.humans"
         )
 
@@ -861,7 +861,7 @@ class JamStudy(Study[JamSettings]):
             originals = Table(
                 "jam_originals",
                 "not in the paper",
-                "Originals judged right, by model and usage.",
+                "Originals judged correctly, by model and usage.",
                 "pieline.studies.jam.tables.results:originals_table",
                 self._runs("predictions").model_copy(update={"absent": ()}),
             )
@@ -900,7 +900,7 @@ class JamStudy(Study[JamSettings]):
                 Table(
                     "jam_humans",
                     "Section 5.1",
-                    "Two people on the hard variants, in per cent.",
+                    "Two people on the hard variants, in percent.",
                     "pieline.studies.jam.tables.appendix:humans",
                     humans,
                 )
@@ -969,7 +969,7 @@ class JamStudy(Study[JamSettings]):
             Table(
                 "jam_pairs",
                 "not in the paper",
-                "Which of two runs drifts more, by a paired randomisation test over originals.",
+                "Which of two runs drifts more, by a paired randomization test over originals.",
                 "pieline.studies.jam.tables.runs:pairs",
                 self._runs("predictions").model_copy(
                     update={"options": {"permutations": settings.permutations}}
@@ -1032,14 +1032,14 @@ class JamStudy(Study[JamSettings]):
             Table(
                 "jam_checkpoints",
                 "Table 7",
-                "Checkpoints, their licences, sizes and pinned revisions.",
+                "Checkpoints, their licenses, sizes and pinned revisions.",
                 "pieline.reporting.described:checkpoints",
                 DisplayInputs(files={"published": self._published(7)}, options=self._checkpoints()),
             ),
             Table(
                 "jam_artifacts",
                 "Table 8",
-                "Data and software, their licences and pinned versions.",
+                "Data and software, their licenses and pinned versions.",
                 "pieline.reporting.described:artifacts",
                 DisplayInputs(
                     files={

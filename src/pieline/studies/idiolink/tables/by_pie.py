@@ -121,7 +121,7 @@ def by_pie(inputs: DisplayInputs) -> TableContent:
     return TableContent(
         heads=((Head("Rank"), Head("PIE"), *(Head(mode_label(mode)) for mode in modes)),),
         groups=(Group(tuple(rows)),),
-        caption="nDCG@10 of each PIE by query mode in per cent, the mean over zero-shot models; the"
+        caption="nDCG@10 of each PIE by query mode in percent, the mean over zero-shot models; the"
         " hardest PIE comes first.",
         notes=notes_on(metrics),
         long=True,

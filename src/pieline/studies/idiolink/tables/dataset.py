@@ -39,7 +39,7 @@ def about_data(*, sample: bool, released: bool) -> tuple[list[str], tuple[str, .
         return [], ()
     if sample:
         return ["sample data, not the released IdioLink"], (SAMPLE_NOTE,)
-    return ["constructed anew or altered, not the released IdioLink"], (CONSTRUCTED_NOTE,)
+    return ["newly constructed or altered, not the released IdioLink"], (CONSTRUCTED_NOTE,)
 
 
 def _per_pie(checks: DatasetChecks, *, literal: bool) -> float:
@@ -169,7 +169,7 @@ CONSTRUCTION = [
     _kept("released", "any is confident, shares are of all (released code)"),
     _count(
         "removed_pies",
-        "PIEs removed by hand",
+        "PIEs removed manually",
         lambda records: records.report.failed.get("manual", 0),
     ),
     _count(
@@ -256,7 +256,7 @@ def construction(inputs: DisplayInputs) -> TableContent:
         for column in CONSTRUCTION
     ]
     if any("hand-written" in item.origins for item in metrics.generation.values()):
-        notes += ("The models' answers are scripted by hand; no model gave them.",)
+        notes += ("The models' answers are hand-written; no model produced them.",)
     return TableContent(
         heads=((Head("Number"), Head("this run")),),
         groups=(Group(tuple(rows)),),

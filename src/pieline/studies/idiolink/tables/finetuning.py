@@ -117,7 +117,7 @@ def finetuned(inputs: DisplayInputs) -> TableContent:
     return scores_table(
         ("Train", "Model", "Loss", "Param"),
         {title: rows(mode) for mode, title in TRAIN_MODES.items()},
-        f"Fine-tuning results on IdioLink in per cent, over {over}, by loss: that of"
+        f"Fine-tuning results on IdioLink in percent, over {over}, by loss: that of"
         " equation 2, or the released code's (InfoNCE over the positives of the batch, temperature"
         " 0.05). The paper does not say which of them its numbers are of.",
         (_JUDGED, *(_TUPLES[name] for name in _TUPLES if name in tuples), *notes_on(metrics)),

@@ -173,7 +173,7 @@ def zero_shot(inputs: DisplayInputs) -> TableContent:
     return scores_table(
         ("", "Model", "Param"),
         groups,
-        "Zero-shot results on IdioLink in per cent.",
+        "Zero-shot results on IdioLink in percent.",
         notes_on(metrics),
     )
 
@@ -218,8 +218,8 @@ def bm25(inputs: DisplayInputs) -> TableContent:
     return TableContent(
         heads=(headers(["Query"], BM25),),
         groups=(Group(tuple(rows)),),
-        caption="BM25 on IdioLink in per cent; k1 and b chosen on the validation split by nDCG@10.",
-        caption_latex="BM25 on IdioLink in per cent; $k_1$ and $b$ chosen on the validation split"
+        caption="BM25 on IdioLink in percent; k1 and b chosen on the validation split by nDCG@10.",
+        caption_latex="BM25 on IdioLink in percent; $k_1$ and $b$ chosen on the validation split"
         " by nDCG@10.",
         notes=(
             *([UNTUNED] if any(item.tuning and not item.tuning.grid for item in metrics) else []),
@@ -284,7 +284,7 @@ def ablation(inputs: DisplayInputs) -> TableContent:
     return TableContent(
         heads=((Head("", span=2), *scores), (Head("Model"), Head("Query"), *labels)),
         groups=tuple(groups),
-        caption="The same queries over several compositions of the index, in per cent: all usages,"
+        caption="The same queries over several compositions of the index, in percent: all usages,"
         " without the idiomatic documents, and literal and idiomatic documents only. In brackets:"
         " what the authors' released run has, which the paper does not print; ours of BM25 count as"
         f" equal within {BM25_TOLERANCE}.",

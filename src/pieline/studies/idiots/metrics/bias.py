@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.records import Frozen
 from pieline.core.significance import holm
-from pieline.core.uncertainty import Interval, draw_units, percentile_interval
+from pieline.core.uncertainty import Interval, draw_units
 from pieline.studies.idiots.datasets import Origin
-from pieline.studies.idiots.metrics.detection import DetectionMetrics
+from pieline.studies.idiots.metrics.detection import DetectionMetrics, interval_bounds
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.verdicts import paired
 
@@ -218,13 +218,6 @@ def signals(
 
 
 def _estimate(value: float, resampled: Numbers, p_holm: float | None = None) -> SignalEstimate:
-    interval = percentile_interval(resampled)
-    rounded = {name: _round(end) for name, end in interval} if interval else None
-    return SignalEstimate(
-        value=_round(value), interval=Interval(**rounded) if rounded else None, p_holm=p_holm
-    )
-
-
-def _round(value: float) -> float:
-    """Round to six decimals so that all machines agree, and avoid negative zero."""
-    return round(float(value), 6) + 0.0
+    bounds = interval_bounds(resampled)
+    interval = Interval(**bounds) if bounds else None
+    return SignalEstimate(value=round(float(value), 6) + 0.0, interval=interval, p_holm=p_holm)

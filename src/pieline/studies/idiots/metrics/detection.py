@@ -230,7 +230,7 @@ def _score(fraction: Fraction, draws: Counts) -> Score:
     count, base = int(fraction.counted.sum()), int(fraction.base.sum())
     if not base:
         return Score(value=None, count=count, of=base)
-    bounds = _bounds(resampled_ratios(draws, *fraction))
+    bounds = interval_bounds(resampled_ratios(draws, *fraction))
     return Score(value=count / base, count=count, of=base, **bounds)
 
 
@@ -242,10 +242,13 @@ def _balanced(
     if recall is None or specificity is None:
         return Score(value=None)
     both = [resampled_ratios(draws, *fractions[name]) for name in ("recall", "specificity")]
-    return Score(value=(recall + specificity) / 2, **_bounds((both[0] + both[1]) / 2))
+    return Score(value=(recall + specificity) / 2, **interval_bounds((both[0] + both[1]) / 2))
 
 
-def _bounds(resampled: Ratios) -> dict[str, float]:
-    """Return the bounds of the interval; empty if the fraction is undefined in all resamples."""
+def interval_bounds(resampled: Ratios) -> dict[str, float]:
+    """Return the bounds of the interval; empty if the number is undefined in all resamples.
+
+    They are rounded to six decimals, because further ones depend on the machine.
+    """
     interval = percentile_interval(resampled)
-    return {name: round(value, 6) for name, value in interval} if interval else {}
+    return {name: round(value, 6) + 0.0 for name, value in interval} if interval else {}

@@ -35,7 +35,7 @@ def _person(name: str) -> list[Column[HumanMetrics]]:
 
 
 HUMANS: dict[str, list[Column[HumanMetrics]]] = {
-    "variants labelled": [Column("human_variants", "", lambda item: item.variants, decimals=0)],
+    "variants labeled": [Column("human_variants", "", lambda item: item.variants, decimals=0)],
     "first": _person("first"),
     "second": _person("second"),
     "agreement": [_share("agreement", "agreement")],
@@ -87,7 +87,7 @@ def humans(inputs: DisplayInputs) -> TableContent:
         heads=(headers(["Annotator", "Accuracy", "figurative", "literal", "ambiguous"]),),
         groups=tuple(Group(tuple(part)) for part in (rows[:1], rows[1:3], rows[3:])),
         caption=f"Human baseline: two people on hard variants ({get_language(language).label}), one"
-        " of each original, in per cent. “Ambiguous” counts as wrong.",
+        " of each original, in percent. “Ambiguous” counts as wrong.",
         notes=(*([SIMULATED_NOTE] if simulated else []), *data_notes(*records), *inputs.notes),
         wide=False,
     )
@@ -153,7 +153,7 @@ def attention(inputs: DisplayInputs) -> TableContent:
         heads=(headers(["Model", "Language"], [PAIRS, *ATTENTION]),),
         groups=(Group(tuple(rows)),),
         caption="Share of the attention from the PIE to its context that falls on the content words"
-        " of the added context, mean over layers, heads and pairs, in per cent with 95 % bootstrap"
+        " of the added context, mean over layers, heads and pairs, in percent with 95 % bootstrap"
         " intervals over pairs.",
         notes=(*data_notes(*records), *inputs.notes),
     )

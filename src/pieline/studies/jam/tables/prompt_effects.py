@@ -166,11 +166,11 @@ def prompts(inputs: DisplayInputs) -> TableContent:
         caption=f"Prompts of this project against {against} on the same originals: negative drift,"
         " and errors on all variants, which are false alarms where the PIE is literal and misses"
         " where it is idiomatic. Differences are in points, with 95 % bootstrap intervals over"
-        " originals; p is of a two-sided paired randomisation test, in which two runs change places"
+        " originals; p is of a two-sided paired randomization test that swaps two runs"
         " on whole originals, corrected within a model, language and usage (Holm).",
         notes=(
             f"{BASELINES[NONE]} never drifts and misses every idiom: a prompt that only lowers"
-            " ND_M, or trades misses for false alarms, helps nobody.",
+            " ND_M, or trades misses for false alarms, is no improvement.",
             *notes_on(records_of(our_runs), inputs),
         ),
         long=True,

@@ -53,7 +53,7 @@ def _confusion(name: str, header: str) -> Column[JamMetrics]:
     return Column(name, header, value)
 
 
-_NO_DRIFT = "no such original was judged right, so nothing could drift"
+_NO_DRIFT = "no such original was judged correctly, so no variant could drift"
 _SUCCESS = Column[JamMetrics]("success", "S_M", lambda item: item.overall.success, "$S_M$")
 DRIFT: list[Column[JamMetrics]] = [
     _SUCCESS,
@@ -123,8 +123,8 @@ def drift_table(inputs: DisplayInputs) -> TableContent:
     return _table(
         inputs,
         DRIFT,
-        "Results on ID10M-JAM. {}: hard variants whose original the model judged right{of};"
-        " {}: negative drift, the share of them that it judged wrong. A dash: unknown.",
+        "Results on ID10M-JAM. {}: hard variants whose original the model judged correctly{of};"
+        " {}: negative drift, the share of them that it misjudged. A dash: unknown.",
         symbols={"S_M": "$S_M$", "ND_M": r"$\mathit{ND}_M$"},
         of=lambda item: f"{item.overall.variants}",
     )
@@ -136,7 +136,7 @@ def usage_table(inputs: DisplayInputs) -> TableContent:
         inputs,
         USAGE,
         "Success count{of} and negative drift on ID10M-JAM, by literal ({}) and idiomatic"
-        " ({}) usage. A dash: unknown, because no original of this usage was judged right.",
+        " ({}) usage. A dash: unknown, because no original of this usage was judged correctly.",
         symbols={"L": "$L$", "I": "$I$"},
         of=lambda item: (
             f"{item.overall.variants} variants, {item.literal.variants} of them literal"
@@ -149,9 +149,9 @@ def confusion_table(inputs: DisplayInputs) -> TableContent:
     return _table(
         inputs,
         CONFUSION,
-        "Originals of ID10M-JAM{of} by how many of their variants were judged wrong: all"
+        "Originals of ID10M-JAM{of} by how many of their variants were misjudged: all"
         " (AC), none (NC), some (MX). As in the paper the three sum to all originals, whether or"
-        " not the original itself was judged right; of encoders they count the {} variants (AC:"
+        " not the original itself was judged correctly; of encoders they count the {} variants (AC:"
         " flipped, NC: kept).",
         symbols={"S_M": "$S_M$"},
         of=lambda item: f"{item.overall.originals}",
@@ -163,7 +163,7 @@ def originals_table(inputs: DisplayInputs) -> TableContent:
     return _table(
         inputs,
         ORIGINALS,
-        "Originals judged right, in per cent, by usage{of}, without hard variants.",
+        "Originals judged correctly, in percent, by usage{of}, without hard variants.",
         symbols={},
         of=lambda item: (
             f"{item.overall.originals} originals, {item.literal.originals} of them literal"

@@ -179,11 +179,11 @@ def pairs(inputs: DisplayInputs) -> TableContent:
         cells = (cell(DIFFERENCE, Source(run, not_run=reason)), Cell(), Cell())
         rows.append(Row((get_language(key.language).label, label(key), ""), cells, reason))
     about = (
-        "Negative drift of every two runs on the same originals ({drift} of the first minus that of"
-        " the second, in points, over all seeds), with the {p}-value of a two-sided paired"
-        f" randomisation test of at most {permutations:,} patterns, in which two runs change places"
-        " on whole originals, also corrected within a language (Holm). A run without any success"
-        " has no drift."
+        "Negative drift of every pair of runs on the same originals ({drift} of the first minus"
+        " that of the second, in points, over all seeds), with the {p}-value of a two-sided paired"
+        f" randomization test that swaps two runs on whole originals (at most {permutations:,}"
+        " patterns), also corrected within a language (Holm). A run without any success has no"
+        " drift."
     )
     return TableContent(
         heads=((*headers(["Language", "First", "Second"], [DIFFERENCE]), *_P_VALUES.values()),),
