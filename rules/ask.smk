@@ -92,6 +92,7 @@ rule estimate_cost:
         epochs={
             "fine_tune": IDIOLINK.settings.finetuning.max_epochs,
             "fine_tune_tagger": JAM.settings.fine_tuning.epochs,
+            "fine_tune_fold": JAM.settings.fine_tuning.epochs,
         },
         config=CONFIG.model_dump_json(),
         root=ROOT,

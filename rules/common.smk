@@ -50,6 +50,7 @@ from pieline.results.run_report import RunReport, code_state
 from pieline.studies.idiolink import paths as idiolink_paths
 from pieline.studies.idiots import paths as idiots_paths
 from pieline.studies.jam import paths as jam_paths
+from pieline.studies.jam.settings import ADDED, FOLDS
 from pieline.study import alternatives
 
 

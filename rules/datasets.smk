@@ -145,6 +145,30 @@ rule jam_tagging_data:
         "../scripts/jam_tagging_data.py"
 
 
+rule jam_fold_data:
+    """Write training data of encoders with texts of other PIEs, by fold (docs/beyond.md)."""
+    input:
+        train=jam_paths.TAGGING_TRAIN,
+        added=lambda wildcards: JAM.added_texts(**wildcards),
+        evidence=lambda wildcards: [
+            evidence_of(jam_paths.TAGGING_TRAIN),
+            evidence_of(JAM.added_texts(**wildcards)),
+        ],
+    output:
+        train=expand(jam_paths.FOLD_TRAIN, fold=range(FOLDS), allow_missing=True),
+        folds=jam_paths.FOLDS_FILE,
+        evidence=evidence_of(jam_paths.FOLDS_FILE),
+    log:
+        log_of(jam_paths.FOLDS_FILE),
+    conda:
+        "../envs/core.yaml"
+    params:
+        *modules("jam_fold_data"),
+        words=JAM.settings.fine_tuning.input,
+    script:
+        "../scripts/jam_fold_data.py"
+
+
 rule idiolink_construct:
     """Assemble the constructed IdioLink in the released format: corrected texts by split."""
     input:

@@ -285,6 +285,40 @@ rule tag_idioms:
         "../scripts/tag_idioms.py"
 
 
+rule tag_by_fold:
+    """Tag the idioms in every sentence with the encoder that was not trained on its PIE."""
+    input:
+        weights=expand(jam_paths.FOLD_WEIGHTS, fold=range(FOLDS), allow_missing=True),
+        folds=jam_paths.FOLDS_FILE,
+        evidence=[
+            evidence_of(jam_paths.FOLDS_FILE),
+            *expand(evidence_of(jam_paths.FOLD_LOG), fold=range(FOLDS), allow_missing=True),
+        ],
+        sentences=lambda wildcards: JAM.sentences(wildcards.language),
+    output:
+        jam_paths.PREDICTIONS,
+        evidence=evidence_of(jam_paths.PREDICTIONS),
+    log:
+        log_of(jam_paths.PREDICTIONS),
+    wildcard_constraints:
+        model=JAM.run.constraint("encoder"),
+        setting=alternatives(ADDED),
+    conda:
+        "../envs/gpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=growing(model_memory),
+        runtime=growing(30),
+        gpu=gpus,
+        gpu_mem_mb=gpu_memory,
+    params:
+        *modules("tag_by_fold"),
+        spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
+        words=JAM.settings.fine_tuning.input,
+    script:
+        "../scripts/tag_by_fold.py"
+
+
 # For neutral rewrites of the variants that confused the encoder.
 use rule tag_idioms as tag_neutral with:
     input:

@@ -126,3 +126,20 @@ rule fine_tune_tagger:
         settings=JAM.tagging_settings(),
     script:
         "../scripts/fine_tune_tagger.py"
+
+
+# One encoder per fold, also trained on texts of the other folds' PIEs.
+use rule fine_tune_tagger as fine_tune_fold with:
+    input:
+        train=jam_paths.FOLD_TRAIN,
+        dev=jam_paths.TAGGING_DEV,
+        evidence=[evidence_of(jam_paths.FOLDS_FILE), evidence_of(jam_paths.TAGGING_TRAIN)],
+        model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
+    output:
+        weights=directory(jam_paths.FOLD_WEIGHTS),
+        log=jam_paths.FOLD_LOG,
+        evidence=evidence_of(jam_paths.FOLD_LOG),
+    log:
+        log_of(jam_paths.FOLD_LOG),
+    benchmark:
+        "logs/benchmarks/jam/{language}/{model}/training/{setting}/fold-{fold}/seed-{seed}.tsv"

@@ -111,6 +111,7 @@ GPU_SCRIPTS = [
     "fine_tune",
     "fine_tune_tagger",
     "rank_by_embedding",
+    "tag_by_fold",
     "tag_idioms",
     "sampled_tuples",
     "released_tuples",

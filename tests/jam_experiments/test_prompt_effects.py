@@ -77,7 +77,7 @@ def misled(chance: float, seed: int) -> Callable[[JamSentence], bool]:
 
 
 def display_inputs(
-    folder: Path, runs: dict[str, list[dict[str, IdiomPrediction]]]
+    folder: Path, runs: dict[str, list[dict[str, IdiomPrediction]]], **options: Any
 ) -> DisplayInputs:
     """Return the table's inputs for predictions by setting and seed."""
     paths = []
@@ -98,7 +98,7 @@ def display_inputs(
             ModelDescription(name="always-none", kind="baseline", label="Always “none”"),
         ),
         not_run={"rules/lost/english/42": "nobody asked it"},
-        options={"against": "zero_shot", "permutations": 199, "resamples": 400},
+        options={"added": False, "permutations": 199, "resamples": 400, **options},
     )
 
 
@@ -117,6 +117,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> DisplayInputs:
             "yes": [predictions_by_rule(SENTENCES, lambda item: True)],
             "baseline": [predict("always-none", SENTENCES)],
         },
+        against="zero_shot",
     )
 
 
@@ -124,13 +125,16 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> DisplayInputs:
 def table(
     simulated: DisplayInputs, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[Any, dict[str, str]]:
+    return rows_of(simulated, tmp_path_factory.mktemp("table"))
+
+
+def rows_of(inputs: DisplayInputs, folder: Path) -> dict[Any, dict[str, str]]:
     """Return the rows of the CSV by setting, usage and metric."""
-    folder = tmp_path_factory.mktemp("table")
     files = {name: folder / f"table.{name}" for name in ("tex", "csv", "html")}
     make: Callable[[DisplayInputs], TableContent] = import_object(
         "pieline.studies.jam.tables.prompt_effects:prompts"
     )
-    write_table("jam_prompts", make(simulated), templates=ROOT / "templates", **files)
+    write_table("jam_prompts", make(inputs), templates=ROOT / "templates", **files)
     with files["csv"].open() as stream:
         return {
             (row["setting"], row["usage"], row["metric"]): row for row in csv.DictReader(stream)
@@ -173,6 +177,22 @@ def test_always_yes_prompt_is_detected(table: dict[Any, dict[str, str]]) -> None
     assert number(table, "baseline", "idiomatic", "variant_errors") == 100
     assert table["baseline", "all", "variant_errors_difference"]["ours"] == ""
     assert table["lost", "all", "accuracy"]["reason"].startswith("not run: nobody asked it")
+
+
+def test_encoders_are_compared_with_the_usual_training(tmp_path: Path) -> None:
+    runs = {
+        "fine_tuned": [predictions_by_rule(SENTENCES, misled(0.3, seed)) for seed in (1, 2)],
+        "fine_tuned_hard": [predictions_by_rule(SENTENCES, misled(0.1, seed)) for seed in (7, 8)],
+        "baseline": [predict("always-none", SENTENCES)],
+    }
+    inputs = display_inputs(tmp_path, runs, against="zero_shot", added=True)
+    table = rows_of(inputs, tmp_path)
+    change = table["fine_tuned_hard", "all", "negative_drift_difference"]
+    assert float(change["low"]) < -20 < float(change["high"]) < 0
+    assert table["fine_tuned", "all", "negative_drift_difference"]["ours"] == ""
+    caption = (tmp_path / "table.tex").read_text()
+    assert "against Zero-shot and encoders trained with texts of other PIEs" in caption
+    assert len(forest(inputs).axes[0].get_yticklabels()) == 1
 
 
 def test_p_values_are_corrected_for_the_prompts_of_a_usage(

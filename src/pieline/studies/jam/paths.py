@@ -31,9 +31,14 @@ HUMAN_TASKS = "results/datasets/jam/english.human_tasks.json"
 HUMAN_LABELLING = "results/datasets/jam/english.human_labelling.xml"
 TAGGING_TRAIN = "results/datasets/jam_tagging/{language}/train.tsv"
 TAGGING_DEV = "results/datasets/jam_tagging/{language}/dev.tsv"
+FOLD_TRAIN = "results/datasets/jam_tagging/{language}/{setting}/fold-{fold}.tsv"
+"""Training data of the encoder that tags the originals of a fold and their variants."""
+FOLDS_FILE = "results/datasets/jam_tagging/{language}/{setting}/folds.json"
 
 WEIGHTS = "results/training/jam/{language}/{model}/seed-{seed}/weights"
 TRAINING_LOG = "results/training/jam/{language}/{model}/seed-{seed}/training.json"
+FOLD_WEIGHTS = "results/training/jam/{language}/{model}/{setting}/fold-{fold}/seed-{seed}/weights"
+FOLD_LOG = FOLD_WEIGHTS.replace("/weights", "/training.json")
 
 PREDICTIONS = "results/predictions/jam/{language}/{model}/{setting}/seed-{seed}.jsonl"
 NEUTRAL_PREDICTIONS = (

@@ -1,5 +1,6 @@
 """Settings of ID10M-JAM: the section jam of config.yaml."""
 
+from collections.abc import Mapping
 from itertools import chain
 from typing import Annotated, Literal, Self, get_args
 
@@ -101,6 +102,11 @@ class NeutralAblation(Settings):
 
 FINE_TUNED = "fine_tuned"
 """Setting of encoders."""
+AddedTexts = Literal["originals", "neutral", "hard"]
+ADDED: Mapping[str, str] = {f"{FINE_TUNED}_{name}": name for name in get_args(AddedTexts)}
+"""Texts added to the training data, by setting of encoders (docs/beyond.md)."""
+FOLDS = 2
+"""Number of encoders that share the test sentences if texts of test PIEs are added to training."""
 BASELINE = "baseline"
 """Setting of baselines that need no model."""
 
@@ -187,6 +193,12 @@ class JamSettings(Settings):
         " held out to score each epoch.",
     )
     fine_tuning: JamFineTuning = JamFineTuning()
+    training_contexts: list[AddedTexts] = Field(
+        default=[],
+        description="Further settings of encoders, also trained on texts of other PIEs' originals:"
+        " 'originals': without context; 'neutral': with neutral context; 'hard': with the context"
+        " of hard variants (docs/beyond.md).",
+    )
     scoring: Scoring = Field(
         default="paper",
         description="Scoring rule: the paper's, or that of the released analysis.",
@@ -211,11 +223,12 @@ class JamSettings(Settings):
     @model_validator(mode="after")
     def _settings_are_known(self) -> Self:
         named = [*chain(self.settings, *self.settings_by_model.values())]
-        if odd := {FINE_TUNED, BASELINE}.intersection(named):
+        reserved = [FINE_TUNED, *ADDED, BASELINE]
+        if odd := set(reserved).intersection(named):
             raise ValueError(f"{min(odd)!r} is not a setting of language models")
         if self.released_prompts and self.asking != "released":
             raise ValueError("released_prompts requires asking: released")
-        check_settings(named, self.prompts, [*get_args(PromptSetting), FINE_TUNED, BASELINE])
+        check_settings(named, self.prompts, [*get_args(PromptSetting), *reserved])
         if self.prompts_against and self.prompts_against not in named:
             raise ValueError(f"prompts_against {self.prompts_against!r} is not one of the settings")
         if self.neutral and self.neutral.seed not in self.seeds_of(self.neutral):

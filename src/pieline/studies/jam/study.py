@@ -34,6 +34,7 @@ from pieline.studies.jam.predictions.prompting import (
 )
 from pieline.studies.jam.records import DecidedBy
 from pieline.studies.jam.settings import (
+    ADDED,
     BASELINE,
     FINE_TUNED,
     NO_VARIANTS,
@@ -221,6 +222,7 @@ class JamStudy(Study[JamSettings]):
                 {
                     *get_args(PromptSetting),
                     FINE_TUNED,
+                    *ADDED,
                     *self.settings.prompts,
                     *self.external_settings(),
                 }
@@ -254,7 +256,8 @@ class JamStudy(Study[JamSettings]):
                     ways: list[str] = [way for way in named if is_asked(entry, way)]
                 else:
                     seeds = settings.fine_tuning.seeds
-                    ways = [FINE_TUNED] if language in getattr(entry, "languages", ()) else []
+                    tagged = language in getattr(entry, "languages", ())
+                    ways = [FINE_TUNED, *self.added_settings] if tagged else []
                 for setting in ways:
                     for seed in seeds:
                         yield {
@@ -272,7 +275,7 @@ class JamStudy(Study[JamSettings]):
         """Return why configured runs are not possible, by `model/setting/language/seed`."""
         return {
             "/".join(run[name] for name in ("model", "setting", "language", "seed")): reason
-            for run in self.configured("llm")
+            for run in self.configured("llm", "encoder")
             if (reason := self._why_not(run))
         }
 
@@ -286,14 +289,16 @@ class JamStudy(Study[JamSettings]):
 
     def _why_not(self, run: Mapping[str, str]) -> str:
         entry = self.run.entry(run["model"])
-        if not isinstance(entry, LLMEntry) or paths.METRICS.format(**run) in self.archived:
+        if paths.METRICS.format(**run) in self.archived:
             return ""
+        if not isinstance(entry, LLMEntry):
+            return self._no_contexts(run)
         if lack := self._lacks(entry, run["setting"]) or self._no_contexts(run):
             return lack
         return self.run.unanswered(run["model"], self._recordings("jam").format(**run))
 
     def _no_contexts(self, run: Mapping[str, str]) -> str:
-        """Return why a prompt has no neutral contexts; empty if it has them or needs none."""
+        """Return why a setting has no neutral contexts; empty if it has them or needs none."""
         language, writer = run["language"], self.settings.variants.model
         if not self._shows_neutral(run["setting"]):
             return ""
@@ -305,6 +310,8 @@ class JamStudy(Study[JamSettings]):
         return f"no neutral contexts in {language.capitalize()} (jam.variants.model writes them)"
 
     def _shows_neutral(self, setting: str) -> bool:
+        if setting in ADDED:
+            return ADDED[setting] == "neutral"
         parameters = self.parameters(setting)
         return isinstance(parameters, Arranged) and parameters.context == "neutral"
 
@@ -466,6 +473,16 @@ class JamStudy(Study[JamSettings]):
         dev = self.settings.train_split == "dev"
         return [] if dev else [paths.TRAIN_SPLIT.format(language=language)]
 
+    @property
+    def added_settings(self) -> list[str]:
+        """Return the configured settings of encoders with added training texts."""
+        return [name for name, texts in ADDED.items() if texts in self.settings.training_contexts]
+
+    def added_texts(self, language: str, setting: str) -> str:
+        """Return the file of texts that are added to the training data in a setting."""
+        neutral = self._shows_neutral(setting)
+        return (paths.NEUTRAL_CONTEXTS if neutral else paths.DATASET).format(language=language)
+
     def tagging_settings(self) -> str:
         """Return the hyperparameters of encoders as canonical JSON."""
         names = set(TaggingSettings.model_fields)
@@ -602,7 +619,7 @@ class JamStudy(Study[JamSettings]):
         llm = self.constraints("llm")
         found = []
         writes = self.written_languages
-        shown = any(map(self._shows_neutral, self.settings.prompts))
+        shown = any(map(self._shows_neutral, [*self.settings.prompts, *self.added_settings]))
         written_contexts = shown and bool(self.settings.variants.model)
         answered = [*(["sentences"] if writes else []), *(["neutral"] if written_contexts else [])]
         if writes:
@@ -766,9 +783,12 @@ class JamStudy(Study[JamSettings]):
         if settings.scoring != "paper":
             reasons.append("scored as the released analysis does, the paper's text otherwise")
         reasons += self._of_variants("min_valid", "kept")
-        if setting == FINE_TUNED:
+        tagged = setting in (FINE_TUNED, *ADDED)
+        if tagged:
             used |= settings.fine_tuning.model_dump(exclude={"seeds"})
             reasons += deviations(settings.fine_tuning, ignored={"seeds"})
+            if setting in ADDED:
+                reasons.append(f"also trained with texts of other PIEs ({ADDED[setting]})")
         else:
             prompts = self.prompt_digests(*self.prompt_files(setting).values())
             used |= {"asking": settings.asking, "prompts": prompts}
@@ -781,10 +801,10 @@ class JamStudy(Study[JamSettings]):
             else:
                 reasons += self.reworded(prompts)
             reasons += deviations(self.parameters(setting))
-        if setting in (FINE_TUNED, FEW_SHOT):
+        if tagged or setting == FEW_SHOT:
             used["train_split"] = settings.train_split
             if settings.train_split != "train":
-                kind = "trained on" if setting == FINE_TUNED else "examples from"
+                kind = "trained on" if tagged else "examples from"
                 reasons.append(f"{kind} ID10M's {settings.train_split} split, the paper's train")
         return Conditions(
             settings=used,
@@ -952,12 +972,12 @@ class JamStudy(Study[JamSettings]):
                     self._attention(),
                 )
             )
-        if settings.prompts_against:
+        if self._compares_effects:
             tables.append(
                 Table(
                     "jam_prompts",
                     "not in the paper",
-                    "What custom prompts change, on the same originals.",
+                    "Effects of prompts and training data, on the same originals.",
                     "pieline.studies.jam.tables.prompt_effects:prompts",
                     self._prompt_effects(),
                 )
@@ -1116,12 +1136,12 @@ class JamStudy(Study[JamSettings]):
                     attention,
                 )
             )
-        if self.settings.prompts_against:
+        if self._compares_effects:
             figures.append(
                 Figure(
                     "jam_prompts",
                     "not in the paper",
-                    "What custom prompts change, with 95 % intervals.",
+                    "Effects of prompts and training data, with 95 % intervals.",
                     "pieline.studies.jam.figures.prompt_effects:forest",
                     self._prompt_effects(),
                 )
@@ -1165,14 +1185,20 @@ class JamStudy(Study[JamSettings]):
             update={"metrics": (*runs.metrics, *scored), "models": (*runs.models, *described)}
         )
 
+    @property
+    def _compares_effects(self) -> bool:
+        return bool(self.settings.prompts_against or self.added_settings)
+
     def _prompt_effects(self) -> DisplayInputs:
-        """Return inputs with the runs of custom prompts, their reference and `always-none`."""
-        settings, runs = self.settings, self._runs()
-        shown = {*settings.prompts, settings.prompts_against}
+        """Return inputs with the runs to compare, their references and `always-none`."""
+        settings, runs, added = self.settings, self._runs(), self.added_settings
+        shown = {settings.prompts_against, *([FINE_TUNED] if added else []), *added}
+        shown |= {*settings.prompts} if settings.prompts_against else set()
         made = [path for path in runs.metrics if Path(path).parts[-2] in shown]
         none = [self.baselines(language)[0] for language in settings.languages]
         options = {
             "against": settings.prompts_against,
+            "added": bool(added),
             "permutations": settings.permutations,
             "resamples": settings.bootstrap_resamples,
         }

@@ -9,8 +9,13 @@ from pieline.languages.registry import get_language
 from pieline.reporting.columns import records_of
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.jam.metrics.prompt_effects import Effect
-from pieline.studies.jam.tables.common import notes_on, run_sources, title_of
-from pieline.studies.jam.tables.prompt_effects import PromptRow, prompt_label, prompt_rows
+from pieline.studies.jam.tables.common import notes_on, run_sources
+from pieline.studies.jam.tables.prompt_effects import (
+    PromptRow,
+    compared,
+    prompt_label,
+    prompt_rows,
+)
 
 PANELS = {
     "all": "ND",
@@ -60,7 +65,7 @@ def forest(inputs: DisplayInputs) -> Figure:
     axes[0].set_yticks(range(len(runs)), names)
     axes[0].set_ylim(max(0.5, len(runs) - 0.5), -0.5)
     notes = (
-        f"Against {title_of(inputs.options['against'])}; filled: p < 0.05 (Holm).",
+        f"{compared(inputs)}; filled: p < 0.05 (Holm).",
         *notes_on(records_of(run_sources(inputs)), inputs),
     )
     wrapped = (line for note in notes for line in wrap(note, 170))

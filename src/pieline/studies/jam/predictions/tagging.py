@@ -1,6 +1,6 @@
 """Predict idioms with a fine-tuned tagger."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pieline.studies.jam.bio import (
     INSIDE,
@@ -51,3 +51,25 @@ def predict(
             IdiomPrediction(id=item.id, outcome="ok", idioms=idioms, tags=tuple(tags))
         )
     return predictions
+
+
+def predict_by_fold(
+    taggers: Iterable[Tagger],
+    sentences: Sequence[JamSentence],
+    folds: Mapping[str, int],
+    *,
+    words: EncoderInput = "text",
+) -> list[IdiomPrediction]:
+    """Predict the sentences of each fold with its tagger; the result is in input order.
+
+    Args:
+        taggers: One tagger per fold, in order of fold.
+        sentences: Sentences to tag.
+        folds: Fold of each original by id.
+        words: Word segmentation used in training.
+    """
+    predictions: dict[str, IdiomPrediction] = {}
+    for fold, tagger in enumerate(taggers):
+        held_out = [item for item in sentences if folds[item.original_id] == fold]
+        predictions |= {item.id: item for item in predict(tagger, held_out, words=words)}
+    return [predictions[item.id] for item in sentences]

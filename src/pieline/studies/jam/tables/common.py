@@ -28,9 +28,16 @@ GROUPS = {
 """Table sections in the paper's order; the second and the last are not in the paper."""
 
 
+_OTHER_TITLES = {
+    "fine_tuned_originals": "Encoders + originals",
+    "fine_tuned_neutral": "Encoders + neutral contexts",
+    "fine_tuned_hard": "Encoders + hard variants",
+}
+
+
 def title_of(setting: str) -> str:
     """Return the display name of a setting; user-defined settings keep their name."""
-    return GROUPS.get(setting, setting)
+    return (GROUPS | _OTHER_TITLES).get(setting, setting)
 
 
 PROMPTS = (

@@ -25,7 +25,7 @@ from pieline.studies.jam.metrics.prompt_effects import (
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import RunKey
 from pieline.studies.jam.predictions.baselines import BASELINES
-from pieline.studies.jam.settings import BASELINE
+from pieline.studies.jam.settings import BASELINE, FINE_TUNED
 from pieline.studies.jam.tables.common import (
     languages_of,
     marked,
@@ -53,9 +53,10 @@ class PromptRow(NamedTuple):
 def prompt_rows(inputs: DisplayInputs) -> Iterator[PromptRow]:
     """Yield every setting of each model and language by usage, with `NONE` last.
 
-    `options` are `against` (a setting), `permutations` and `resamples`.
+    `options` are `against` (the reference of prompts, or null), `permutations` and `resamples`. The
+    reference of encoders is the one without added training texts.
     """
-    our_runs, against = run_sources(inputs), inputs.options["against"]
+    our_runs = run_sources(inputs)
     counts = {name: inputs.options[name] for name in ("permutations", "resamples")}
     models = dict.fromkeys(key.model for key in our_runs if key.setting != BASELINE)
     for language in languages_of(our_runs):
@@ -63,6 +64,7 @@ def prompt_rows(inputs: DisplayInputs) -> Iterator[PromptRow]:
             runs = {key.setting: key for key in our_runs if key[1:] == (model, language)}
             none = RunKey(BASELINE, NONE, language)
             runs |= {BASELINE: none} if none in our_runs and runs else {}
+            against = FINE_TUNED if FINE_TUNED in runs else inputs.options["against"]
             judged = {
                 name: [item.judged for item in our_runs[key].records] for name, key in runs.items()
             }
@@ -71,6 +73,17 @@ def prompt_rows(inputs: DisplayInputs) -> Iterator[PromptRow]:
                 for name, measures in measured.items():
                     key = RunKey(name, model, language)
                     yield PromptRow(key, usage, our_runs[runs[name]], measures)
+
+
+def compared(inputs: DisplayInputs) -> str:
+    """Return what the table and the figure compare."""
+    pairs = []
+    if inputs.options["against"]:
+        pairs.append(f"prompts of this project against {title_of(inputs.options['against'])}")
+    if inputs.options["added"]:
+        pairs.append("encoders trained with texts of other PIEs against those without")
+    text = " and ".join(pairs)
+    return text[:1].upper() + text[1:]
 
 
 def prompt_label(setting: str) -> str:
@@ -129,8 +142,8 @@ COLUMNS: list[Column[PromptMeasures]] = [
 
 
 def prompts(inputs: DisplayInputs) -> TableContent:
-    """Compare each custom prompt with a setting on the same originals, by usage."""
-    labels, against = inputs.labels(), title_of(inputs.options["against"])
+    """Compare prompts and training data with a reference on the same originals, by usage."""
+    labels = inputs.labels()
     our_runs = run_sources(inputs)
     groups: dict[tuple[str, str], list[Row]] = {}
 
@@ -161,15 +174,15 @@ def prompts(inputs: DisplayInputs) -> TableContent:
             )
         )
     return TableContent(
-        heads=(headers(["Run", "PIE", "Prompt"], COLUMNS),),
+        heads=(headers(["Run", "PIE", "Setting"], COLUMNS),),
         groups=tuple(Group(tuple(rows), ", ".join(name)) for name, rows in groups.items()),
-        caption=f"Prompts of this project against {against} on the same originals: negative drift,"
-        " and errors on all variants, which are false alarms where the PIE is literal and misses"
-        " where it is idiomatic. Differences are in points, with 95 % bootstrap intervals over"
+        caption=f"{compared(inputs)} on the same originals: negative drift, and errors on all"
+        " variants, which are false alarms where the PIE is literal and misses where it is"
+        " idiomatic. Differences are in points, with 95 % bootstrap intervals over"
         " originals; p is of a two-sided paired randomization test that swaps two runs"
         " on whole originals, corrected within a model, language and usage (Holm).",
         notes=(
-            f"{BASELINES[NONE]} never drifts and misses every idiom: a prompt that only lowers"
+            f"{BASELINES[NONE]} never drifts and misses every idiom: a change that only lowers"
             " ND_M, or trades misses for false alarms, is no improvement.",
             *notes_on(records_of(our_runs), inputs),
         ),

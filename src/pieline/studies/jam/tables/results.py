@@ -17,6 +17,7 @@ from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableConten
 from pieline.studies.jam.metrics.drift import JudgedOriginal, accuracy
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import RunKey, negative_drift, unreadable
+from pieline.studies.jam.settings import ADDED, FINE_TUNED
 from pieline.studies.jam.tables.common import (
     GROUPS,
     JUDGED,
@@ -47,7 +48,7 @@ NOT_CONFIGURED = "not with this setting and language in this configuration"
 def _confusion(name: str, header: str) -> Column[JamMetrics]:
     def value(metrics: JamMetrics) -> float:
         # The paper counts variants for encoders and originals for language models.
-        tagged = metrics.setting == "fine_tuned"
+        tagged = metrics.setting in (FINE_TUNED, *ADDED)
         return int(getattr(metrics.confusion_of_variants if tagged else metrics.confusion, name))
 
     return Column(name, header, value)

@@ -1,0 +1,165 @@
+"""Test the training of encoders on texts of other PIEs."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jam.jam_cases import original, sample_originals
+from run_script import run_script
+from support import ROOT
+
+from pieline.core.files import read_json, write_text
+from pieline.core.records import save_jsonl
+from pieline.llm.settings import LLMSettings
+from pieline.models.registry import load_registry
+from pieline.studies.jam.bio import Tag
+from pieline.studies.jam.datasets.tagging_data import assign_folds, by_white_space
+from pieline.studies.jam.predictions.tagging import predict_by_fold
+from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10m
+from pieline.studies.jam.records import JamSentence, as_sentence
+from pieline.studies.jam.settings import FOLDS, JamSettings
+from pieline.studies.jam.study import JamStudy
+from pieline.studies.jam.variants.validation import make_variant
+from pieline.study import Run
+
+SAMPLE = ROOT / "data/sample/id10m/train_english.tsv"
+PIES = ["broke the ice", "a piece of cake", "break the ice", "spilled the beans", "on the ball"]
+
+
+def dataset() -> list[JamSentence]:
+    """Return originals with one hard variant each; those with an even number are literal."""
+    found = []
+    for number, pie in enumerate(PIES):
+        text = f"On day {number} it was {pie}, they said."
+        item = original(text, pie, figurative=number % 2 == 1, id=f"test-{number:04}")
+        variant = make_variant(item, f"It was very cold. {text}", number=1, source="sample")
+        found += [as_sentence(item), as_sentence(variant)]
+    return found
+
+
+def test_inflections_of_a_pie_share_a_fold() -> None:
+    folds = assign_folds(dataset(), FOLDS)
+    assert folds["test-0000"] == folds["test-0002"] != folds["test-0001"]
+    assert len(folds) == len(PIES)
+
+
+@pytest.mark.parametrize("language", ["english", "german"])
+def test_the_folds_of_the_sample_are_of_similar_size(language: str) -> None:
+    originals = [as_sentence(item) for item in sample_originals(language)]
+    sizes = Counter(assign_folds(originals, FOLDS).values())
+    assert len(sizes) == FOLDS
+    assert max(sizes.values()) < 0.6 * len(originals)
+
+
+def write_fold_data(
+    folder: Path, setting: str, words: str = "text"
+) -> tuple[list[Path], dict[str, int]]:
+    """Run the script of the rule on `dataset`, and return the training files and folds."""
+    usual = next(item for item in read_id10m(SAMPLE, split="train") if item.spans)
+    write_text(folder / "train.tsv", write_id10m([usual]))
+    save_jsonl(folder / "dataset.jsonl", dataset())
+    trains = [folder / f"fold-{fold}.tsv" for fold in range(FOLDS)]
+    run_script(
+        "jam_fold_data",
+        input={"train": folder / "train.tsv", "added": folder / "dataset.jsonl"},
+        output={"train": trains, "folds": folder / "folds.json", "evidence": folder / "evidence"},
+        params={"words": words},
+        wildcards={"setting": setting, "language": "english"},
+    )
+    return trains, read_json(folder / "folds.json")
+
+
+@pytest.mark.parametrize("words", ["text", "whitespace"])
+@pytest.mark.parametrize("setting", ["fine_tuned_hard", "fine_tuned_originals"])
+def test_no_encoder_is_trained_on_the_pies_that_it_tags(
+    setting: str, words: str, tmp_path: Path
+) -> None:
+    trains, folds = write_fold_data(tmp_path, setting, words)
+    seen: list[str] = []
+    for fold, path in enumerate(trains):
+        usual, *added = read_id10m(path, split="train")
+        assert usual.tokens
+        expected = [
+            by_white_space(training_text(item)) if words == "whitespace" else training_text(item)
+            for item in dataset()
+            if folds[item.original_id] != fold
+            and (item.is_original or setting == "fine_tuned_hard")
+        ]
+        assert [(item.tokens, item.tags) for item in added] == [
+            (item.tokens, item.tags) for item in expected
+        ]
+        held_out = {item.pies[0] for item in dataset() if folds[item.original_id] == fold}
+        assert held_out
+        assert not [item.text for item in added for pie in held_out if pie in item.text]
+        seen += [item.text for item in added]
+    # Each text is training data of exactly one fold, since there are two.
+    assert len(seen) == len(set(seen)) == (10 if setting == "fine_tuned_hard" else 5)
+
+
+def training_text(item: JamSentence) -> TaggedSentence:
+    return TaggedSentence(item.id, item.tokens, item.tags)
+
+
+def test_each_sentence_is_tagged_by_the_encoder_of_its_fold() -> None:
+    class Spy:
+        """Tag the first word of a sentence in fold 0, and the first two in fold 1."""
+
+        def __init__(self, fold: int) -> None:
+            self.fold = fold
+
+        def tag(self, texts: list[list[str]], *, bfloat16: bool) -> list[list[Tag]]:
+            tags: list[Tag] = ["B-IDIOM", "I-IDIOM"]
+            return [
+                [*tags[: self.fold + 1], *["O"] * (len(text) - self.fold - 1)] for text in texts
+            ]
+
+    spies: Any = [Spy(0), Spy(1)]
+    sentences = dataset()
+    folds = assign_folds(sentences, FOLDS)
+    made = predict_by_fold(spies, sentences, folds)
+    assert [item.id for item in made] == [item.id for item in sentences]
+    for item, sentence in zip(made, sentences, strict=True):
+        fold = folds[sentence.original_id]
+        assert item.tags and item.tags.count("O") == len(sentence.tokens) - fold - 1
+
+
+def study(**settings: Any) -> JamStudy:
+    fields = {
+        "models": ["minilm-tagger"],
+        "variants": {"source": "sample"},
+        "training_contexts": ["neutral", "hard"],
+        **settings,
+    }
+    run = Run(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
+    return JamStudy(JamSettings.model_validate(fields), run)
+
+
+def test_runs_with_added_texts_are_configured() -> None:
+    made = study()
+    runs = {(run["setting"], run["language"]) for run in made.runs("encoder")}
+    usual = {("fine_tuned", "english"), ("fine_tuned", "german")}
+    assert runs == usual | {
+        ("fine_tuned_neutral", "english"), ("fine_tuned_hard", "english"),
+        ("fine_tuned_hard", "german"),
+    }  # fmt: skip
+    # The sample has neutral contexts only in English.
+    reasons = {key.rpartition("/")[0]: reason for key, reason in made.left_out().items()}
+    assert reasons == {
+        "minilm-tagger/fine_tuned_neutral/german": "no neutral contexts in German"
+        " (jam.variants.model writes them)"
+    }
+    assert made.added_texts("english", "fine_tuned_hard") == "results/datasets/jam/english.jsonl"
+    neutral = "results/variants/jam_neutral/english.jsonl"
+    assert made.added_texts("english", "fine_tuned_neutral") == neutral
+    assert "other PIEs (hard)" in made.conditions("minilm-tagger", "fine_tuned_hard")
+    assert "other PIEs" not in made.conditions("minilm-tagger", "fine_tuned")
+    assert "jam_prompts" in {table.name for table in made.tables()}
+    usual_runs = study(training_contexts=[])
+    assert {run["setting"] for run in usual_runs.runs("encoder")} == {"fine_tuned"}
+    assert "jam_prompts" not in {table.name for table in usual_runs.tables()}
+
+
+def test_settings_of_encoders_are_reserved() -> None:
+    with pytest.raises(ValueError, match="'fine_tuned_hard' is not a setting of language models"):
+        JamSettings(settings=["fine_tuned_hard"])
