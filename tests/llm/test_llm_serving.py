@@ -40,17 +40,18 @@ def asked(spec: LLMEntry, *texts: str) -> list[Question]:
 def is_gone(pids: list[int], within_s: float = 20) -> bool:
     """Return whether these processes end within this time."""
     end = time.monotonic() + within_s
-    while alive := [pid for pid in pids if psutil.pid_exists(pid)]:
-        if time.monotonic() > end or all(
-            psutil.Process(pid).status() == psutil.STATUS_ZOMBIE for pid in alive
-        ):
-            break
+    while any(map(_is_running, pids)):
+        if time.monotonic() > end:
+            return False
         time.sleep(0.05)
-    return not [
-        pid
-        for pid in pids
-        if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    ]
+    return True
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def port_of(note: dict[str, Any]) -> int:
