@@ -1,6 +1,6 @@
 """Append-only file with the charges of the providers' stand-in.
 
-Before each reply, a `Charge` is appended in a single write, which survives a kill of the server.
+Before each reply, a `Charge` is appended in a single write, so it survives if the server is killed.
 `{"delivered": 7}` is appended when the complete reply to request 7 was sent to a client that was
 still connected. A restarted server appends to the same file.
 """

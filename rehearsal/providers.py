@@ -104,7 +104,7 @@ class Providers(LoopbackServer):
         self._bill.close()
 
     async def exchange(self, received: Received, reply: Callable[[Reply], Awaitable[bool]]) -> None:
-        """Answer a request like its provider."""
+        """Answer a request as its provider would."""
         prepared, number = self._prepared(received)
         if await reply(prepared) and number is not None:
             self._bill.delivered(number)

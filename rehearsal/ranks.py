@@ -190,7 +190,7 @@ def printed_tuning(
 
 
 def _step(seed: int, seeds: Sequence[int]) -> float:
-    """Return the standardized score of a seed: even steps with mean 0 and deviation 1."""
+    """Return the score of a seed: evenly spaced, with mean 0 and standard deviation 1."""
     if len(seeds) < 2:
         return 0.0
     places = range(len(seeds))

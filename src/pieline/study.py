@@ -162,7 +162,7 @@ class Run:
     def is_available(self, name: str) -> bool:
         """Return whether a raw file is available: in the folder if one is set, else by URL.
 
-        Files that are not on the list count as available.
+        Without a folder, files that are not listed in upstream.yaml count as available.
         """
         if folder := self.own_data or self.mirror:
             return Path(folder, name).exists()

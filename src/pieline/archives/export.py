@@ -107,7 +107,7 @@ def export_runs(
 
 
 def _predictions(metrics: str, chains: Chains) -> str:
-    """Return the predictions behind a metric file; empty if it does not belong to a run."""
+    """Return the path of the predictions behind a metric file; empty if there is no run."""
     evidence = chains.evidence(metrics)
     stem = metrics.replace(METRICS, PREDICTIONS, 1).removesuffix(".json")
     files = evidence.made_from if evidence else ()
@@ -120,7 +120,10 @@ def _metric_files() -> list[str]:
 
 
 def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun | None:
-    """Return the run of a metric file and add its files to `members`; None if it is external."""
+    """Return the run of a metric file and add its files to `members`.
+
+    Returns None if the run is external or has no evidence.
+    """
     evidence, predictions = chains.evidence(metrics), _predictions(metrics, chains)
     # External predictions have no weights.
     conditions = validated(

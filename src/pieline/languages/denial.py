@@ -270,7 +270,7 @@ def _affirmations(clause: list[str]) -> set[bool]:
 
 
 def _is_closed(clause: list[str]) -> bool:
-    """Return whether a clause consists entirely of one language's words for such statements."""
+    """Return whether all words of a clause are one language's words for denying an idiom."""
     rest = clause[1:] if clause[0] in _all("contrast") else clause
     return any((_known(words) | words.literal).issuperset(rest) for words in answer_words())
 

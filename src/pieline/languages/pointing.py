@@ -94,7 +94,7 @@ def _stretches(words: Sequence[str], sizes: Iterable[int]) -> Iterator[Sequence[
 
 
 def _kernel(words: Sequence[str], language: str) -> list[str]:
-    """Remove light words and, if two or more words remain, supporting words too."""
+    """Remove light words; also remove supporting words and light verbs if that leaves two words."""
     lang = get_language(language)
     heavy = remove_words(lang.light_words, words)
     supporting = lang.light_verbs | lang.supporting

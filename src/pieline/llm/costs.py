@@ -166,7 +166,7 @@ def price(
         output_tokens: All output tokens.
         cached: Input tokens that were read from the cache.
         written: Input tokens that were written to the cache.
-        reasoning: Output tokens that were thoughts.
+        reasoning: Output tokens used for reasoning.
     """
     if not prices:
         return 0.0

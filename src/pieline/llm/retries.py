@@ -104,9 +104,9 @@ def retry_after(error: BaseException) -> float:
 
 
 def backoff(scale_s: float, longest_s: float) -> Callable[[RetryCallState], float]:
-    """Return a wait function for tenacity: the requested wait plus a random exponential part.
+    """Return a wait function for tenacity: the requested wait plus random exponential jitter.
 
-    The random part prevents requests that were rejected together from being retried together. The
+    The jitter prevents requests that were rejected together from being retried together. The
     function raises `TooLongWaitError` if the provider requests more than `longest_s`.
     """
     random = wait_random_exponential(multiplier=scale_s, max=longest_s)

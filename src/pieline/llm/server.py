@@ -79,7 +79,7 @@ class Server:
         return f"http://{LOOPBACK}:{self._port}/v1"
 
     def end(self) -> UserError | None:
-        """Return an error if the server has terminated, which explains missing answers."""
+        """Return an error that explains missing answers if the server has terminated, else None."""
         if self._process is None:
             return None
         try:

@@ -1,4 +1,4 @@
-"""List, download and locate checkpoints of the Hugging Face hub."""
+"""List, download and locate checkpoints on the Hugging Face Hub."""
 
 import glob
 import json

@@ -12,7 +12,7 @@ from pieline.models.entries import ModelEntry
 
 
 class PredictionFile(Settings):
-    """The predictions of one run."""
+    """Entry for a file with external predictions of one run."""
 
     study: str = Field(description="Study for which they were made.")
     file: str = Field(

@@ -27,7 +27,7 @@ def load_reference(path: str | Path) -> Specs:
 
 
 def entry_deviations(entry: ModelEntry, reference: Specs) -> tuple[str, ...]:
-    """Describe how an entry differs from the shipped entry of the same model in a paper.
+    """Describe how an entry differs from the shipped entry for the same model of a paper.
 
     If there are several shipped entries (an API and weights), the most similar one is compared. The
     result is empty for models that are not in a paper.

@@ -23,7 +23,7 @@ class ResumableTraining:
 
     Attributes:
         epochs: Report of each finished epoch.
-        kept_epoch: Number, from 1, of the epoch whose weights are kept; 0 if there is none.
+        kept_epoch: Number (from 1) of the epoch whose weights are kept; 0 if there is none.
         memory: Additional state that the next epoch needs.
     """
 

@@ -80,7 +80,7 @@ def gpu_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
 
 
 def host_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
-    """Return the main memory in MB of such a job, enough to load the model or run it on the CPU."""
+    """Return the main memory in MB for loading the model, or for running it on the CPU."""
     return max(8000, INTERPRETER_MB + gpu_memory_mb(entry, training=training))
 
 

@@ -267,7 +267,7 @@ def read_gguf(path: Path) -> "GGUFReader":
     from gguf.gguf_reader import GGUFReader
 
     class PlainReader(GGUFReader):
-        """A reader without a memory map, where a million slices take eight times as long."""
+        """GGUF reader without a memory map: slicing one takes eight times as long."""
 
         @property
         def data(self) -> Any:

@@ -107,7 +107,7 @@ def artifacts(inputs: DisplayInputs) -> TableContent:
 
 
 def _pinned(public: Mapping[str, UpstreamFile], folder: str) -> str:
-    """Return the digest of a corpus, or the number of its files that have one."""
+    """Return how a corpus is pinned: a digest, the number of files with one, or "not pinned"."""
     files = [file.identity for name, file in public.items() if name.startswith(folder)]
     digests = [identity for identity in files if identity]
     if len(files) > 1 and digests:

@@ -117,7 +117,7 @@ def load_catalogue(path: str | Path) -> dict[str, PrintedTable]:
     """Read published/tables.yaml: the printed tables by file name.
 
     Raises:
-        UserError: A table is invalid; names file, table and field.
+        UserError: A table is invalid; the message names file, table and field.
     """
     return {
         name: validated(PrintedTable, fields, where=f"{path}: {name}", hint="see the other tables")

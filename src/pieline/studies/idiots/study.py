@@ -81,7 +81,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         return [paths.METRICS.format(**run) for run in self.configured()]
 
     def runs(self) -> list[dict[str, str]]:
-        """Return the configured runs that are possible."""
+        """Return the configured runs that can be computed or reused."""
         return [run for run in self.configured() if not self._why_not(**run)]
 
     def left_out(self) -> dict[str, str]:

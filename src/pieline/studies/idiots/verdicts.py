@@ -44,7 +44,7 @@ class DetectionRun(NamedTuple):
 
 
 class ReviewCase(Frozen):
-    """A sentence in which a model detected an idiom, for judging whether it names the gold PIE.
+    """A sentence in which a model detected an idiom; a person judges whether it named the gold PIE.
 
     In an idiomatic sentence, "yes" means that the model was right for the right reason; in a
     distractor, that it gave the associated PIE a figurative meaning.

@@ -102,7 +102,7 @@ class LabelCounts:
 def count_labels(
     occurrences: Iterable[Occurrence], thresholds: FilterThresholds
 ) -> dict[str, LabelCounts]:
-    """Count labels by PIE; memory use depends only on the number of PIEs."""
+    """Count labels, and those above the confidence threshold, by PIE."""
     counts: dict[str, LabelCounts] = {}
     for occurrence in occurrences:
         pie_counts = counts.setdefault(occurrence.idiom, LabelCounts())

@@ -23,7 +23,7 @@ from pieline.studies.idiolink.records import Document, Query
 
 
 class Embedding(Task):
-    """Embedding of the documents of a split, or of its queries in one mode; writes `vectors`.
+    """Task that embeds the documents of a split, or of its queries in one mode; writes `vectors`.
 
     Attributes:
         texts: `documents` or a query mode.

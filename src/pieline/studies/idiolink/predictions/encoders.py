@@ -127,7 +127,7 @@ def _assembled(
 def _prepare_tokenizer(
     model: SentenceTransformer, entry: EmbedderEntry, where: str, in_files: str | None
 ) -> None:
-    """Set up padding and end token as in training; `in_files` is the end token in the files."""
+    """Set up padding and the end token as in training; `in_files` is the checkpoint's end token."""
     tokenizer = model.tokenizer
     if not tokenizer.is_fast:
         raise UserError(

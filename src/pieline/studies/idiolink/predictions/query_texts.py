@@ -65,7 +65,7 @@ def plain_text(query: Query, *, query_prefix: str, pool_prefix: bool = True) -> 
 
 
 def instructed_text(query: Query, *, instruction_format: str) -> QueryText:
-    """Return the query with its instruction and with the last occurrence of its span.
+    """Return the query after its instruction, with the last occurrence of its span.
 
     Raises:
         UserError: The span is not in the sentence.

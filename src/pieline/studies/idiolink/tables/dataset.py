@@ -243,7 +243,7 @@ the readings of the filter (see `readings_of`), which the paper does not report.
 
 
 def construction(inputs: DisplayInputs) -> TableContent:
-    """Build the table of the numbers in sections 3.2.1 to 3.2.4 with the printed ones."""
+    """Build the table of the numbers in sections 3.2.1 to 3.2.4, ours and the printed ones."""
     metrics = load_record(inputs.metrics[0], ConstructionMetrics)
     records = ConstructionNumbers(metrics, load_record(inputs.files["filter_report"], FilterReport))
     printed = read_published(inputs.files["published"], ["id"])

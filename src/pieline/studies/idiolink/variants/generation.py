@@ -99,7 +99,7 @@ class Role:
 
 
 class RoleTask(Task):
-    """A task of the construction; `inputs` must contain `prompt`."""
+    """A language model task in the construction of IdioLink; `inputs` must contain `prompt`."""
 
     parameters: GenerationParameters
 
@@ -178,7 +178,7 @@ def generate(
 
 
 class Writing(RoleTask):
-    """Generation of the documents or queries of every (PIE, domain) pair.
+    """Task that generates the documents or queries of every (PIE, domain) pair.
 
     `inputs` has `pairs` and `prompt`; `outputs` has `texts` and `report`.
     """

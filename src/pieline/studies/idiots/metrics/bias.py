@@ -151,8 +151,8 @@ def swap_test(first: Numbers, second: Numbers, *, permutations: int, seed: int) 
     """Return two-sided p-values of the differences in d′ and criterion, shape (2,).
 
     In this paired randomization test, the two settings swap all their answers for a PIE. The
-    observed assignment counts as one more pattern, and patterns with an equal difference count half
-    (mid-p).
+    observed assignment counts as one more pattern, and patterns with an equal difference count as
+    half (mid-p).
 
     Args:
         first: Counts by PIE of one setting, shape (PIEs, 4).

@@ -28,7 +28,7 @@ _ROLES = {"system": "System prompt", "user": "User prompt", "assistant": "Answer
 def example(inputs: DisplayInputs) -> TableContent:
     """Return Figure 1 with sentences of this run: an original of each usage and a hard variant.
 
-    `files` are datasets by language.
+    `inputs.files` maps languages to dataset files.
     """
     groups = []
     for language, path in inputs.files.items():

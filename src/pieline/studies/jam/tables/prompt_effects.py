@@ -1,4 +1,4 @@
-"""Compare custom prompts of ID10M-JAM with a setting of the paper."""
+"""Compare custom prompts with a setting of ID10M-JAM, and training data of encoders."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
