@@ -2,17 +2,15 @@
 
 from pathlib import Path
 
-from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import write_json
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_job
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.validation import ndcg_at_10
 from pieline.studies.idiolink.predictions.bm25 import tune
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, Tuning
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 query_mode, k1, b = snakemake.wildcards.query_mode, snakemake.params.k1, snakemake.params.b
 if snakemake.input.dataset:
     dataset = IdiolinkDataset.load(Path(snakemake.input.dataset[0]).parent)
@@ -30,4 +28,4 @@ else:
     chosen = Bm25Parameters(k1=k1[0], b=b[0])
     tuning = Tuning(query_mode=query_mode, composition="full", chosen=chosen, grid=[])
 write_json(snakemake.output[0], tuning.model_dump())
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

@@ -2,15 +2,13 @@
 
 from pathlib import Path
 
-from pieline.core.evidence import check_evidence
-from pieline.core.jobs import start_log
+from pieline.core.jobs import start_job
 from pieline.reporting.models import load_descriptions, printed_names
 from pieline.results.claims.claim import load_claims
 from pieline.results.claims.judgement import judge_claims, write_claims
 from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 published = Path(snakemake.input.catalogue).parent
 catalogue = load_catalogue(published / "tables.yaml")
 printed = load_printed(published, catalogue)

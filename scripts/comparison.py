@@ -2,15 +2,13 @@
 
 from pathlib import Path
 
-from pieline.core.evidence import check_evidence
-from pieline.core.jobs import start_log
+from pieline.core.jobs import start_job
 from pieline.reporting.models import load_descriptions, printed_names
 from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
 from pieline.results.comparison import read_cells, write_comparison
 from pieline.results.numbers import REAL_DATA, account_for, summarize, write_numbers
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 tables = snakemake.input.tables
 published = Path(snakemake.input.catalogue).parent
 catalogue = load_catalogue(published / "tables.yaml")

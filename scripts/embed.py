@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from pieline.core.evidence import write_evidence
 from pieline.core.files import sha256
-from pieline.core.jobs import optional, start_log
+from pieline.core.jobs import finish_job, optional, start_log
 from pieline.core.records import load_jsonl
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.weights import require_weights
@@ -46,4 +45,4 @@ for path in outputs:
     save_manifest(path, entry, revision=revision, weights=digests, texts=asked)
 for unfinished in shards:
     unfinished.remove()
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

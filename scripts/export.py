@@ -1,13 +1,11 @@
 """Export the scores of all runs as one CSV."""
 
-from pieline.core.evidence import check_evidence
-from pieline.core.jobs import start_log
+from pieline.core.jobs import start_job
 from pieline.reporting.evidence import check_metrics
 from pieline.results.comparison import read_cells
 from pieline.results.export import write_export
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input.evidence)
+start_job(snakemake)
 check_metrics(snakemake.input.metrics, snakemake.params.asked)
 write_export(
     snakemake.output[0],

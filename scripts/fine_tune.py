@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import write_json
-from pieline.core.jobs import optional, start_log
+from pieline.core.jobs import finish_job, optional, start_job
 from pieline.core.records import load_jsonl
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.weights import require_weights
@@ -20,8 +19,7 @@ from pieline.studies.idiolink.predictions.encoders import load_encoder, save_fol
 from pieline.studies.idiolink.training.contrastive import TrainingData, fine_tune
 from pieline.studies.idiolink.training.settings import TrainingSettings
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 spec = EmbedderEntry.from_spec(snakemake.params.spec)
 weights = optional(snakemake.input.weights)
 checkpoint = Path(snakemake.output.log).with_name("checkpoint.pt")
@@ -43,4 +41,4 @@ log = fine_tune(
 save_folder(model, snakemake.output.weights)
 write_json(snakemake.output.log, log.model_dump())
 checkpoint.unlink(missing_ok=True)
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

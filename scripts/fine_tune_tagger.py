@@ -2,17 +2,15 @@
 
 from pathlib import Path
 
-from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import write_json
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_job
 from pieline.models.entries import EncoderEntry
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.training.settings import TaggingSettings
 from pieline.studies.jam.training.tagger import load_tagger
 from pieline.studies.jam.training.training import fine_tune, make_deterministic
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 checkpoint = Path(snakemake.output.log).with_name("checkpoint.pt")
 make_deterministic(1)
 seed = int(snakemake.wildcards.seed)
@@ -29,4 +27,4 @@ log = fine_tune(
 tagger.save(snakemake.output.weights)
 write_json(snakemake.output.log, log.model_dump())
 checkpoint.unlink(missing_ok=True)
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

@@ -3,15 +3,13 @@
 from pathlib import Path
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, write_json
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_job
 from pieline.core.upstream import is_released, load_upstream
 from pieline.studies.idiolink.datasets.composition import check_dataset
 from pieline.studies.idiolink.datasets.loose import read_loosely
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 data = Path(snakemake.params.folder)
 texts, files = read_loosely([(split, data / split) for split in snakemake.params.splits])
 names = {f"idiolink/{path.relative_to(data)}": path for path in files}
@@ -24,4 +22,4 @@ report = check_dataset(
     conditions=Conditions.model_validate_json(snakemake.params.conditions),
 )
 write_json(snakemake.output[0], report.model_dump())
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pieline.core.evidence import check_evidence, write_evidence
-from pieline.core.jobs import optional, start_log
+from pieline.core.evidence import write_evidence
+from pieline.core.jobs import optional, start_job
 from pieline.core.records import load_jsonl
 from pieline.studies.idiolink.datasets.assembly import require_review, save_released_format
 from pieline.studies.idiolink.originals.splits import load_splits
@@ -11,8 +11,7 @@ from pieline.studies.idiolink.variants.corrections import apply_corrections, rea
 from pieline.studies.idiolink.variants.generation import GeneratedText
 from pieline.studies.idiolink.variants.votes import TextVerdict
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 corrections = optional(snakemake.input.corrections)
 texts = [text for path in snakemake.input.texts for text in load_jsonl(path, GeneratedText)]
 verdicts = [

@@ -1,9 +1,8 @@
 """Count validation and review outcomes on the generated texts, and measure their agreement."""
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, read_json, write_json
-from pieline.core.jobs import optional, start_log
+from pieline.core.jobs import finish_job, optional, start_job
 from pieline.core.records import load_jsonl
 from pieline.studies.idiolink.datasets.assembly import construction_metrics
 from pieline.studies.idiolink.originals.splits import load_splits
@@ -11,8 +10,7 @@ from pieline.studies.idiolink.variants.corrections import read_corrections
 from pieline.studies.idiolink.variants.generation import GeneratedText, GenerationReport
 from pieline.studies.idiolink.variants.votes import TextVerdict
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 corrections = optional(snakemake.input.corrections)
 decided = [corrections] if corrections else []
 metrics = construction_metrics(
@@ -35,4 +33,4 @@ metrics = construction_metrics(
     conditions=Conditions.model_validate_json(snakemake.params.conditions),
 )
 write_json(snakemake.output[0], metrics.model_dump())
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
-from pieline.core.evidence import check_evidence, write_evidence
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_job
 from pieline.core.upstream import is_released, load_upstream
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.reading import read_split
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 split = snakemake.wildcards.split
 raw = {
     f"idiolink/{split}/indexes.json": snakemake.input.documents,
@@ -24,4 +22,4 @@ dataset = IdiolinkDataset(
     queries=queries,
 )
 dataset.save(Path(snakemake.output.manifest).parent)
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

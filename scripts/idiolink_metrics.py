@@ -3,16 +3,14 @@
 from pathlib import Path
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, read_json, write_json
-from pieline.core.jobs import optional, start_log
+from pieline.core.jobs import finish_job, optional, start_job
 from pieline.studies.idiolink.datasets.dataset import Meanings
 from pieline.studies.idiolink.metrics.scores import idiolink_metrics, save_query_scores
 from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
 from pieline.studies.idiolink.predictions.runs import check_run, read_run
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 folder = Path(snakemake.input.manifest).parent
 dataset = Meanings.load_meanings(folder)
 run = read_run(snakemake.input.run)
@@ -33,4 +31,4 @@ metrics, scores = idiolink_metrics(
 )
 write_json(snakemake.output.metrics, metrics.model_dump())
 save_query_scores(snakemake.output.queries, metrics, scores, dataset.queries)
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

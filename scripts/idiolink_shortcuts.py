@@ -3,17 +3,15 @@
 from pathlib import Path
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, write_json
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_job
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import score_queries
 from pieline.studies.idiolink.metrics.shortcuts import ShortcutMetrics, overlaps, shortcuts
 from pieline.studies.idiolink.predictions.runs import read_run
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 dataset = IdiolinkDataset.load(Path(snakemake.input.dataset[0]).parent)
 qrels = meaning_qrels(dataset.queries, dataset.documents)
 depth = snakemake.params.top_k if snakemake.params.top_k < len(dataset.documents) else None
@@ -33,4 +31,4 @@ metrics = ShortcutMetrics(
     conditions=Conditions.model_validate_json(snakemake.params.conditions),
 )
 write_json(snakemake.output[0], metrics.model_dump())
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

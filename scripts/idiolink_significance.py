@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, write_json
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_job
 from pieline.core.significance import sign_patterns
 from pieline.studies.idiolink.datasets.dataset import Meanings
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
@@ -13,8 +12,7 @@ from pieline.studies.idiolink.metrics.ranking import score_queries
 from pieline.studies.idiolink.metrics.significance import ModeSignificance, compare_modes
 from pieline.studies.idiolink.predictions.runs import read_run
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 folder = Path(snakemake.input.dataset[0]).parent
 dataset, seed = Meanings.load_meanings(folder), int(snakemake.wildcards.seed)
 qrels = meaning_qrels(dataset.queries, dataset.documents)
@@ -44,4 +42,4 @@ significance = ModeSignificance(
     conditions=Conditions.model_validate_json(snakemake.params.conditions),
 )
 write_json(snakemake.output[0], significance.model_dump())
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

@@ -1,16 +1,14 @@
 """Compare the settings of one model by signal detection."""
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, write_json
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_job
 from pieline.core.records import load_jsonl, load_records
 from pieline.studies.idiots.metrics.bias import bias_metrics
 from pieline.studies.idiots.metrics.detection import DetectionMetrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 runs, predictions = list(snakemake.input.runs), list(snakemake.input.predictions)
 metrics = bias_metrics(
     load_records(runs, DetectionMetrics),
@@ -23,4 +21,4 @@ metrics = bias_metrics(
     computed_from=digests([*runs, *predictions, snakemake.input.sentences]),
 )
 write_json(snakemake.output[0], metrics.model_dump())
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from pieline.core.evidence import write_evidence
-from pieline.core.jobs import optional, start_log
+from pieline.core.jobs import finish_job, optional, start_log
 from pieline.core.upstream import NOT_VERIFIED, load_upstream, verify
 from pieline.studies.idiots.datasets import IdiotsDataset, count_problem
 from pieline.studies.idiots.raw import mark_distractors, read_sentences
@@ -20,4 +19,4 @@ if origin == "unverified":
     )
     origin = "released" if verification.verified else origin
 IdiotsDataset(origin, sentences, verification).save(Path(snakemake.output.manifest).parent)
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

@@ -3,17 +3,15 @@
 from pathlib import Path
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, write_json
-from pieline.core.jobs import optional, start_log
+from pieline.core.jobs import finish_job, optional, start_job
 from pieline.core.records import load_jsonl
 from pieline.studies.idiots.datasets import IdiotsDataset
 from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.records import DetectionPrediction
 from pieline.studies.idiots.verdicts import DetectionRun, human_verdicts, read_cases
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 folder = Path(snakemake.input.manifest).parent
 verdicts = optional(snakemake.input.verdicts)
 run = DetectionRun(
@@ -35,4 +33,4 @@ metrics = detection_metrics(
     computed_from=digests(sources),
 )
 write_json(snakemake.output[0], metrics.model_dump())
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

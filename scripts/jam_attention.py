@@ -3,17 +3,15 @@
 import torch
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, write_json
-from pieline.core.jobs import optional, start_log
+from pieline.core.jobs import finish_job, optional, start_job
 from pieline.core.records import load_records
 from pieline.models.entries import CheckpointEntry
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.attention import attention_metrics, load_causal_model
 from pieline.studies.jam.metrics.runs import JamMetrics
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 torch.set_num_threads(snakemake.threads)
 spec = CheckpointEntry.from_spec(snakemake.params.spec)
 metrics = attention_metrics(
@@ -27,4 +25,4 @@ metrics = attention_metrics(
     computed_from=digests([snakemake.input.sentences, *snakemake.input.metrics]),
 )
 write_json(snakemake.output[0], metrics.model_dump())
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

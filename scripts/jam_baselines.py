@@ -3,16 +3,15 @@
 from pathlib import Path
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence, write_evidence
+from pieline.core.evidence import write_evidence
 from pieline.core.files import digests, write_json
-from pieline.core.jobs import start_log
+from pieline.core.jobs import start_job
 from pieline.studies.jam.datasets.dataset import load_manifest
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.runs import jam_metrics
 from pieline.studies.jam.predictions.baselines import predict
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 sentences = load_sentences(snakemake.input.sentences)
 manifest = load_manifest(snakemake.input.manifest)
 for output, evidence in zip(snakemake.output.metrics, snakemake.output.evidence, strict=True):

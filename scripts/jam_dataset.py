@@ -1,8 +1,7 @@
 """Apply human verdicts to hard variants; write dataset, manifest and disputed variants."""
 
-from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import read_json, write_json
-from pieline.core.jobs import optional, start_log
+from pieline.core.jobs import finish_job, optional, start_job
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.core.upstream import NOT_VERIFIED, load_upstream, verify
 from pieline.studies.jam.datasets.dataset import build_dataset
@@ -15,8 +14,7 @@ from pieline.studies.jam.variants.label_studio import (
 from pieline.studies.jam.variants.released import count_problem
 from pieline.studies.jam.variants.settings import VariantChecks
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 released = optional(snakemake.input.released)
 adjudications = optional(snakemake.input.adjudications)
 originals = load_jsonl(snakemake.input.originals, Original)
@@ -49,4 +47,4 @@ write_json(snakemake.output.manifest, dataset.manifest.model_dump())
 texts = {item.id: item.sentence for item in variants}
 disputed = {name: texts[name] for name in dataset.manifest.disputed}
 write_adjudications(snakemake.output.disputed, disputed)
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

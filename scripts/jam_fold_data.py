@@ -1,8 +1,7 @@
 """Write the training data of each fold: the usual data, and texts of the other folds' originals."""
 
-from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import write_json, write_text
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_job
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.datasets.tagging_data import (
     assign_folds,
@@ -11,8 +10,7 @@ from pieline.studies.jam.datasets.tagging_data import (
 )
 from pieline.studies.jam.raw.id10m import read_id10m, write_id10m
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 train = read_id10m(snakemake.input.train, split="train")
 sentences = load_sentences(snakemake.input.added)
 originals_only = snakemake.wildcards.setting == "fine_tuned_originals"
@@ -22,4 +20,4 @@ for fold, path in enumerate(snakemake.output.train):
     words = map(by_white_space, added) if snakemake.params.words == "whitespace" else added
     write_text(path, write_id10m([*train, *words]))
 write_json(snakemake.output.folds, folds)
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

@@ -1,15 +1,13 @@
 """Score two annotators' labels of hard variants."""
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, write_json
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_job
 from pieline.studies.jam.datasets.dataset import load_manifest
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.humans import human_metrics, read_labels
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 labels = snakemake.input.labels
 manifest = load_manifest(snakemake.input.manifest)
 metrics = human_metrics(
@@ -22,4 +20,4 @@ metrics = human_metrics(
     computed_from=digests([*labels, snakemake.input.sentences]),
 )
 write_json(snakemake.output[0], metrics.model_dump())
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

@@ -1,17 +1,15 @@
 """Score one run on ID10M-JAM: negative drift, accuracy, confusion classes and tag F1."""
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, read_json, write_json
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_job
 from pieline.core.records import load_jsonl
 from pieline.studies.jam.datasets.dataset import load_manifest
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.runs import jam_metrics, match_predictions
 from pieline.studies.jam.predictions.records import IdiomPrediction
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 predictions = snakemake.input.predictions
 sentences = load_sentences(snakemake.input.sentences)
 records = load_jsonl(predictions, IdiomPrediction)
@@ -31,4 +29,4 @@ metrics = jam_metrics(
     computed_from=digests([predictions, snakemake.input.sentences]),
 )
 write_json(snakemake.output[0], metrics.model_dump())
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

@@ -1,17 +1,15 @@
 """Score a run on neutral rewrites of the hard variants that confused the model."""
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, write_json
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_job
 from pieline.core.records import load_jsonl, load_records
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.neutral import neutral_metrics
 from pieline.studies.jam.metrics.runs import JamMetrics, match_predictions
 from pieline.studies.jam.predictions.records import IdiomPrediction
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 predictions = snakemake.input.predictions
 (run,) = load_records([snakemake.input.metrics], JamMetrics)
 neutral = load_sentences(snakemake.input.neutral)
@@ -32,4 +30,4 @@ metrics = neutral_metrics(
     computed_from=digests([predictions, snakemake.input.neutral, snakemake.input.metrics]),
 )
 write_json(snakemake.output[0], metrics.model_dump())
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

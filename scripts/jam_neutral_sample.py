@@ -1,8 +1,7 @@
 """Select the sample's neutral variants of all hard variants, or of those that confused a model."""
 
-from pieline.core.evidence import write_evidence
 from pieline.core.files import write_json
-from pieline.core.jobs import optional, start_log
+from pieline.core.jobs import finish_job, optional, start_log
 from pieline.core.records import save_jsonl
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.variants.generation import (
@@ -20,4 +19,4 @@ variants = sample_neutral_variants(sentences, chosen, snakemake.input.sample)
 made = variants if metrics else with_neutral(sentences, variants)
 save_jsonl(snakemake.output.variants, made)
 write_json(snakemake.output.report, {"asked": len(chosen), "variants": len(variants)})
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

@@ -1,8 +1,7 @@
 """Filter ID10M's test split by the recorded decisions; write the originals and a report."""
 
-from pieline.core.evidence import write_evidence
 from pieline.core.files import write_json
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_log
 from pieline.core.records import save_jsonl
 from pieline.core.upstream import is_released, load_upstream
 from pieline.studies.jam.originals import apply_decisions, filtering_report, load_decisions
@@ -27,4 +26,4 @@ report = filtering_report(sentences, decisions, originals)
 report |= {"decided_by": snakemake.params.decided_by, "originals_are_released": released}
 save_jsonl(snakemake.output.originals, originals)
 write_json(snakemake.output.report, report)
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

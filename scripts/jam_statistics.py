@@ -1,17 +1,15 @@
 """Count the sentences left after each stage of ID10M-JAM."""
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import digests, read_json, write_json
-from pieline.core.jobs import optional, start_log
+from pieline.core.jobs import finish_job, optional, start_job
 from pieline.core.records import load_jsonl
 from pieline.studies.jam.datasets.dataset import load_manifest
 from pieline.studies.jam.metrics.statistics import jam_statistics
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.records import Original
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 train = optional(snakemake.input.train)
 manifest = optional(snakemake.input.manifest)
 files = [
@@ -26,4 +24,4 @@ statistics = jam_statistics(
     computed_from=digests(files),
 )
 write_json(snakemake.output[0], statistics.model_dump())
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

@@ -1,8 +1,7 @@
 """Write the training data of encoders: ID10M's train and dev splits, or its divided dev split."""
 
-from pieline.core.evidence import write_evidence
 from pieline.core.files import write_text
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_log
 from pieline.studies.jam.datasets.tagging_data import (
     TrainingSplits,
     by_white_space,
@@ -23,4 +22,4 @@ train = thin_out(splits.train, per_idiom=snakemake.params.negatives, seed=SEED)
 for path, sentences in ((snakemake.output.train, train), (snakemake.output.dev, splits.dev)):
     words = map(by_white_space, sentences) if snakemake.params.words == "whitespace" else sentences
     write_text(path, write_id10m([*words]))
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

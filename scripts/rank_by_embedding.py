@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from pieline.core.evidence import check_evidence, write_evidence
-from pieline.core.jobs import start_log
+from pieline.core.evidence import write_evidence
+from pieline.core.jobs import start_job
 from pieline.core.records import load_jsonl
 from pieline.studies.idiolink.predictions.runs import cosine_scores_of_file, rank, write_run
 from pieline.studies.idiolink.records import Document, Query
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 row = {text.id: i for i, text in enumerate(load_jsonl(snakemake.input.all_documents, Document))}
 documents = [document.id for document in load_jsonl(snakemake.input.documents, Document)]
 queries = [query.id for query in load_jsonl(snakemake.input.queries, Query)]

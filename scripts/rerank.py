@@ -1,7 +1,6 @@
 """Re-rank the documents of a first-stage run with a cross-encoder."""
 
-from pieline.core.evidence import check_evidence, write_evidence
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_job
 from pieline.core.records import load_jsonl
 from pieline.models.rankers import RerankerEntry
 from pieline.studies.idiolink.predictions.embedding import use_threads
@@ -9,8 +8,7 @@ from pieline.studies.idiolink.predictions.rankers import load_reranker, rerank
 from pieline.studies.idiolink.predictions.runs import read_run, write_run
 from pieline.studies.idiolink.records import Document, Query
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 entry = RerankerEntry.from_spec(snakemake.params.spec)
 use_threads(snakemake.threads)
 run = rerank(
@@ -22,4 +20,4 @@ run = rerank(
     mode=snakemake.wildcards.query_mode,
 )
 write_run(snakemake.output[0], run, tag=snakemake.wildcards.model)
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

@@ -1,15 +1,13 @@
 """Write the results page and the files with the details of its numbers."""
 
-from pieline.core.evidence import check_evidence
-from pieline.core.jobs import optional, start_log
+from pieline.core.jobs import optional, start_job
 from pieline.reporting.evidence import check_metrics
 from pieline.reporting.models import load_descriptions
 from pieline.results.claims.tables import load_catalogue
 from pieline.results.displays import Displays
 from pieline.results.page.build import write_page
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 check_metrics(snakemake.input.metrics, snakemake.params.asked)
 write_page(
     snakemake.output.page,

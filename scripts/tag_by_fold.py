@@ -2,9 +2,8 @@
 
 import json
 
-from pieline.core.evidence import check_evidence, write_evidence
 from pieline.core.files import read_text
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_job
 from pieline.core.records import save_jsonl
 from pieline.models.entries import EncoderEntry
 from pieline.studies.jam.datasets.sentences import load_sentences
@@ -12,8 +11,7 @@ from pieline.studies.jam.predictions.tagging import predict_by_fold
 from pieline.studies.jam.training.tagger import load_tagger
 from pieline.studies.jam.training.training import make_deterministic
 
-start_log(snakemake.log[0])
-check_evidence(snakemake.input)
+start_job(snakemake)
 make_deterministic(1)
 entry = EncoderEntry.from_spec(snakemake.params.spec)
 predictions = predict_by_fold(
@@ -23,4 +21,4 @@ predictions = predict_by_fold(
     words=snakemake.params.words,
 )
 save_jsonl(snakemake.output[0], predictions)
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

@@ -1,7 +1,6 @@
 """Import one external IdioLink run."""
 
-from pieline.core.evidence import write_evidence
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_log
 from pieline.core.records import load_jsonl
 from pieline.studies.idiolink.predictions.runs import read_foreign_run, write_run
 from pieline.studies.idiolink.records import Document, Query
@@ -16,4 +15,4 @@ run = read_foreign_run(
     file_format=snakemake.params.format,
 )
 write_run(snakemake.output[0], run, tag=snakemake.wildcards.model)
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

@@ -1,7 +1,6 @@
 """Import the predictions of one external run on ID10M-JAM."""
 
-from pieline.core.evidence import write_evidence
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_log
 from pieline.core.records import save_jsonl
 from pieline.llm.inspect_logs import read_inspect_log
 from pieline.studies.jam.datasets.sentences import load_sentences
@@ -18,4 +17,4 @@ if snakemake.params.format == "inspect":
 else:
     predictions = read_predictions(snakemake.input.file, sentences)
 save_jsonl(snakemake.output[0], predictions)
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

@@ -10,8 +10,10 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
+from typing import Any
 
 from pieline.core.errors import UserError, to_user_error
+from pieline.core.evidence import check_evidence, write_evidence
 
 _WATCH_SECONDS = 2.0
 
@@ -31,6 +33,17 @@ def start_log(path: str) -> None:
     if snakemake := os.environ.get("PIELINE_SNAKEMAKE"):
         threading.Thread(target=_end_with, args=(int(snakemake),), daemon=True).start()
     sys.excepthook = _print_error
+
+
+def start_job(snakemake: Any) -> None:
+    """Start the log of a script and check its inputs; the argument is its global `snakemake`."""
+    start_log(snakemake.log[0])
+    check_evidence(snakemake.input)
+
+
+def finish_job(snakemake: Any) -> None:
+    """Write the evidence of a script's outputs, from all inputs of the rule."""
+    write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
 
 
 def optional(files: Sequence[str]) -> str | None:
