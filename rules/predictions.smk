@@ -259,7 +259,8 @@ rule idiots_review_cases:
 rule tag_idioms:
     """Tag the idioms in every sentence with a fine-tuned encoder."""
     input:
-        weights=jam_paths.WEIGHTS,
+        weights=[jam_paths.WEIGHTS],
+        folds=[],
         evidence=evidence_of(jam_paths.TRAINING_LOG),
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
     output:
@@ -285,8 +286,8 @@ rule tag_idioms:
         "../scripts/tag_idioms.py"
 
 
-rule tag_by_fold:
-    """Tag the idioms in every sentence with the encoder that was not trained on its PIE."""
+# With the encoder that was not trained on the sentence's PIE.
+use rule tag_idioms as tag_by_fold with:
     input:
         weights=expand(jam_paths.FOLD_WEIGHTS, fold=range(FOLDS), allow_missing=True),
         folds=jam_paths.FOLDS_FILE,
@@ -303,26 +304,13 @@ rule tag_by_fold:
     wildcard_constraints:
         model=JAM.run.constraint("encoder"),
         setting=alternatives(ADDED),
-    conda:
-        "../envs/gpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(model_memory),
-        runtime=growing(30),
-        gpu=gpus,
-        gpu_mem_mb=gpu_memory,
-    params:
-        *modules("tag_by_fold"),
-        spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
-        words=JAM.settings.fine_tuning.input,
-    script:
-        "../scripts/tag_by_fold.py"
 
 
 # For neutral rewrites of the variants that confused the encoder.
 use rule tag_idioms as tag_neutral with:
     input:
-        weights=jam_paths.WEIGHTS,
+        weights=[jam_paths.WEIGHTS],
+        folds=[],
         evidence=evidence_of(jam_paths.TRAINING_LOG),
         sentences=jam_paths.NEUTRAL_VARIANTS.replace("{setting}", "fine_tuned"),
     output:

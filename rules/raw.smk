@@ -74,6 +74,4 @@ use rule list_weights as weights with:
         "logs/weights.log",
     localrule: True
     params:
-        config=CONFIG.model_dump_json(),
-        root=ROOT,
         fetch=True,

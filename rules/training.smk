@@ -6,6 +6,7 @@ rule sampled_tuples:
     input:
         documents=idiolink_paths.dataset("{split}")["documents"],
         queries=idiolink_paths.dataset("{split}")["queries"],
+        released=[],
         evidence=evidence_of(idiolink_paths.dataset("{split}")["documents"]),
     output:
         idiolink_paths.SAMPLED_TUPLES,
@@ -15,33 +16,28 @@ rule sampled_tuples:
     conda:
         "../envs/core.yaml"
     params:
-        *modules("sampled_tuples"),
+        *modules("training_tuples"),
+        seed=lambda wildcards: int(wildcards.seed),
         hard=IDIOLINK.settings.finetuning.hard_negatives,
         soft=IDIOLINK.settings.finetuning.soft_negatives,
     script:
-        "../scripts/sampled_tuples.py"
+        "../scripts/training_tuples.py"
 
 
-rule released_tuples:
-    """Read the mined training tuples that the authors released."""
+# The mined tuples that the authors released.
+use rule sampled_tuples as released_tuples with:
     input:
         documents=idiolink_paths.dataset("{split}")["documents"],
         queries=idiolink_paths.dataset("{split}")["queries"],
-        released=idiolink_paths.RELEASED_TUPLES,
+        released=[idiolink_paths.RELEASED_TUPLES],
         evidence=evidence_of(idiolink_paths.dataset("{split}")["documents"]),
     output:
         idiolink_paths.MINED_TUPLES,
         evidence=evidence_of(idiolink_paths.MINED_TUPLES),
     log:
         log_of(idiolink_paths.MINED_TUPLES),
-    conda:
-        "../envs/core.yaml"
     params:
-        *modules("released_tuples"),
-        hard=IDIOLINK.settings.finetuning.hard_negatives,
-        soft=IDIOLINK.settings.finetuning.soft_negatives,
-    script:
-        "../scripts/released_tuples.py"
+        seed=None,
 
 
 rule fine_tune:

@@ -111,10 +111,8 @@ GPU_SCRIPTS = [
     "fine_tune",
     "fine_tune_tagger",
     "rank_by_embedding",
-    "tag_by_fold",
     "tag_idioms",
-    "sampled_tuples",
-    "released_tuples",
+    "training_tuples",
 ]
 
 
