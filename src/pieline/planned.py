@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pieline.config import Config, load_config, load_studies
-from pieline.core.errors import UserError
 from pieline.llm.estimates import missing_inputs
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
@@ -91,13 +90,7 @@ def _configured(
     text: str, models: Path, root: Path
 ) -> tuple[Config, Registry, Sequence[Study[Any]]]:
     """Return a configuration, its model registry and the studies that it names."""
-    try:
-        raw = json.loads(text)
-    except ValueError:
-        raise UserError(
-            "not JSON", where="--config", hint="pass the configuration as JSON"
-        ) from None
-    config = load_config(raw, where="--config")
+    config = load_config(json.loads(text), where="--config")
     registry = load_registry(models)
     every_study = load_studies(config, registry, root)
     return config, registry, [every_study[name] for name in config.studies]

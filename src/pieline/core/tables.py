@@ -1,13 +1,14 @@
-"""Read CSV and TSV tables, with errors that name the line."""
+"""Read CSV and TSV tables, with errors that name the line, and write CSV tables."""
 
 import csv
 import io
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from pieline.core.errors import UserError, pluralize
-from pieline.core.files import read_text
+from pieline.core.files import read_text, write_text
 
 
 def read_table(
@@ -70,3 +71,18 @@ def read_table(
     if header is None:
         raise UserError("the file is empty", where=path, hint=hint)
     return rows
+
+
+def write_csv(
+    path: str | Path, columns: Collection[str], rows: Iterable[Mapping[str, Any]]
+) -> None:
+    """Write rows as CSV with these columns, atomically; None and missing values are empty cells.
+
+    Raises:
+        ValueError: A row has another column.
+    """
+    text = io.StringIO()
+    table = csv.DictWriter(text, columns, lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    write_text(path, text.getvalue())

@@ -1,10 +1,8 @@
 """The papers' printed numbers, and their comparison with ours."""
 
-import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from io import StringIO
 from itertools import chain
 from pathlib import Path
 from typing import Literal
@@ -12,9 +10,9 @@ from typing import Literal
 from pydantic import Field, PositiveInt
 
 from pieline.core.errors import UserError
-from pieline.core.files import sha256, write_text
+from pieline.core.files import sha256
 from pieline.core.records import Frozen, validated
-from pieline.core.tables import read_table
+from pieline.core.tables import read_table, write_csv
 from pieline.core.uncertainty import Interval
 from pieline.core.yamls import read_yaml
 
@@ -281,11 +279,7 @@ def write_comparisons(
         line["reason"] = " ".join(filter(None, (mark, line["reason"])))
     # A table without rows still has a header.
     header = list(dict.fromkeys(chain.from_iterable(lines))) or _COMPARED
-    text = StringIO()
-    table = csv.DictWriter(text, header, lineterminator="\n")
-    table.writeheader()
-    table.writerows(lines)
-    write_text(path, text.getvalue())
+    write_csv(path, header, lines)
 
 
 def _line(cell: Comparison | StatedText, decimals: int) -> dict[str, str]:

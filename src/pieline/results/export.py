@@ -1,12 +1,10 @@
 """Export the scores of all runs as one tidy table for other benchmarks and meta-analyses."""
 
-import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pieline.core.files import write_text
+from pieline.core.tables import write_csv
 from pieline.reporting.evidence import load_metric_file
 from pieline.reporting.printed import number_in, rounded
 from pieline.results.comparison import ComparedCell
@@ -81,9 +79,7 @@ def write_export(
     for cell in cells:
         if cell.comparable and len(cell.metrics) == 1 and {*cell.keys} <= _RUN_KEYS:
             compared.setdefault((cell.metrics[0], cell.keys.get("metric", "")), []).append(cell)
-    text = StringIO()
-    table = csv.DictWriter(text, EXPORT_COLUMNS, lineterminator="\n")
-    table.writeheader()
+    rows = []
     for study, files in studies.items():
         for metric in map(load_metric_file, files):
             fields = metric.fields
@@ -103,8 +99,8 @@ def write_export(
                 printed = None
                 if score.part in ("", "overall"):
                     printed = _printed(score, compared.get((metric.path, score.metric), ()))
-                table.writerow({**run, **score._asdict(), "printed": printed})
-    write_text(path, text.getvalue())
+                rows.append({**run, **score._asdict(), "printed": printed})
+    write_csv(path, EXPORT_COLUMNS, rows)
 
 
 def _printed(score: ExportedScore, cells: Iterable[ComparedCell]) -> float | None:

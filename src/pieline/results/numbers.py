@@ -3,17 +3,14 @@
 published/tables.yaml defines which numbers count, and their kind.
 """
 
-import csv
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from io import StringIO
 from pathlib import Path
 from typing import get_args
 
 from pieline.core.errors import pluralize
-from pieline.core.files import write_text
 from pieline.core.records import Frozen
-from pieline.core.tables import read_table
+from pieline.core.tables import read_table, write_csv
 from pieline.reporting.printed import VERDICTS, number_in, read_printed
 from pieline.results.claims.tables import TEXT_NUMBERS, Kind, OurCell, OurNumbers, PrintedTable
 from pieline.results.comparison import COMPARED
@@ -148,11 +145,8 @@ def ranked(texts: Iterable[str]) -> Counter[str]:
 
 def write_numbers(path: str | Path, numbers: Iterable[PrintedNumber]) -> None:
     """Write the numbers as CSV with one row each."""
-    text = StringIO()
-    table = csv.DictWriter(text, PrintedNumber.model_fields, lineterminator="\n")
-    table.writeheader()
-    table.writerows(number.model_dump() | {"needs": _JOIN.join(number.needs)} for number in numbers)
-    write_text(path, text.getvalue())
+    rows = (number.model_dump() | {"needs": _JOIN.join(number.needs)} for number in numbers)
+    write_csv(path, PrintedNumber.model_fields, rows)
 
 
 def read_numbers(path: str | Path) -> list[PrintedNumber]:

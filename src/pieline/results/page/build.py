@@ -39,7 +39,7 @@ from pieline.results.numbers import (
     read_numbers,
     summarize,
 )
-from pieline.study import Table
+from pieline.study import Table, match_path
 
 _SCALARS = (str, int, float, bool)
 _LINKED = re.compile(r'(?<=data-metrics=")[^"]*')
@@ -299,9 +299,9 @@ def _source(maker: str) -> str:
 def _recording(study: StudyDisplays, predictions: str) -> str | None:
     """Return the existing recordings file behind predictions, or None."""
     for pattern, recordings in study.recordings.items():
-        groups = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(pattern))
-        if match := re.fullmatch(groups, predictions):
-            path = recordings.format(**match.groupdict())
+        wildcards = match_path(pattern, predictions)
+        if wildcards is not None:
+            path = recordings.format(**wildcards)
             return path if Path(path).is_file() else None
     return None
 

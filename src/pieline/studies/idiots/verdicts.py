@@ -5,8 +5,6 @@ the answer names the sentence's PIE; people can then judge every case, and their
 precedence.
 """
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
@@ -14,9 +12,9 @@ from typing import Literal, NamedTuple, Self
 from pydantic import field_validator, model_validator
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_text, write_text
+from pieline.core.files import read_text
 from pieline.core.records import Frozen, Id, save_jsonl, validated
-from pieline.core.tables import read_table
+from pieline.core.tables import read_table, write_csv
 from pieline.languages.denial import find_views, has_denying_comment, kind_of, parse_boolean
 from pieline.languages.english import ANSWERS
 from pieline.languages.pointing import points_at_pie
@@ -162,11 +160,7 @@ def save_cases(cases: Iterable[ReviewCase], *, jsonl: str | Path, table: str | P
     """Save cases as JSONL and as CSV; `read_cases` reads both."""
     cases = list(cases)
     save_jsonl(jsonl, cases)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(case.model_dump() for case in cases)
-    write_text(table, text.getvalue())
+    write_csv(table, COLUMNS, [case.model_dump() for case in cases])
 
 
 def read_cases(path: str | Path) -> list[ReviewCase]:

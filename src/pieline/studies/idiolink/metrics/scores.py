@@ -3,14 +3,12 @@
 Both files contain the same scores, so their means agree.
 """
 
-import csv
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from io import StringIO
 from pathlib import Path
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
-from pieline.core.files import write_text
+from pieline.core.tables import write_csv
 from pieline.core.uncertainty import Interval, ratio_interval
 from pieline.studies.idiolink.datasets.dataset import Meanings
 from pieline.studies.idiolink.datasets.relevance import Qrels, meaning_qrels, subject_qrels
@@ -154,11 +152,9 @@ def save_query_scores(
     path: str | Path, metrics: IdiolinkMetrics, scores: QueryScores, queries: Iterable[Meaning]
 ) -> None:
     """Save a run's per-query scores as CSV, in query order."""
-    lines = StringIO()
-    table = csv.DictWriter(lines, QUERY_COLUMNS, lineterminator="\n")
-    table.writeheader()
+    rows = []
     run = metrics.model_dump(include={"composition", "model", "query_mode", "seed"})
     for query in queries:
         row = {"query": query.id, "pie": query.pie, "usage": query.usage, "subject": query.subject}
-        table.writerow(row | run | scores[query.id])
-    write_text(path, lines.getvalue())
+        rows.append(row | run | scores[query.id])
+    write_csv(path, QUERY_COLUMNS, rows)
