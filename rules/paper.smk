@@ -93,7 +93,7 @@ rule claims:
     params:
         *modules("claims"),
         contents=contents(RUN_REPORT.published()),
-        models=RUN_REPORT.described_models(),
+        names=RUN_REPORT.printed_names(),
         papers=RUN_REPORT.displays.papers(),
         mark=RUN_REPORT.mark,
     script:
@@ -119,7 +119,7 @@ rule comparison:
     params:
         *modules("comparison"),
         contents=contents(RUN_REPORT.published()),
-        models=RUN_REPORT.described_models(),
+        names=RUN_REPORT.printed_names(),
         needs=lambda wildcards: RUN_REPORT.needs(),
         absent=lambda wildcards: RUN_REPORT.absent(),
         data=CONFIG.data,

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from pieline.core.jobs import start_job
-from pieline.reporting.models import load_descriptions, printed_names
 from pieline.results.claims.claim import load_claims
 from pieline.results.claims.judgement import judge_claims, write_claims
 from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
@@ -12,8 +11,7 @@ start_job(snakemake)
 published = Path(snakemake.input.catalogue).parent
 catalogue = load_catalogue(published / "tables.yaml")
 printed = load_printed(published, catalogue)
-names = printed_names(load_descriptions(snakemake.params.models))
-ours = load_ours(snakemake.input.tables, catalogue, printed, names)
+ours = load_ours(snakemake.input.tables, catalogue, printed, snakemake.params.names)
 claims = load_claims(published / "claims.yaml")
 write_claims(
     judge_claims(claims, catalogue, printed, ours),

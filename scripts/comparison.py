@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from pieline.core.jobs import start_job
-from pieline.reporting.models import load_descriptions, printed_names
 from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
 from pieline.results.comparison import read_cells, write_comparison
 from pieline.results.numbers import REAL_DATA, account_for, summarize, write_numbers
@@ -12,14 +11,13 @@ start_job(snakemake)
 tables = snakemake.input.tables
 published = Path(snakemake.input.catalogue).parent
 catalogue = load_catalogue(published / "tables.yaml")
-names = printed_names(load_descriptions(snakemake.params.models))
 numbers = (
     []
     if snakemake.params.data == "own"
     else account_for(
         published,
         catalogue,
-        load_ours(tables, catalogue, load_printed(published, catalogue), names),
+        load_ours(tables, catalogue, load_printed(published, catalogue), snakemake.params.names),
         absent=snakemake.params.absent,
         models=snakemake.params.needs,
         mark=snakemake.params.mark,

@@ -1,7 +1,5 @@
 """Model descriptions and data notes in the tables of all studies."""
 
-from collections.abc import Iterable
-
 from pieline.core.records import Frozen, validated
 
 REHEARSAL_NOTE = (
@@ -25,11 +23,6 @@ class ModelDescription(Frozen):
     published_as: str | None = None
     trained_with_instructions: bool = False
     reasoning: bool = False
-
-
-def printed_names(models: Iterable[ModelDescription]) -> dict[str, str]:
-    """Return the printed names of models by our names."""
-    return {model.name: model.published_as for model in models if model.published_as}
 
 
 def load_descriptions(text: str) -> list[ModelDescription]:

@@ -234,8 +234,13 @@ class RunReport:
             needs.setdefault(str(entry.published_as), describe_requirement(entry))
         return needs
 
+    def printed_names(self) -> dict[str, str]:
+        """Return the printed names of models by our names."""
+        registry = self.run.registry
+        return {name: entry.published_as for name, entry in registry.items() if entry.published_as}
+
     def described_models(self) -> str:
-        """Return descriptions of the papers' and the run's models for page and claims, as JSON.
+        """Return descriptions of the papers' and the run's models for the page, as JSON.
 
         Other models are omitted, so that a new entry in models.local.yaml does not make them stale.
         """
