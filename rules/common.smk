@@ -33,7 +33,6 @@ from pieline.core.errors import UserError, exit_with
 from pieline.core.evidence import evidence_of
 from pieline.core.files import check_writable, cached_sha256
 from pieline.core.yamls import read_yaml
-from pieline.languages.registry import language_names
 from pieline.llm.obstacles import obstacles
 from pieline.llm.recordings import answers_token
 from pieline.models.registry import load_registry

@@ -3,9 +3,8 @@
 from statistics import fmean
 
 from pieline.core.conditions import Conditions
-from pieline.core.evidence import write_evidence
 from pieline.core.files import digests, write_json
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_log
 from pieline.core.records import load_jsonl
 from pieline.studies.completion.results import Completion, CompletionMetrics
 
@@ -17,4 +16,4 @@ metrics = CompletionMetrics(
     computed_from=digests(snakemake.input),
 )
 write_json(snakemake.output[0], metrics.model_dump())
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from pieline.core.evidence import write_evidence
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_log
 from pieline.core.records import load_jsonl
 from pieline.studies.idiolink.predictions.runs import write_run
 from pieline.studies.idiolink.records import Document, Query
@@ -24,4 +23,4 @@ run = printed_run(
     top_k=snakemake.params.top_k,
 )
 write_run(snakemake.output[0], run, tag=snakemake.wildcards.model)
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from pieline.core.evidence import write_evidence
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_log
 from pieline.core.records import save_jsonl
 from pieline.studies.jam.datasets.sentences import load_sentences
 from rehearsal.answers.tags import printed_tags
@@ -19,4 +18,4 @@ save_jsonl(
         seed=int(snakemake.wildcards.seed),
     ),
 )
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from pieline.core.evidence import write_evidence
 from pieline.core.files import write_json
-from pieline.core.jobs import start_log
+from pieline.core.jobs import finish_job, start_log
 from rehearsal.ranks import printed_tuning
 
 start_log(snakemake.log[0])
@@ -16,4 +15,4 @@ tuning = printed_tuning(
     published=Path(snakemake.input.printed[0]).parent,
 )
 write_json(snakemake.output[0], tuning.model_dump())
-write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+finish_job(snakemake)
