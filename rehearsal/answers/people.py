@@ -1,11 +1,9 @@
 """Human annotations that reproduce the printed numbers of the papers' studies."""
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pieline.core.files import write_text
+from pieline.core.tables import write_csv
 from pieline.studies.idiots.verdicts import ErrorType, ReviewCase
 from pieline.studies.jam.metrics.humans import COLUMNS, Label, LabeledVariant
 from pieline.studies.jam.records import JamSentence, by_original
@@ -58,11 +56,7 @@ def printed_labels(sentences: Sequence[JamSentence], published: Path) -> list[La
 
 def save_labels(path: str | Path, labels: Iterable[LabeledVariant]) -> None:
     """Write labels in the CSV format of `read_labels`."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(label.model_dump(include={*COLUMNS}) for label in labels)
-    write_text(path, text.getvalue())
+    write_csv(path, COLUMNS, [label.model_dump(include={*COLUMNS}) for label in labels])
 
 
 def printed_verdicts(cases: Sequence[ReviewCase], published: Path) -> list[ReviewCase]:
