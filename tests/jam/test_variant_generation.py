@@ -259,14 +259,3 @@ def test_a_neutral_variant_without_its_original_is_not_used(asking, dataset):
         )
     assert made == []
     assert report["flags"] == {"test-0001-v1": ["original_missing"]}
-    with pytest.raises(UserError, match="variant 'test-0009-v1' is not in the dataset"):
-        generate_neutral_variants(
-            dataset, ["test-0009-v1"], VariantWriting(spec, GENERATION, PROMPTS), model
-        )
-
-
-def test_a_metric_file_without_decisions_is_named(tmp_path):
-    path = tmp_path / "metrics.json"
-    path.write_text("{}", encoding="utf-8")
-    with pytest.raises(UserError, match=r"metrics\.json: no judged variants"):
-        confusing_variants(path)
