@@ -90,10 +90,10 @@ def test_gpt_4o_english_has_the_printed_numbers() -> None:
 def test_confusion_classes_sum_to_all_originals() -> None:
     printed = confusion_as_printed(GPT_4O)
     assert (printed.all_confused, printed.none_confused, printed.mixed) == (14, 151, 13)
-    assert printed.total == 178
+    assert sum(printed.model_dump().values()) == 178
     of_correct = confusion_of_correct(GPT_4O)
     assert (of_correct.all_confused, of_correct.none_confused, of_correct.mixed) == (9, 148, 4)
-    assert of_correct.total == 161
+    assert sum(of_correct.model_dump().values()) == 161
     of_variants = confusion_of_variants(GPT_4O)
     assert (of_variants.all_confused, of_variants.none_confused, of_variants.mixed) == (31, 452, 0)
 
@@ -344,8 +344,6 @@ def test_tagging_scores_by_hand() -> None:
     assert scores.token_f1 == pytest.approx(0.75)
     b, i, o = 2 * 2 / (3 + 2), 2 * 1 / (1 + 2), 2 * 3 / (4 + 4)
     assert scores.macro_f1 == pytest.approx((b + i + o) / 3)
-    with pytest.raises(ValueError, match="differ in number"):
-        tagging_scores(gold, found[1:])
 
 
 def test_counting_does_not_depend_on_the_order_of_originals() -> None:

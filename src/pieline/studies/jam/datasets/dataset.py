@@ -92,12 +92,7 @@ def select_variants(
 
     The paper keeps three (`per_original`) of the valid variants (section 3.4). The choice is seeded
     per original, so adding an original does not affect which variants of other originals are kept.
-
-    Raises:
-        ValueError: If `per_original` is greater than `min_valid`.
     """
-    if per_original > min_valid:
-        raise ValueError(f"per_original ({per_original}) exceeds min_valid ({min_valid})")
     valid: dict[str, list[Variant]] = defaultdict(list)
     for item in variants:
         if is_valid(item, review=review):

@@ -69,11 +69,6 @@ class Confusion(Frozen):
     none_confused: int
     mixed: int
 
-    @property
-    def total(self) -> int:
-        """Return the total number of originals."""
-        return self.all_confused + self.none_confused + self.mixed
-
 
 class DriftComparison(Frozen):
     """Comparison of two runs by negative drift on the same originals.

@@ -139,28 +139,21 @@ def jam_metrics(
 ) -> JamMetrics:
     """Compute all metrics of one run.
 
-    `sentences` must be in one language; originals may lack variants. The bootstrap seed is fixed,
-    so identical runs get identical intervals.
-
-    Raises:
-        ValueError: If there are no originals.
+    `sentences` must be in one language and include originals, which may lack variants. The
+    bootstrap seed is fixed, so identical runs get identical intervals.
     """
     judged = judge(sentences, predictions, scoring=scoring)
 
     def drift_of(cases: Sequence[JudgedOriginal]) -> Drift:
         return drift(cases, drift_interval(cases, resamples=resamples, seed=0))
 
-    def tags(items: Sequence[JamSentence]) -> TaggingScores | None:
-        if not items:
-            return None
+    def tags(items: Sequence[JamSentence]) -> TaggingScores:
         return tagging_scores(
             [item.tags for item in items],
             [predicted_tags(item, predictions[item.id]) for item in items],
         )
 
-    original_scores = tags([item for item in sentences if item.is_original])
-    if original_scores is None:
-        raise ValueError("no originals")
+    variants = [item for item in sentences if not item.is_original]
     return JamMetrics(
         language=sentences[0].language,
         model=model,
@@ -177,8 +170,8 @@ def jam_metrics(
         confusion=confusion_as_printed(judged),
         confusion_of_correct=confusion_of_correct(judged),
         confusion_of_variants=confusion_of_variants(judged),
-        tagging_of_originals=original_scores,
-        tagging_of_variants=tags([item for item in sentences if not item.is_original]),
+        tagging_of_originals=tags([item for item in sentences if item.is_original]),
+        tagging_of_variants=tags(variants) if variants else None,
         outcomes=dict(sorted(Counter(predictions[item.id].outcome for item in sentences).items())),
         judged=judged,
         conditions=conditions,
