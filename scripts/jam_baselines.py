@@ -6,14 +6,15 @@ from pieline.core.conditions import Conditions
 from pieline.core.evidence import write_evidence
 from pieline.core.files import digests, write_json
 from pieline.core.jobs import start_job
-from pieline.studies.jam.datasets.dataset import load_manifest
+from pieline.core.records import load_record
+from pieline.studies.jam.datasets.dataset import JamManifest
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.runs import jam_metrics
 from pieline.studies.jam.predictions.baselines import predict
 
 start_job(snakemake)
 sentences = load_sentences(snakemake.input.sentences)
-manifest = load_manifest(snakemake.input.manifest)
+manifest = load_record(snakemake.input.manifest, JamManifest)
 for output, evidence in zip(snakemake.output.metrics, snakemake.output.evidence, strict=True):
     baseline, setting = Path(output).parts[-3:-1]
     metrics = jam_metrics(

@@ -3,13 +3,14 @@
 from pieline.core.conditions import Conditions
 from pieline.core.files import digests, write_json
 from pieline.core.jobs import finish_job, start_job
-from pieline.studies.jam.datasets.dataset import load_manifest
+from pieline.core.records import load_record
+from pieline.studies.jam.datasets.dataset import JamManifest
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.humans import human_metrics, read_labels
 
 start_job(snakemake)
 labels = snakemake.input.labels
-manifest = load_manifest(snakemake.input.manifest)
+manifest = load_record(snakemake.input.manifest, JamManifest)
 metrics = human_metrics(
     read_labels(*labels),
     load_sentences(snakemake.input.sentences),

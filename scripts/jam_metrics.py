@@ -3,8 +3,8 @@
 from pieline.core.conditions import Conditions
 from pieline.core.files import digests, read_json, write_json
 from pieline.core.jobs import finish_job, start_job
-from pieline.core.records import load_jsonl
-from pieline.studies.jam.datasets.dataset import load_manifest
+from pieline.core.records import load_jsonl, load_record
+from pieline.studies.jam.datasets.dataset import JamManifest
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.runs import jam_metrics, match_predictions
 from pieline.studies.jam.predictions.records import IdiomPrediction
@@ -13,7 +13,9 @@ start_job(snakemake)
 predictions = snakemake.input.predictions
 sentences = load_sentences(snakemake.input.sentences)
 records = load_jsonl(predictions, IdiomPrediction)
-manifest = load_manifest(snakemake.input.manifest[0]) if snakemake.input.manifest else None
+manifest = (
+    load_record(snakemake.input.manifest[0], JamManifest) if snakemake.input.manifest else None
+)
 released = read_json(snakemake.input.report)["originals_are_released"]
 metrics = jam_metrics(
     sentences,

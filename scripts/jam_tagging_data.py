@@ -2,12 +2,7 @@
 
 from pieline.core.files import write_text
 from pieline.core.jobs import finish_job, start_log
-from pieline.studies.jam.datasets.tagging_data import (
-    TrainingSplits,
-    by_white_space,
-    hold_out,
-    thin_out,
-)
+from pieline.studies.jam.datasets.tagging_data import by_white_space, hold_out, thin_out
 from pieline.studies.jam.raw.id10m import read_id10m, write_id10m
 
 SEED = 0
@@ -15,11 +10,11 @@ SEED = 0
 start_log(snakemake.log[0])
 dev = read_id10m(snakemake.input.dev, split="dev")
 if snakemake.input.train:
-    splits = TrainingSplits(read_id10m(snakemake.input.train[0], split="train"), dev)
+    train = read_id10m(snakemake.input.train[0], split="train")
 else:
-    splits = hold_out(dev, seed=SEED)
-train = thin_out(splits.train, per_idiom=snakemake.params.negatives, seed=SEED)
-for path, sentences in ((snakemake.output.train, train), (snakemake.output.dev, splits.dev)):
+    train, dev = hold_out(dev, seed=SEED)
+train = thin_out(train, per_idiom=snakemake.params.negatives, seed=SEED)
+for path, sentences in ((snakemake.output.train, train), (snakemake.output.dev, dev)):
     words = map(by_white_space, sentences) if snakemake.params.words == "whitespace" else sentences
     write_text(path, write_id10m([*words]))
 finish_job(snakemake)

@@ -15,7 +15,7 @@ from support import MIRROR, ROOT, needs_mirror, run_snakemake
 from pieline.core.conditions import NO_CONDITIONS
 from pieline.core.evidence import evidence_of
 from pieline.core.files import read_json, sha256, write_json, write_text
-from pieline.core.records import load_records, save_jsonl
+from pieline.core.records import load_record, load_records, save_jsonl
 from pieline.core.upstream import BY_COUNTS, SELF_VERIFIED
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
@@ -24,7 +24,7 @@ from pieline.reporting.tables import TableContent, write_table
 from pieline.studies.idiots import datasets as idiots
 from pieline.studies.idiots import tables as idiots_tables
 from pieline.studies.idiots.records import DetectionPrediction
-from pieline.studies.jam.datasets.dataset import load_manifest
+from pieline.studies.jam.datasets.dataset import JamManifest
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.statistics import jam_statistics
 from pieline.studies.jam.records import Original
@@ -177,7 +177,7 @@ def test_variants_as_the_paper_counts_them_are_verified(
 ) -> None:
     rows = HITS[kind](variants_of(originals_in(language)))
     assert dataset(rows, tmp_path, language)["verified"] == "counts"
-    assert load_manifest(tmp_path / "manifest.json").is_released
+    assert load_record(tmp_path / "manifest.json", JamManifest).is_released
 
 
 @pytest.mark.parametrize("kind", MISSES)
@@ -187,7 +187,7 @@ def test_different_variants_are_not_comparable_and_the_table_states_why(
     change, problem = MISSES[kind]
     manifest = dataset(change(variants_of(originals_in("english"))), tmp_path)
     assert (manifest["verified"], manifest["problem"]) == (None, problem)
-    assert not load_manifest(tmp_path / "manifest.json").is_released
+    assert not load_record(tmp_path / "manifest.json", JamManifest).is_released
     rows = table_2(tmp_path)
     assert rows["test_variants"]["comparable"] == "no"
     assert rows["unique_pies"]["reason"] == f"not verified as the released data: {problem}"
@@ -200,7 +200,7 @@ def test_other_originals_or_languages_verify_nothing(tmp_path: Path) -> None:
     assert jam.count_problem(italian, []) == "the paper has no variants in Italian"
     manifest = dataset(variants_of(originals), tmp_path, originals_are_released=False)
     assert (manifest["verified"], manifest["problem"]) == (None, "")
-    assert not load_manifest(tmp_path / "manifest.json").is_released
+    assert not load_record(tmp_path / "manifest.json", JamManifest).is_released
 
 
 @pytest.mark.parametrize("digest", ["right", "wrong"])
@@ -223,7 +223,7 @@ def table_2(folder: Path) -> dict[str, dict[str, str]]:
         "originals_are_released": True, "raw_sentences": 200, "raw_with_idiom": 159,
         "reasons": {"drop": {}, "fix": {}}, "oddities": [],
     }  # fmt: skip
-    manifest = load_manifest(folder / "manifest.json")
+    manifest = load_record(folder / "manifest.json", JamManifest)
     made = jam_statistics(
         report, originals, train_sentences=None, manifest=manifest, computed_from={}
     )
@@ -381,4 +381,4 @@ def test_a_mirror_with_files_that_count_as_the_papers(project: Path, tmp_path: P
     )
     assert result.returncode == 0, result.stderr[-4000:]
     assert [read_json(project / name)["verified"] for name in manifests] == ["counts", "counts"]
-    assert load_manifest(project / manifests[0]).is_released
+    assert load_record(project / manifests[0], JamManifest).is_released

@@ -6,8 +6,8 @@ import json
 from llm.fault_server import FaultServer, answer
 from support import MIRROR, needs_mirror, released_row, run_snakemake
 
-from pieline.core.records import load_jsonl
-from pieline.studies.jam.datasets.dataset import load_manifest
+from pieline.core.records import load_jsonl, load_record
+from pieline.studies.jam.datasets.dataset import JamManifest
 from pieline.studies.jam.records import JamSentence, Original, Variant, by_original
 
 
@@ -29,7 +29,7 @@ def test_the_sample_becomes_a_dataset(default_run):
         assert all(item.sentence.endswith(rest) for item in variants)
         assert all(item.tags[-len(first.tags) :] == first.tags for item in variants)
         assert all(item.pies == first.pies for item in variants)
-    manifest = load_manifest(folder / "english.manifest.json")
+    manifest = load_record(folder / "english.manifest.json", JamManifest)
     assert (manifest.figurative, manifest.literal, manifest.unique_pies) == (29, 12, 37)
     assert manifest.dropped_originals == ["test-0023"]
     assert not manifest.is_released
@@ -155,7 +155,7 @@ def test_custom_decisions_and_annotations(project):
     target = "results/datasets/jam/german.jsonl"
     result = run_snakemake(project, "--cores", "1", "--configfile", "mine.yaml", "--", target)
     assert result.returncode == 0, result.stderr[-4000:]
-    manifest = load_manifest(project / "results/datasets/jam/german.manifest.json")
+    manifest = load_record(project / "results/datasets/jam/german.manifest.json", JamManifest)
     assert manifest.dropped_originals == ["test-0001", "test-0030"]
     assert manifest.originals == 27
 

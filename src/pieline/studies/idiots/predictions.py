@@ -4,13 +4,14 @@ Predictions come from prompting a language model or from an external system.
 """
 
 import hashlib
+import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from pieline.core.errors import UserError, pluralize
 from pieline.core.external import ExternalRow, align_rows, read_rows
@@ -54,12 +55,6 @@ def _true_or_false(value: object) -> object:
     return value
 
 
-def _opposite(value: object) -> object:
-    """Return the opposite of a truth value, which may be text."""
-    value = _true_or_false(value)
-    return not value if isinstance(value, bool) else value
-
-
 def _one_text(value: object) -> object:
     """Join a list of texts, because some models return the idiom as a one-element list."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
@@ -88,7 +83,12 @@ class DetectionAnswer(BaseModel):
 class NegatedAnswer(DetectionAnswer):
     """Answer to the negated question (is the sentence free of idioms?); yes means no idiom."""
 
-    has_idiom: Annotated[bool, BeforeValidator(_opposite), Field(alias="freeOfIdioms")]
+    has_idiom: Annotated[
+        bool,
+        BeforeValidator(_true_or_false),
+        AfterValidator(operator.not_),
+        Field(alias="freeOfIdioms"),
+    ]
 
 
 def detection_questions(

@@ -23,7 +23,7 @@ from pieline.reporting.columns import (
 )
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reporting.printed import PrintedRow, probability, read_published, rounded
+from pieline.reporting.printed import PrintedRow, per_cent, probability, read_published, rounded
 from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
 from pieline.studies.idiots.datasets import IdiotsManifest, Origin
 from pieline.studies.idiots.metrics.bias import BiasMetrics, SettingSignal, SignalEstimate
@@ -450,19 +450,10 @@ def _interval(score: Score | None = None) -> str:
     return f"{score.low:.{DECIMALS}f} to {score.high:.{DECIMALS}f}"
 
 
-def _key(model: str, setting: str) -> dict[str, str]:
-    """Return the key of a row, with all additional CSV columns."""
-    return {"model": model, "setting": setting, "metric": "", "low": "", "high": ""}
-
-
 def _yes_rate(name: str, header: str) -> Column[SettingSignal]:
     get = attrgetter(name)
-
-    def value(item: SettingSignal) -> float | None:
-        rate = get(item)
-        return None if rate is None else 100 * rate
-
-    return Column(name, header, value, decimals=1, unknown="no answer could be read")
+    unknown = "no answer could be read"
+    return Column(name, header, lambda item: per_cent(get(item)), decimals=1, unknown=unknown)
 
 
 def _estimate(name: str, header: str) -> Column[SettingSignal]:
@@ -526,7 +517,9 @@ def bias(inputs: DisplayInputs) -> TableContent:
     groups: dict[str, list[Row]] = {}
 
     def add(model: str, setting: str, reason: str = "", **source: Any) -> None:
-        numbers = Source[SettingSignal](_key(model, setting), not_run=reason, **source)
+        # Including all additional CSV columns, which keeps their order.
+        key = {"model": model, "setting": setting, "metric": "", "low": "", "high": ""}
+        numbers = Source[SettingSignal](key, not_run=reason, **source)
         cells = [(column, numbers) for column in BIAS]
         name = SETTING_LABELS.get(setting, setting)
         groups.setdefault(model, []).append(row((name,), cells, reason=reason))

@@ -14,7 +14,7 @@ TAG_IDS: dict[str, int] = {tag: number for number, tag in enumerate(TAGS)}
 
 
 class Span(NamedTuple):
-    """A half-open range of token indices."""
+    """A half-open range of token indices or of characters."""
 
     start: int
     end: int

@@ -853,11 +853,6 @@ class JamStudy(Study[JamSettings]):
             names.append(settings.variants.model)
         return list(dict.fromkeys(names))
 
-    @property
-    def _compares(self) -> bool:
-        """Return whether there are runs on variants, which the result tables need."""
-        return self.has_variants and bool(self.settings.models)
-
     def tables(self) -> list[Table]:
         """Return the tables available in this configuration.
 
@@ -1094,7 +1089,7 @@ class JamStudy(Study[JamSettings]):
             "pieline.studies.jam.figures.dataset:flow",
             self._statistics(),
         )
-        if not self._compares:
+        if not (self.has_variants and self.settings.models):
             return [flow]
         options = {
             "languages": list(self.settings.languages),

@@ -8,11 +8,9 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from pieline.core.errors import UserError
-from pieline.core.records import load_record
 from pieline.core.upstream import NOT_VERIFIED, Verification
 from pieline.languages.spelling import normalize
 from pieline.studies.jam.records import JamSentence, Original, Variant, VariantSource, as_sentence
@@ -208,12 +206,3 @@ def build_dataset(
 def count_pies(sentences: Iterable[JamSentence | Original]) -> int:
     """Count distinct PIEs, ignoring case, spacing and punctuation."""
     return len({normalize(pie) for item in sentences for pie in item.pies})
-
-
-def load_manifest(path: str | Path) -> JamManifest:
-    """Read a manifest.
-
-    Raises:
-        UserError: If the file is missing or invalid.
-    """
-    return load_record(path, JamManifest)

@@ -1,6 +1,5 @@
 """Read the input sentences: a dataset, or the originals if there are no variants."""
 
-import json
 from pathlib import Path
 
 from pieline.core.files import read_text
@@ -14,11 +13,6 @@ def load_sentences(path: str | Path) -> list[JamSentence]:
     Raises:
         UserError: If the file is missing or a line is invalid; states file and line.
     """
-    first = read_text(path).split("\n", 1)[0]
-    try:
-        is_dataset = "original_id" in json.loads(first or "{}")
-    except ValueError:
-        is_dataset = True  # let the strict reader report the error
-    if is_dataset:
+    if '"original_id"' in read_text(path).split("\n", 1)[0]:
         return load_jsonl(path, JamSentence)
     return [as_sentence(item) for item in load_jsonl(path, Original)]

@@ -3,7 +3,6 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from pieline.languages.matching import matches_pie
 from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, white_space_words
@@ -14,17 +13,13 @@ HELD_OUT = 10
 """Without a dev split, one in this many sentences is held out for choosing the epoch."""
 
 
-class TrainingSplits(NamedTuple):
-    """Training sentences, and the sentences used to choose the epoch."""
-
-    train: list[TaggedSentence]
-    dev: list[TaggedSentence]
-
-
-def hold_out(sentences: Sequence[TaggedSentence], *, seed: int) -> TrainingSplits:
+def hold_out(
+    sentences: Sequence[TaggedSentence], *, seed: int
+) -> tuple[list[TaggedSentence], list[TaggedSentence]]:
     """Split sentences nine to one, stratified by whether they contain an idiom.
 
-    Used if the mirror lacks ID10M's train split, in which case dev must serve as both.
+    Used if the mirror lacks ID10M's train split, in which case dev must serve as both. Returns the
+    training sentences, and the sentences used to choose the epoch.
     """
     chooser = random.Random(f"hold out {seed}")  # noqa: S311 - not for secrets
     kinds = [
@@ -32,10 +27,8 @@ def hold_out(sentences: Sequence[TaggedSentence], *, seed: int) -> TrainingSplit
         for idiomatic in (True, False)
     ]
     held_out = {number for kind in kinds for number in chooser.sample(kind, len(kind) // HELD_OUT)}
-    return TrainingSplits(
-        [item for number, item in enumerate(sentences) if number not in held_out],
-        [item for number, item in enumerate(sentences) if number in held_out],
-    )
+    train = [item for number, item in enumerate(sentences) if number not in held_out]
+    return train, [item for number, item in enumerate(sentences) if number in held_out]
 
 
 def thin_out(

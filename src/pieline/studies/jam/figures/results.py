@@ -356,16 +356,11 @@ def _finish(
     return figure
 
 
-def _show_text(axis: Axes, text: str) -> None:
-    """Show a text in an empty panel and remove its meaningless scale."""
-    axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center")
-    axis.set_xticks([])
-
-
 def _note(figure: Figure, runs: Runs, notes: Sequence[str]) -> None:
     if not runs:
-        _show_text(figure.axes[0], "no language model was run")
-        figure.axes[0].set_yticks([])
+        axis = figure.axes[0]
+        axis.text(0.5, 0.5, "no language model was run", transform=axis.transAxes, ha="center")
+        axis.set(xticks=[], yticks=[])
     # At this font size, about 26 characters fit in an inch.
     wrapped = (line for note in notes for line in wrap(note, int(24 * figure.get_figwidth())))
     figure.supxlabel("\n".join(wrapped), fontsize=5, color="#666666")

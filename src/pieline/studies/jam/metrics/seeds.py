@@ -27,16 +27,11 @@ Runs = Mapping[RunKey, Sequence[JamMetrics]]
 Value = Callable[[JamMetrics], float | None]
 
 
-def key_of(metrics: JamMetrics) -> RunKey:
-    """Return the key that a run shares with runs that differ only in their seed."""
-    return RunKey(metrics.setting, metrics.model, metrics.language)
-
-
 def by_run(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
     """Group metrics by run, ordered by seed."""
     runs: dict[RunKey, list[JamMetrics]] = defaultdict(list)
     for item in sorted(metrics, key=lambda item: item.seed):
-        runs[key_of(item)].append(item)
+        runs[RunKey(item.setting, item.model, item.language)].append(item)
     return dict(runs)
 
 

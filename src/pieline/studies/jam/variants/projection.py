@@ -2,20 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, Tag
+from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, Span, Tag
 
 _TOKEN = re.compile(r"(?:['’]\w+|\w+|[^\w\s])\s*")
 _TOKEN_ELIDED = re.compile(r"(?:\w+['’](?=\w)|\w+|[^\w\s])\s*")
 _APOSTROPHES = str.maketrans("’‘`´", "''''")
-
-
-class Place(NamedTuple):
-    """Location of an original in a variant, from character `start` up to, but excluding, `end`."""
-
-    start: int
-    end: int
 
 
 def tokenize(text: str, *, elides: bool = False) -> list[str]:
@@ -32,15 +24,15 @@ def tokenize(text: str, *, elides: bool = False) -> list[str]:
     return tokens
 
 
-def find_original(original: str, variant: str) -> Place | None:
-    """Locate the original in the variant, allowing for minor punctuation differences.
+def find_original(original: str, variant: str) -> Span | None:
+    """Locate the characters of the original in the variant, allowing for minor differences.
 
     Letters and digits must be identical and in the same order; punctuation, spacing and case may
     differ (section 3.4, criterion 1). Returns the last match, or None.
     """
     verbatim = variant.rfind(original)
     if verbatim >= 0 and _is_apart(variant, verbatim, verbatim + len(original)):
-        return Place(verbatim, verbatim + len(original))
+        return Span(verbatim, verbatim + len(original))
     letters = _letters(variant)
     wanted = "".join(letter for letter, _ in _letters(original))
     text = "".join(letter for letter, _ in letters)
@@ -48,7 +40,7 @@ def find_original(original: str, variant: str) -> Place | None:
     while at >= 0:
         start, end = letters[at][1], letters[at + len(wanted) - 1][1] + 1
         if _is_apart(variant, start, end) and _same_words(original, variant[start:end]):
-            return Place(start, end + _closing_punctuation(variant[end:]))
+            return Span(start, end + _closing_punctuation(variant[end:]))
         at = text.rfind(wanted, 0, at + len(wanted) - 1)
     return None
 
