@@ -401,10 +401,6 @@ class LLMTaskSpec:
     after_answers: Collection[str] = ()
     recordings: str = ""
 
-    def written(self, **wildcards: str) -> dict[str, str]:
-        """Return the output paths for given wildcards."""
-        return {name: pattern.format(**wildcards) for name, pattern in self.outputs.items()}
-
     @property
     def evidence(self) -> str:
         """Path pattern of the evidence of the outputs."""

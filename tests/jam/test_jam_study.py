@@ -433,7 +433,8 @@ def test_tasks_round_trip_and_all_answers_are_recorded(tmp_path: Path) -> None:
         for wildcards in asking.runs:
             task = asking.make(**wildcards)
             assert load_task(asking.task.path(), task.canonical()) == task
-            assert task.outputs == asking.written(**wildcards)
+            patterns = asking.outputs.items()
+            assert task.outputs == {name: path.format(**wildcards) for name, path in patterns}
             here = {"sentences": str(tmp_path / f"{wildcards['language']}.jsonl")}
             if "train" in task.inputs:
                 here["train"] = str(ROOT / f"data/sample/id10m/train_{wildcards['language']}.tsv")
