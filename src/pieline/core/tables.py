@@ -74,7 +74,11 @@ def read_table(
 
 
 def write_csv(
-    path: str | Path, columns: Collection[str], rows: Iterable[Mapping[str, Any]]
+    path: str | Path,
+    columns: Collection[str],
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    delimiter: str = ",",
 ) -> None:
     """Write rows as CSV with these columns, atomically; None and missing values are empty cells.
 
@@ -82,7 +86,7 @@ def write_csv(
         ValueError: A row has another column.
     """
     text = io.StringIO()
-    table = csv.DictWriter(text, columns, lineterminator="\n")
+    table = csv.DictWriter(text, columns, delimiter=delimiter, lineterminator="\n")
     table.writeheader()
     table.writerows(rows)
     write_text(path, text.getvalue())

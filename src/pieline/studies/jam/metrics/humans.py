@@ -15,7 +15,7 @@ from pieline.core.files import write_json, write_text
 from pieline.core.records import Frozen, Id, validated
 from pieline.core.review import reviewed_rows
 from pieline.core.significance import cohen_kappa
-from pieline.core.tables import read_table
+from pieline.core.tables import read_table, write_csv
 from pieline.studies.jam.records import JamSentence, by_original
 
 Label = Literal["figurative", "literal", "ambiguous"]
@@ -113,13 +113,10 @@ def write_form(
         tasks: Path of the same variants as Label Studio tasks (JSON).
         labelling: Path of the Label Studio labeling configuration (XML).
     """
-    import pandas as pd
-
     fields = [
         {"variant_id": item.id, "sentence": item.sentence, "pie": item.pies[0]} for item in variants
     ]
-    table = pd.DataFrame(fields, columns=["variant_id", "sentence", "pie"]).assign(label="")
-    write_text(form, table.to_csv(index=False, lineterminator="\n"))
+    write_csv(form, ["variant_id", "sentence", "pie", "label"], fields)
     write_json(tasks, [{"data": item} for item in fields])
     choices = "".join(f"    <Choice value={quoteattr(label)}/>\n" for label in get_args(Label))
     write_text(labelling, _LABELLING.format(choices=choices))

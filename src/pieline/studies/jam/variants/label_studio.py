@@ -4,8 +4,6 @@ Each task shows an original text with its gold label and a text derived from it;
 it as valid, corrects it, or marks it as invalid (ID10M-JAM, section 3.4 and appendix E).
 """
 
-import csv
-import io
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,10 +13,10 @@ from xml.sax.saxutils import quoteattr
 from pydantic import Field, model_validator
 
 from pieline.core.errors import UserError
-from pieline.core.files import write_json, write_text
+from pieline.core.files import write_json
 from pieline.core.records import Id, Record, check_unique_ids, validated
 from pieline.core.review import reviewed_rows
-from pieline.core.tables import read_table
+from pieline.core.tables import read_table, write_csv
 
 HumanVerdict = Literal["valid", "corrected", "invalid"]
 VERDICTS: dict[HumanVerdict, str] = {
@@ -170,11 +168,8 @@ def read_adjudications(path: str | Path) -> list[Review]:
 
 def write_adjudications(path: str | Path, texts: Mapping[str, str]) -> None:
     """Write an adjudication form: tab-separated, with one row per item."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, delimiter="\t", lineterminator="\n")
-    writer.writerow(_ADJUDICATION_COLUMNS)
-    writer.writerows([name, text, "", "", ""] for name, text in texts.items())
-    write_text(path, stream.getvalue())
+    rows = ({"item_id": name, "reviewed": text} for name, text in texts.items())
+    write_csv(path, _ADJUDICATION_COLUMNS, rows, delimiter="\t")
 
 
 def settle(
