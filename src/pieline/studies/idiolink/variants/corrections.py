@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
-import pandas as pd
 from pydantic import ValidationError, model_validator
 
 from pieline.core.errors import UserError
-from pieline.core.files import write_json, write_text
+from pieline.core.files import write_json
 from pieline.core.records import Id, Record, check_unique_ids, explain
 from pieline.core.review import reviewed_rows
+from pieline.core.tables import write_csv
 from pieline.studies.idiolink.originals.domains import parse_id
 from pieline.studies.idiolink.variants.generation import GeneratedText
 from pieline.studies.idiolink.variants.votes import TextVerdict
@@ -127,8 +127,7 @@ def write_review(
 ) -> None:
     """Write the review sheet (CSV) and Label Studio tasks (JSON), including existing decisions."""
     values = [_cells(row, corrections.get(row.text.id)) for row in rows]
-    table = pd.DataFrame(values, columns=COLUMNS)
-    write_text(sheet, table.to_csv(index=False, lineterminator="\n"))
+    write_csv(sheet, COLUMNS, values)
     write_json(tasks, [_task(cells) for cells in values])
 
 
