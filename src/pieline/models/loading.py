@@ -10,6 +10,7 @@ import torch
 from pieline.core.errors import UserError
 from pieline.models.entries import CheckpointEntry
 from pieline.models.hub import offline
+from pieline.models.weights import weights_location
 
 _UNUSED = "pooler."
 """Name of a layer that none of our models uses."""
@@ -80,6 +81,41 @@ def load_model(
     require_complete(model, report, where)
     require_finite(model, where)
     return model
+
+
+def load_with_tokenizer(
+    model_class: Any,
+    entry: CheckpointEntry,
+    *,
+    weights: str | Path | None = None,
+    device: str | None = None,
+    **options: Any,
+) -> tuple[Any, Any]:
+    """Load a transformers model in evaluation mode, by default on the GPU if available.
+
+    Args:
+        model_class: Class with `from_pretrained`.
+        entry: Entry of the checkpoint.
+        weights: Folder to load instead of the entry's weights.
+        device: Device of the model.
+        options: Options of `load_model`.
+
+    Returns:
+        The model and its tokenizer.
+
+    Raises:
+        UserError: If the checkpoint is incomplete; states how to fix it.
+    """
+    from transformers import AutoTokenizer
+
+    location = str(weights or weights_location(entry))
+    where = f"{entry.checkpoint} ({entry.source})"
+    with loading(entry):
+        tokenizer = AutoTokenizer.from_pretrained(location)
+        model = load_model(model_class, location, where, **options)
+        require_tokenizer(tokenizer, model, location, where)
+    place = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    return model.to(place).eval(), tokenizer
 
 
 def require_all_weights(model: Any, location: str, where: str) -> None:

@@ -20,8 +20,7 @@ from pieline.core.uncertainty import ratio_interval
 from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalize
 from pieline.models.entries import CheckpointEntry
-from pieline.models.loading import load_model, loading, require_tokenizer
-from pieline.models.weights import weights_location
+from pieline.models.loading import load_with_tokenizer
 from pieline.studies.jam.bio import OUTSIDE
 from pieline.studies.jam.metrics.attention_records import (
     AttendedVariant,
@@ -56,22 +55,16 @@ def load_causal_model(entry: CheckpointEntry, *, weights: str | Path | None = No
     Raises:
         UserError: If the checkpoint is incomplete; states how to fix it.
     """
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
 
-    location = str(weights) if weights else weights_location(entry)
-    where = f"{entry.checkpoint} ({entry.source})"
-    with loading(entry):
-        tokenizer = AutoTokenizer.from_pretrained(location)
-        model = load_model(
-            AutoModelForCausalLM,
-            location,
-            where,
-            dtype=getattr(torch, entry.dtype),
-            attn_implementation="eager",
-        )
-        require_tokenizer(tokenizer, model, location, where)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    return CausalModel(model.to(device).eval(), tokenizer)
+    model, tokenizer = load_with_tokenizer(
+        AutoModelForCausalLM,
+        entry,
+        weights=weights,
+        dtype=getattr(torch, entry.dtype),
+        attn_implementation="eager",
+    )
+    return CausalModel(model, tokenizer)
 
 
 def attention_to_words(

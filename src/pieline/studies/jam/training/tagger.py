@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForTokenClassification, AutoTokenizer
+from transformers import AutoModelForTokenClassification
 from transformers.utils import logging as transformers_logging
 
 from pieline.core.files import atomic_folder
 from pieline.models.entries import EncoderEntry
-from pieline.models.loading import load_model, loading, require_tokenizer
-from pieline.models.weights import weights_location
+from pieline.models.loading import load_with_tokenizer
 from pieline.studies.jam.bio import TAG_IDS, TAGS, Tag
 from pieline.studies.jam.training.subwords import collate, decode, encode
 
@@ -87,23 +86,18 @@ def load_tagger(
     Raises:
         UserError: If the checkpoint is incomplete; states how to fix it.
     """
-    location = str(weights) if weights else weights_location(entry)
-    where = f"{entry.checkpoint} ({entry.source})"
     # Silence the warning about a missing tagging head, which fine-tuning adds.
     transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     torch.manual_seed(seed)
-    with loading(entry):
-        tokenizer = AutoTokenizer.from_pretrained(location, use_fast=True)
-        model = load_model(
-            AutoModelForTokenClassification,
-            location,
-            where,
-            new_head=not weights,
-            id2label=dict(enumerate(TAGS)),
-            label2id=TAG_IDS,
-            dtype=torch.float32,
-        )
-        require_tokenizer(tokenizer, model, location, where)
-    place = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    return Tagger(model.to(place).eval(), tokenizer, entry.max_length)
+    model, tokenizer = load_with_tokenizer(
+        AutoModelForTokenClassification,
+        entry,
+        weights=weights,
+        device=device,
+        new_head=not weights,
+        id2label=dict(enumerate(TAGS)),
+        label2id=TAG_IDS,
+        dtype=torch.float32,
+    )
+    return Tagger(model, tokenizer, entry.max_length)
