@@ -62,6 +62,19 @@ def contains_pie(text: str, pie: str, *, language: str) -> bool:
     )
 
 
+def shortest_match(tokens: Sequence[str], pie: str, *, language: str, longest: int) -> str | None:
+    """Return the text of the first shortest token sequence that contains a PIE.
+
+    Tokens include their trailing space. Returns None if no `longest` tokens contain the PIE.
+    """
+    for length in range(1, longest + 1):
+        for start in range(len(tokens) - length + 1):
+            text = "".join(tokens[start : start + length]).strip()
+            if contains_pie(text, pie, language=language):
+                return text
+    return None
+
+
 @lru_cache(maxsize=10_000)
 def _analyze(
     text: str, language: str

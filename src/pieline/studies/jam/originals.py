@@ -20,10 +20,10 @@ from pieline.core.files import canonical_json, parse_json, write_text
 from pieline.core.records import Id, Record, check_unique_ids, explain, validated
 from pieline.core.tables import read_table
 from pieline.languages.identification import is_in_language
-from pieline.languages.matching import contains_pie
+from pieline.languages.matching import contains_pie, shortest_match
 from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalize
-from pieline.studies.jam.bio import Span, Tag, span_text, spans_of
+from pieline.studies.jam.bio import Tag, spans_of
 from pieline.studies.jam.raw.id10m import TaggedSentence
 from pieline.studies.jam.raw.released import ReleasedRow
 from pieline.studies.jam.records import Original
@@ -219,22 +219,13 @@ def decisions_by_tags(
             return Decision(sentence_id=item.id, decision="keep", pie=item.idioms[0])
         for pie in longest_first:
             if contains_pie(item.text, pie, language=language):
-                words = _words_in_sentence(item.tokens, pie, language)
+                words = shortest_match(
+                    item.tokens, pie, language=language, longest=len(item.tokens)
+                )
                 return Decision(sentence_id=item.id, decision="keep", pie=words)
         return Decision(sentence_id=item.id, decision="drop", reason="no_known_pie")
 
     return [decide(item) for item in sentences]
-
-
-def _words_in_sentence(tokens: Sequence[str], pie: str, language: str) -> str:
-    """Return the shortest token sequence that contains a PIE, which must be in the sentence."""
-    spans = (
-        Span(start, start + length)
-        for length in range(1, len(tokens) + 1)
-        for start in range(len(tokens) - length + 1)
-    )
-    texts = (span_text(tokens, span) for span in spans)
-    return next(text for text in texts if contains_pie(text, pie, language=language))
 
 
 def filtering_report(

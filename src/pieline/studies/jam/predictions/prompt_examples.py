@@ -6,14 +6,13 @@ from typing import NamedTuple
 
 from pieline.core.errors import UserError
 from pieline.languages.inflection import base_forms
-from pieline.languages.matching import contains_pie, words_of
+from pieline.languages.matching import contains_pie, shortest_match, words_of
 from pieline.languages.registry import get_language
-from pieline.studies.jam.bio import Span, span_text
 from pieline.studies.jam.predictions.prompt_settings import Examples
 from pieline.studies.jam.raw.id10m import TaggedSentence
 
-_BETWEEN = 4
-"""Exclusive limit on the number of tokens, such as punctuation marks, between a PIE's words."""
+_MOST_BETWEEN = 3
+"""Maximum number of tokens, such as punctuation marks, between a PIE's words."""
 
 
 class Example(NamedTuple):
@@ -119,14 +118,8 @@ class _Pies:
         }
         for pie in sorted(candidates, key=lambda pie: (-len(pie), pie)):
             if contains_pie(sentence.text, pie, language=self._language):
-                return self._shortest(sentence.tokens, pie)
-        return None
-
-    def _shortest(self, tokens: Sequence[str], pie: str) -> str | None:
-        """Return the shortest token sequence that contains the PIE."""
-        for length in range(1, len(pie.split()) + _BETWEEN):
-            for start in range(len(tokens) - length + 1):
-                text = span_text(tokens, Span(start, start + length))
-                if contains_pie(text, pie, language=self._language):
-                    return text
+                longest = len(pie.split()) + _MOST_BETWEEN
+                return shortest_match(
+                    sentence.tokens, pie, language=self._language, longest=longest
+                )
         return None
