@@ -7,12 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from idiots_cases import answer, predictions_of, says, score, sentences
-from sklearn.metrics import balanced_accuracy_score
+from sklearn.metrics import (
+    accuracy_score,
+    balanced_accuracy_score,
+    precision_score,
+    recall_score,
+    zero_one_loss,
+)
 
 from pieline.core.errors import UserError
 from pieline.core.outcomes import OutcomeName
 from pieline.core.uncertainty import Interval, draw_units, percentile_interval, resampled_ratios
-from pieline.studies.idiots.metrics.detection import NO, YES, Score
+from pieline.studies.idiots.metrics.detection import NO, UNREADABLE, YES, Score
 from pieline.studies.idiots.predictions import read_prediction
 from pieline.studies.idiots.records import DetectionPrediction
 
@@ -99,7 +105,7 @@ def test_distractors_by_kind() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from([True, False, None])), min_size=2))
-def test_the_counts_match_scikit_learn(rows: list[tuple[bool, bool | None]]) -> None:
+def test_the_first_level_matches_scikit_learn(rows: list[tuple[bool, bool | None]]) -> None:
     rows = sorted(rows, key=lambda row: not row[0])
     positives = sum(label for label, _ in rows)
     suite = sentences(positives, len(rows) - positives)
@@ -109,11 +115,21 @@ def test_the_counts_match_scikit_learn(rows: list[tuple[bool, bool | None]]) -> 
         for sentence, text in zip(suite, texts, strict=True)
     ]
     metrics = score(suite, predictions, resamples=20)
-    for name in ("accuracy", "misclassification_rate", "recall", "specificity", "precision"):
+    labels = [YES if label else NO for label, _ in rows]
+    answers = [UNREADABLE if said is None else YES if said else NO for _, said in rows]
+    options = {"labels": [NO, YES], "average": None, "zero_division": np.nan}
+    specificity, recall = recall_score(labels, answers, **options)
+    for name, expected in {
+        "accuracy": accuracy_score(labels, answers),
+        "misclassification_rate": zero_one_loss(labels, answers),
+        "recall": recall,
+        "specificity": specificity,
+        "precision": precision_score(labels, answers, **options)[YES],
+    }.items():
         found: Score = getattr(metrics, name)
+        assert found.value == (None if np.isnan(expected) else expected)
         assert found.count is not None and found.of is not None
-        expected = found.count / found.of if found.of else None
-        assert found.value == (None if expected is None else pytest.approx(expected))
+        assert found.value is None or found.value == pytest.approx(found.count / found.of)
     if 0 < positives < len(rows) and all(said is not None for _, said in rows):
         gold, said = zip(*rows, strict=True)
         assert metrics.balanced_accuracy.value == pytest.approx(balanced_accuracy_score(gold, said))

@@ -28,7 +28,7 @@ from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, 
 from pieline.studies.idiots.verdicts import DetectionRun, ErrorType, ReviewCase, names_pie, paired
 
 NO, YES, UNREADABLE = 0, 1, 2
-"""Classes of sentences and answers, as labels for scikit-learn."""
+"""Classes of sentences and answers."""
 
 BOOTSTRAP_SEED = 0
 
@@ -133,8 +133,10 @@ def detection_metrics(
     # The class sizes are fixed by the dataset's design, so sentences are drawn within classes.
     draws = draw_units(gold, resamples=resamples, seed=BOOTSTRAP_SEED)
     scores = {name: _score(fraction, draws) for name, fraction in fractions.items()}
-    for name, value in first_level(gold, answers).items():
-        scores[name] = scores[name].model_copy(update={"value": value})
+    if (accuracy := scores["accuracy"].value) is not None:
+        # As scikit-learn computes it; the ratio of counts may differ in the last digit.
+        rate = scores["misclassification_rate"]
+        scores["misclassification_rate"] = rate.model_copy(update={"value": 1 - accuracy})
     positives = [prediction for prediction in predictions if prediction.has_idiom]
     human = sum(prediction.id in verdicts for prediction in positives)
     outcomes = Counter(prediction.outcome for prediction in predictions)
@@ -162,27 +164,6 @@ def detection_metrics(
         conditions=conditions,
         computed_from=dict(computed_from or {}),
     )
-
-
-def first_level(gold: Counts, answers: Counts) -> dict[str, float | None]:
-    """Return the metrics of Table 1 except balanced accuracy, from scikit-learn.
-
-    There is one label per sentence: `gold` is `YES` or `NO`; answers may also be `UNREADABLE`.
-    """
-    # The import takes longer than most jobs that read metric files.
-    from sklearn.metrics import accuracy_score, precision_score, recall_score, zero_one_loss
-
-    options = {"labels": [NO, YES], "average": None, "zero_division": np.nan}
-    specificity, recall = recall_score(gold, answers, **options)
-    _, precision = precision_score(gold, answers, **options)
-    numbers = {
-        "accuracy": accuracy_score(gold, answers),
-        "misclassification_rate": zero_one_loss(gold, answers),
-        "recall": recall,
-        "specificity": specificity,
-        "precision": precision,
-    }
-    return {name: None if np.isnan(value) else float(value) for name, value in numbers.items()}
 
 
 def _label(prediction: DetectionPrediction) -> int:
