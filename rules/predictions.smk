@@ -240,7 +240,6 @@ rule idiots_review_cases:
     input:
         predictions=idiots_paths.PREDICTIONS,
         sentences=idiots_paths.SENTENCES,
-        manifest=idiots_paths.MANIFEST,
     output:
         jsonl=idiots_paths.CASES,
         csv=idiots_paths.CASES_CSV,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pieline.core.jobs import finish_job, optional, start_log
 from pieline.core.upstream import NOT_VERIFIED, load_upstream, verify
-from pieline.studies.idiots.datasets import IdiotsDataset, count_problem
+from pieline.studies.idiots.datasets import count_problem, save_dataset
 from pieline.studies.idiots.raw import mark_distractors, read_sentences
 
 start_log(snakemake.log[0])
@@ -18,5 +18,6 @@ if origin == "unverified":
         snakemake.params.name, snakemake.input.sentences, upstream, problem=problem
     )
     origin = "released" if verification.verified else origin
-IdiotsDataset(origin, sentences, verification).save(Path(snakemake.output.manifest).parent)
+folder = Path(snakemake.output.manifest).parent
+save_dataset(folder, sentences, origin=origin, verification=verification)
 finish_job(snakemake)

@@ -31,7 +31,7 @@ from pieline.studies.idiolink.metrics.scores import idiolink_metrics, save_query
 from pieline.studies.idiolink.predictions.runs import read_run, write_run
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, Query, query_scores_file
-from pieline.studies.idiots.datasets import IdiotsDataset
+from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.items import IdiotsItem
 from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
@@ -138,8 +138,8 @@ def make_idiots() -> DisplayInputs:
         )
         for number in range(40)
     ]
-    dataset = IdiotsDataset("sample", sentences)
-    dataset.save("results/datasets/idiots")
+    place = Path("results/datasets/idiots")
+    save_dataset(place, sentences, origin="sample")
     verdicts = "judged.jsonl"
     for model in MODELS:
         answers = []
@@ -167,7 +167,8 @@ def make_idiots() -> DisplayInputs:
         metrics.append(f"results/metrics/{path}")
         files = [
             f"results/predictions/{path}l",
-            *dataset.files("results/datasets/idiots"),
+            place / "sentences.jsonl",
+            place / "manifest.json",
             verdicts,
         ]
         scores = detection_metrics(

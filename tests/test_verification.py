@@ -15,7 +15,7 @@ from support import MIRROR, ROOT, needs_mirror, run_snakemake
 from pieline.core.conditions import NO_CONDITIONS
 from pieline.core.evidence import evidence_of
 from pieline.core.files import read_json, sha256, write_json, write_text
-from pieline.core.records import load_record, load_records, save_jsonl
+from pieline.core.records import load_jsonl, load_record, load_records, save_jsonl
 from pieline.core.upstream import BY_COUNTS, SELF_VERIFIED
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
@@ -23,7 +23,7 @@ from pieline.reporting.printed import read_comparisons, read_published
 from pieline.reporting.tables import TableContent, write_table
 from pieline.studies.idiots import datasets as idiots
 from pieline.studies.idiots import tables as idiots_tables
-from pieline.studies.idiots.records import DetectionPrediction
+from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.jam.datasets.dataset import JamManifest
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.statistics import jam_statistics
@@ -315,7 +315,7 @@ def test_sentences_as_the_paper_counts_them_are_verified(
     why = f"not verified as the released data: {problem}" if problem else SELF_VERIFIED
     rows = rows_of(content, tmp_path)
     assert {(row["comparable"], row["reason"]) for row in rows} == {("no", why)}
-    sentences = idiots.IdiotsDataset.load(tmp_path).sentences
+    sentences = load_jsonl(data["sentences"], IdiotsSentence)
     predictions = [
         DetectionPrediction(
             id=item.id, outcome="ok", answer_key="0" * 64, has_idiom=True, idiom=item.pie

@@ -16,7 +16,7 @@ from pieline.llm.questions import Question
 from pieline.llm.task import Task
 from pieline.models.llm import api_model_name
 from pieline.planned import PlannedTasks, planned_tasks
-from pieline.studies.idiots.datasets import IdiotsDataset
+from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.raw import read_sentences
 from pieline.studies.jam.records import JamSentence, as_sentence
 from pieline.studies.jam.variants.validation import make_variant
@@ -66,8 +66,8 @@ def write_datasets(folder: Path) -> None:
         train.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / f"data/sample/id10m/train_{language}.tsv", train)
     write_suite(folder / "idiots.tsv", "small", Random(1))
-    suite = IdiotsDataset("released", read_sentences(folder / "idiots.tsv"))
-    suite.save(folder / "results/datasets/idiots")
+    suite = read_sentences(folder / "idiots.tsv")
+    save_dataset(folder / "results/datasets/idiots", suite, origin="released")
 
 
 def book_of(

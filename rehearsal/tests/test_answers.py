@@ -18,8 +18,7 @@ from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
 from pieline.models.registry import load_registry
 from pieline.reporting.inputs import DisplayInputs
-from pieline.studies.idiots.datasets import IdiotsDataset
-from pieline.studies.idiots.records import DetectionPrediction
+from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.verdicts import names_pie
 from pieline.studies.jam.bio import span_text
 from pieline.studies.jam.metrics.humans import human_metrics, read_labels
@@ -273,7 +272,7 @@ def test_neutral_variants_are_answered_after_their_inputs_are_made(
 def test_answers_to_idiots_have_the_printed_proportions(folder: Path) -> None:
     book, planned = book_of(folder)
     counts = printed_counts(PUBLISHED)
-    suite = IdiotsDataset.load("results/datasets/idiots").sentences
+    suite = load_jsonl("results/datasets/idiots/sentences.jsonl", IdiotsSentence)
     for model in GRID["idiots"]["models"]:
         (task,) = (task for task in planned.tasks if task.model == model)
         ask_all(book, task)

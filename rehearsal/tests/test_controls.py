@@ -31,7 +31,7 @@ from pieline.reporting.tables import write_table
 from pieline.results.comparison import ComparedCell, read_cells
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import mean_scores, score_queries
-from pieline.studies.idiots.datasets import IdiotsDataset
+from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.settings import IdiotsSettings
 from pieline.studies.idiots.study import IdiotsStudy
@@ -90,7 +90,7 @@ def detection_cells(folder: Path, root: Path = ROOT) -> list[ComparedCell]:
 
 
 def suite(folder: Path) -> list[IdiotsSentence]:
-    return IdiotsDataset.load(folder / "results/datasets/idiots").sentences
+    return load_jsonl(folder / "results/datasets/idiots/sentences.jsonl", IdiotsSentence)
 
 
 def values(cells: Sequence[ComparedCell]) -> list[tuple[str, str]]:
@@ -169,7 +169,7 @@ class TestLabels:
             for item in sentences
         ]
         assert swapped != sentences
-        IdiotsDataset("released", swapped).save(folder / "results/datasets/idiots")
+        save_dataset(folder / "results/datasets/idiots", swapped, origin="released")
         assert values(detection_cells(folder)) == values(before)
         assert is_listed("Labels swapped by code")
 

@@ -13,7 +13,7 @@ from pieline.core.yamls import read_yaml
 from pieline.llm.archive import verify
 from pieline.llm.recordings import raw_lines, read_answers
 from pieline.models.registry import load_registry
-from pieline.studies.idiots.datasets import IdiotsDataset
+from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.raw import read_sentences
 from pieline.studies.idiots.records import DetectionPrediction
 
@@ -37,7 +37,7 @@ sys.meta_path.insert(0, Refuse())
 def test_the_default_run_replays_without_model_or_provider_library(
     setting: str, tmp_path: Path
 ) -> None:
-    IdiotsDataset("sample", read_sentences(SAMPLE / "idiots.json")).save(tmp_path / "dataset")
+    save_dataset(tmp_path / "dataset", read_sentences(SAMPLE / "idiots.json"), origin="sample")
     config = load_config(layered(read_yaml(ROOT / "config.yaml"), ROOT / "config" / "sample.yaml"))
     study = load_studies(config, load_registry(ROOT / "models.yaml"), ROOT)["idiots"]
     (task,) = [task for task in study.tasks() if task.setting == setting]

@@ -23,7 +23,7 @@ from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.tables import write_table
-from pieline.studies.idiots.datasets import IdiotsDataset
+from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.metrics.detection import DetectionMetrics
 from pieline.studies.idiots.predictions import Detection
 from pieline.studies.idiots.raw import read_sentences
@@ -76,8 +76,8 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """
     folder = tmp_path_factory.mktemp("metrics")
     write_suite(folder / "idiots.tsv", "full", Random(1))
-    IdiotsDataset("released", read_sentences(folder / "idiots.tsv")).save(folder)
-    suite = IdiotsDataset.load(folder).sentences
+    suite = read_sentences(folder / "idiots.tsv")
+    save_dataset(folder, suite, origin="released")
     for model, counts in COUNTS.items():
         says = drawn_detections(suite, counts)
         texts = [

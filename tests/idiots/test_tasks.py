@@ -19,7 +19,7 @@ from pieline.llm.settings import LLMSettings
 from pieline.llm.task import load_task
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import Registry, load_registry
-from pieline.studies.idiots.datasets import IdiotsDataset
+from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.predictions import Detection
 from pieline.studies.idiots.settings import DetectionParameters
 
@@ -35,7 +35,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    IdiotsDataset("sample", sentences(3, 2)).save(tmp_path / "dataset")
+    save_dataset(tmp_path / "dataset", sentences(3, 2), origin="sample")
     return tmp_path
 
 

@@ -29,7 +29,7 @@ from pieline.llm.recordings import read_answers
 from pieline.llm.server import Server
 from pieline.models.llm import LLMEntry, api_model_name
 from pieline.planned import planned_tasks
-from pieline.studies.idiots.datasets import IdiotsDataset
+from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.records import IdiotsSentence
 
 
@@ -364,7 +364,7 @@ def test_the_serving_job_records_all_runs_of_its_model(
         )
         for n in range(3)
     ]
-    IdiotsDataset("sample", suite).save(tmp_path / "results/datasets/idiots")
+    save_dataset(tmp_path / "results/datasets/idiots", suite, origin="sample")
     config = load_config(
         {
             "studies": ["idiots"],

@@ -22,7 +22,7 @@ from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.metrics.scores import idiolink_metrics
 from pieline.studies.idiolink.predictions.runs import read_run, write_run
 from pieline.studies.idiolink.records import Document, Query, QueryUsage, Usage
-from pieline.studies.idiots.datasets import IdiotsDataset
+from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.verdicts import DetectionRun
@@ -281,9 +281,8 @@ def make_idiots() -> None:
             is_idiomatic=False,
         ),
     ]
-    dataset = IdiotsDataset("sample", sentences)
     place = Path("results/datasets/idiots")
-    dataset.save(place)
+    save_dataset(place, sentences, origin="sample")
     answers = [
         DetectionPrediction(
             id="s1",
@@ -306,7 +305,7 @@ def make_idiots() -> None:
         DetectionRun("vicuna-7b", "zero_shot", 0),
         origin="sample",
         resamples=10,
-        computed_from=digests([predictions, *dataset.files(place)]),
+        computed_from=digests([predictions, place / "sentences.jsonl", place / "manifest.json"]),
     )
     path = "results/metrics/idiots/vicuna-7b/zero_shot/seed-0.json"
     write_json(path, metrics.model_dump())

@@ -46,8 +46,6 @@ UNREAD = {
     },
     "idiolink_metrics": {"input.meanings"},
     "idiots_dataset": {"output.sentences"},
-    "idiots_metrics": {"input.sentences"},
-    "idiots_review_cases": {"input.sentences"},
     "embed": {"output.manifests", "input.local"},
     # Weights whose path is in the model's entry; `threads` only makes the job stale.
     "fine_tune": {"input.local", "params.threads"},

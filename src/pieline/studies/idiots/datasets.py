@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 
 from pieline.core.files import write_json
-from pieline.core.records import load_jsonl, load_record, save_jsonl
+from pieline.core.records import save_jsonl
 from pieline.core.upstream import NOT_VERIFIED, Verification
 from pieline.studies.idiots.records import IdiotsSentence
 
@@ -30,50 +29,27 @@ class IdiotsManifest(Verification):
     pies: int
 
 
-@dataclass(frozen=True)
-class IdiotsDataset:
-    """Sentences and their origin."""
-
-    origin: Origin
-    sentences: list[IdiotsSentence]
-    verification: Verification = NOT_VERIFIED
-
-    def save(self, folder: str | Path) -> None:
-        """Save sentences.jsonl and manifest.json."""
-        sentences, manifest = self.files(folder)
-        idiomatic = sum(sentence.is_idiomatic for sentence in self.sentences)
-        kinds = Counter(
-            sentence.distractor_kind for sentence in self.sentences if sentence.distractor_kind
-        )
-        described = IdiotsManifest(
-            **self.verification.model_dump(),
-            origin=self.origin,
-            sentences=len(self.sentences),
-            idiomatic=idiomatic,
-            distractors=len(self.sentences) - idiomatic,
-            distractors_by_kind=dict(kinds),
-            pies=len({sentence.pie_id for sentence in self.sentences}),
-        )
-        save_jsonl(sentences, self.sentences)
-        write_json(manifest, described.model_dump())
-
-    @classmethod
-    def load(cls, folder: str | Path) -> Self:
-        """Load a saved dataset.
-
-        Raises:
-            UserError: A file is missing or invalid.
-        """
-        sentences, manifest = cls.files(folder)
-        described = load_record(manifest, IdiotsManifest)
-        verification = Verification(verified=described.verified, problem=described.problem)
-        return cls(described.origin, load_jsonl(sentences, IdiotsSentence), verification)
-
-    @staticmethod
-    def files(folder: str | Path) -> tuple[Path, Path]:
-        """Return the paths of the sentences and the manifest in a dataset folder."""
-        place = Path(folder)
-        return place / "sentences.jsonl", place / "manifest.json"
+def save_dataset(
+    folder: str | Path,
+    sentences: Sequence[IdiotsSentence],
+    *,
+    origin: Origin,
+    verification: Verification = NOT_VERIFIED,
+) -> None:
+    """Write sentences.jsonl and manifest.json."""
+    idiomatic = sum(sentence.is_idiomatic for sentence in sentences)
+    kinds = Counter(sentence.distractor_kind for sentence in sentences if sentence.distractor_kind)
+    manifest = IdiotsManifest(
+        **verification.model_dump(),
+        origin=origin,
+        sentences=len(sentences),
+        idiomatic=idiomatic,
+        distractors=len(sentences) - idiomatic,
+        distractors_by_kind=dict(kinds),
+        pies=len({sentence.pie_id for sentence in sentences}),
+    )
+    save_jsonl(Path(folder, "sentences.jsonl"), sentences)
+    write_json(Path(folder, "manifest.json"), manifest.model_dump())
 
 
 def count_problem(sentences: Sequence[IdiotsSentence]) -> str:
