@@ -1,7 +1,5 @@
 """Figures of IdioTS: recall and specificity, and signal detection."""
 
-from collections.abc import Mapping
-
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
@@ -56,7 +54,7 @@ def recall_against_specificity(inputs: DisplayInputs) -> Figure:
             capsize=2,
             label=label,
         )
-    for mark, (name, row) in zip("sD^vP*X", _printed(inputs).items(), strict=False):
+    for mark, ((name,), row) in zip("sD^vP*X", inputs.printed("model").items(), strict=False):
         axis.plot(
             row["specificity"],
             row["recall"],
@@ -119,10 +117,6 @@ def sensitivity_against_criterion(inputs: DisplayInputs) -> Figure:
     if any(item.origin == "sample" for item in metrics):
         figure.supxlabel(SAMPLE_NOTE, fontsize=5, color="#666666")
     return figure
-
-
-def _printed(inputs: DisplayInputs) -> Mapping[str, Mapping[str, float]]:
-    return {name: row for (name,), row in inputs.printed("model").items()}
 
 
 def _ends(estimate: SignalEstimate) -> list[list[float]] | None:
