@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, get_args
 
@@ -241,14 +241,11 @@ class JamStudy(Study[JamSettings]):
             entry = self.run.entry(model)
             if entry.kind not in kinds:
                 continue
-            for one in self.prediction_files(model):
-                if one.language in settings.languages:
-                    yield {
-                        "language": one.language,
-                        "model": model,
-                        "setting": one.setting,
-                        "seed": str(one.seed),
-                    }
+            runs = [
+                (one.language, one.setting, one.seed)
+                for one in self.prediction_files(model)
+                if one.language in settings.languages
+            ]
             for language in settings.languages:
                 seeds: Sequence[int] = settings.seeds_by_model.get(model, settings.seeds)
                 if isinstance(entry, LLMEntry):
@@ -258,14 +255,14 @@ class JamStudy(Study[JamSettings]):
                     seeds = settings.fine_tuning.seeds
                     tagged = language in getattr(entry, "languages", ())
                     ways = [FINE_TUNED, *self.added_settings] if tagged else []
-                for setting in ways:
-                    for seed in seeds:
-                        yield {
-                            "language": language,
-                            "model": model,
-                            "setting": setting,
-                            "seed": str(seed),
-                        }
+                runs += product([language], ways, seeds)
+            for language, setting, seed in runs:
+                yield {
+                    "language": language,
+                    "model": model,
+                    "setting": setting,
+                    "seed": str(seed),
+                }
 
     def runs(self, *kinds: str) -> Iterator[dict[str, str]]:
         """Yield the configured runs that are possible."""
