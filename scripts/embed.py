@@ -6,7 +6,6 @@ from pieline.core.files import sha256
 from pieline.core.jobs import finish_job, optional, start_log
 from pieline.core.records import load_jsonl
 from pieline.models.embedder import EmbedderEntry
-from pieline.models.weights import require_weights
 from pieline.studies.idiolink.predictions.embedding import (
     embed_index,
     embed_query_modes,
@@ -23,7 +22,6 @@ from pieline.studies.idiolink.records import Document, Query
 start_log(snakemake.log[0])
 entry = EmbedderEntry.from_spec(snakemake.params.spec)
 folder = optional(snakemake.input.weights)
-require_weights(entry, folder)
 use_threads(snakemake.threads)
 digests = weights_digests(entry, folder)
 model = load_encoder(entry, weights=folder)

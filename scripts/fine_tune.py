@@ -6,7 +6,6 @@ from pieline.core.files import write_json
 from pieline.core.jobs import finish_job, optional, start_job
 from pieline.core.records import load_jsonl
 from pieline.models.embedder import EmbedderEntry
-from pieline.models.weights import require_weights
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.datasets.tuples import TrainingTuple
@@ -23,7 +22,6 @@ start_job(snakemake)
 spec = EmbedderEntry.from_spec(snakemake.params.spec)
 weights = optional(snakemake.input.weights)
 checkpoint = Path(snakemake.output.log).with_name("checkpoint.pt")
-require_weights(spec, weights)
 use_threads(snakemake.threads)
 use_deterministic_kernels()
 train = IdiolinkDataset.load(Path(snakemake.input.train[0]).parent)

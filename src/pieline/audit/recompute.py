@@ -17,7 +17,6 @@ from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.llm.recordings import read_answers
 from pieline.models.embedder import EmbedderEntry
-from pieline.models.weights import require_weights
 from pieline.studies.idiolink.predictions.bm25 import build_index, search
 from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
 from pieline.studies.idiolink.predictions.runs import RankedRun, cosine_scores, read_run
@@ -166,7 +165,6 @@ def _similarities(
     entry = EmbedderEntry.from_spec(canonical_json(run.conditions.weights))
     unpacked = Path("results/raw/weights", Path(run.predictions).parts[4])
     weights = str(unpacked) if unpacked.is_dir() else None
-    require_weights(entry, weights)
     model = load_encoder(entry, weights=weights)
     wanted = {name for names in best.values() for name in names}
     selected = [document for document in documents if document.id in wanted]

@@ -78,18 +78,6 @@ def weights_location(entry: CheckpointEntry) -> str:
     return str(folder)
 
 
-def require_weights(entry: CheckpointEntry, weights: str | Path | None) -> None:
-    """Check that a job has its weights, or download them, before slow imports.
-
-    Nothing is checked if `weights` is a folder to load instead of the entry's weights.
-
-    Raises:
-        UserError: If they are unavailable.
-    """
-    if not weights:
-        weights_location(entry)
-
-
 def find_weights(spec: "LLMEntry") -> Path:
     """Return the GGUF file of a local model, or the folder of its weights; download nothing.
 
