@@ -55,12 +55,10 @@ def imports_of(script: str | Path, packages: tuple[str, ...] = LIBRARY) -> set[s
 @cache
 def source_of(module: str) -> Path:
     """Return the source file of a module."""
-    package, *inner = module.split(".")
-    spec = find_spec(package)
-    if not spec or not spec.submodule_search_locations:
-        raise ModuleNotFoundError(package)
-    place = Path(spec.submodule_search_locations[0]).joinpath(*inner)
-    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    spec = find_spec(module)
+    if not spec or not spec.origin:
+        raise ModuleNotFoundError(module)
+    return Path(spec.origin)
 
 
 @cache
