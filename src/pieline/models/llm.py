@@ -237,12 +237,9 @@ class LLMEntry(ModelEntry):
         caches = "cache_control" in json.dumps(self.body)
         if caches and self.paid and self.paid.cache_write is None:
             raise ValueError("body: cache_control needs prices.cache_write")
-        if self.uses_responses:
-            if self.is_local:
-                raise ValueError("the litellm_id of a local model must be openai/<name>")
-            if unknown := set(self.accepts) - _OF_RESPONSES:
-                names = ", ".join(sorted(unknown))
-                raise ValueError(f"accepts: /responses does not support {names}")
+        if self.uses_responses and (unknown := set(self.accepts) - _OF_RESPONSES):
+            names = ", ".join(sorted(unknown))
+            raise ValueError(f"accepts: /responses does not support {names}")
         return self
 
     @model_validator(mode="after")
@@ -264,7 +261,7 @@ class LLMEntry(ModelEntry):
                 raise ValueError("source: api needs api_key_env, api_base or api_base_env")
         elif self.api_base or self.api_base_env or self.api_key_env or self.prices:
             raise ValueError("a local model must not have api_base, api_key_env or prices")
-        if self.is_local and not self.litellm_id.startswith("openai/"):
+        if self.is_local and (self.uses_responses or not self.litellm_id.startswith("openai/")):
             raise ValueError("the litellm_id of a local model must be openai/<name>")
         if self.chat_template and not re.search(r"{[{%]", self.chat_template):
             raise ValueError("chat_template must be a Jinja template, not the name of one")
