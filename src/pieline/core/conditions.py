@@ -1,7 +1,7 @@
 """The conditions of a metric, and how they differ from the paper's."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from pydantic import BaseModel
@@ -91,19 +91,17 @@ def deviations(settings: BaseModel, *, ignored: Collection[str] = ()) -> tuple[s
         settings: Settings of a run.
         ignored: Fields to ignore (also in nested settings) because they do not change any number.
     """
-    return tuple(_deviations(settings, ignored))
-
-
-def _deviations(settings: BaseModel, ignored: Collection[str]) -> Iterator[str]:
+    differences: list[str] = []
     for name, field in type(settings).model_fields.items():
         if name in ignored:
             continue
         value, default = getattr(settings, name), field.get_default(call_default_factory=True)
         if isinstance(value, BaseModel):
-            yield from _deviations(value, ignored)
+            differences += deviations(value, ignored=ignored)
         elif value != default:
-            label = name.replace("_", " ")
-            yield f"{label} {_format_value(value)}, the paper {_format_value(default)}"
+            ours, theirs = _format_value(value), _format_value(default)
+            differences.append(f"{name.replace('_', ' ')} {ours}, the paper {theirs}")
+    return tuple(differences)
 
 
 def _format_value(value: object) -> str:
