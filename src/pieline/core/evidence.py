@@ -16,7 +16,7 @@ from pieline.core.records import Record, load_record
 _ENDING = ".evidence.json"
 MAKE_AGAIN = "run snakemake --cores all --forcerun {}"
 _PACKAGES = (
-    *("litellm", "agno", "llama-cpp-python", "numpy", "rank-bm25", "scipy"),
+    *("litellm", "agno", "numpy", "rank-bm25", "scipy"),
     *("sentence-transformers", "tokenizers", "torch", "transformers"),
 )
 """Packages whose version may affect answers, tags or embeddings."""
@@ -165,9 +165,5 @@ def _plain(paths: Iterable[str]) -> set[str]:
 
 
 def _loaded_packages() -> dict[str, str]:
-    names = {name: name.replace("-", "_") for name in _PACKAGES}
-    return {
-        name: metadata.version(name)
-        for name, module in sorted(names.items())
-        if module.replace("llama_cpp_python", "llama_cpp") in sys.modules
-    }
+    loaded = (name for name in _PACKAGES if name.replace("-", "_") in sys.modules)
+    return {name: metadata.version(name) for name in loaded}
