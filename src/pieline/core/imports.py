@@ -9,7 +9,7 @@ from typing import Any
 from pieline.core.errors import UserError
 
 
-def import_object(path: str, *, hint: str = "correct the study's declaration") -> Any:
+def import_object(path: str) -> Any:
     """Import the object that `module:name` refers to.
 
     Raises:
@@ -19,4 +19,4 @@ def import_object(path: str, *, hint: str = "correct the study's declaration") -
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise UserError(str(error), where=path, hint=hint) from None
+        raise UserError(str(error), where=path, hint="correct the study's declaration") from None
