@@ -17,8 +17,6 @@ FILTERED = "content_filter"
 
 def _without_lone_surrogates(text: str) -> str:
     # Some providers split an escaped surrogate pair, and half a pair cannot be encoded as UTF-8.
-    if text.isascii():
-        return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
