@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date
 from fnmatch import fnmatchcase
 from ipaddress import ip_address
@@ -265,46 +265,44 @@ class LLMEntry(ModelEntry):
             raise ValueError("the litellm_id of a local model must be openai/<name>")
         if self.chat_template and not re.search(r"{[{%]", self.chat_template):
             raise ValueError("chat_template must be a Jinja template, not the name of one")
-        for problem in self._serving_problems():
-            raise ValueError(problem)
+        self._check_serving()
         return self
 
-    def _serving_problems(self) -> Iterator[str]:
-        """Yield the reasons why the server does not support the entry."""
+    def _check_serving(self) -> None:
+        """Raise a `ValueError` if the server does not support the entry."""
         present = {name for name in _SERVING if getattr(self, name) is not None}
         if not self.is_local:
             if present:
-                yield f"{min(present)} is only for local models, not for source: api"
+                raise ValueError(f"{min(present)} is only for local models, not for source: api")
             return
         on_hub = self.source == "hub"
         if (self.weights_sha256 if on_hub else self.repository or self.revision) is not None:
             hub, local = "revision", "weights_sha256"
             pin, other = (hub, local) if on_hub else (local, hub)
-            yield f"source: {self.source} is pinned by {pin}, not by {other}"
+            raise ValueError(f"source: {self.source} is pinned by {pin}, not by {other}")
         server, shown = SERVERS.get(self.serves_with, CUSTOM), self.serves_with
         if server is CUSTOM:
             shown = "a custom command"
-            try:
-                custom_command(self.serves_with, **dict.fromkeys(PLACEHOLDERS, ""))
-            except ValueError as error:
-                yield str(error)
+            custom_command(self.serves_with, **dict.fromkeys(PLACEHOLDERS, ""))
         weights = GGUF if self.is_gguf else FOLDER
         if weights not in server.serves:
             fitting = " or ".join(name for name in SERVERS if weights in SERVERS[name].serves)
-            yield f"server: {shown} does not serve {weights}; {fitting} does"
+            raise ValueError(f"server: {shown} does not serve {weights}; {fitting} does")
         if self.quantisation and not self.is_gguf:
-            yield "quantisation is only for GGUF files"
+            raise ValueError("quantisation is only for GGUF files")
         if ignored := present & _STARTED_WITH - server.fields:
-            yield f"server: {shown} does not support {min(ignored)}"
+            raise ValueError(f"server: {shown} does not support {min(ignored)}")
         if lacking := server.needs - present:
-            yield f"server: {shown} needs {min(lacking)}, which it would otherwise choose silently"
+            raise ValueError(
+                f"server: {shown} needs {min(lacking)}, which it would otherwise choose silently"
+            )
         supported = server.supported_parameters
         if supported is not None and (unsupported := set(self.accepts) - supported):
-            yield f"accepts: {shown} does not support {', '.join(sorted(unsupported))}"
+            raise ValueError(f"accepts: {shown} does not support {', '.join(sorted(unsupported))}")
         several = (self.slots or 1) > 1 and (shown == "transformers" or self.gpu_layers)
         if not (self.repeatable is False or self.batch_invariant) and (server.batches or several):
             with_slots = "" if server.batches else " with several slots"
-            yield (
+            raise ValueError(
                 f"server: {shown} does not guarantee equal answers{with_slots}; set"
                 " repeatable: false"
             )
