@@ -99,7 +99,6 @@ class EmbedderEntry(CheckpointEntry):
         description="Maximum input length in tokens; longer inputs are truncated."
     )
     batch_size: PositiveInt = 32
-    needs_gpu: bool = False
     device: Device | None = Field(
         default=None,
         description="'mps': embed on Apple's GPU, whose results differ in the last digits; null: on"

@@ -122,6 +122,7 @@ class CheckpointEntry(ModelEntry):
         default=None,
         description="Pinned commit of the remote code, if it is in another repository.",
     )
+    needs_gpu: bool = False
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:
@@ -135,7 +136,7 @@ class CheckpointEntry(ModelEntry):
 
     def weights_spec(self) -> str:
         """Return the fields that identify the weights as canonical JSON."""
-        own = set(CheckpointEntry.model_fields) - DESCRIPTIVE_FIELDS
+        own = set(CheckpointEntry.model_fields) - DESCRIPTIVE_FIELDS - {"needs_gpu"}
         return canonical_json(self.model_dump(mode="json", include=own, exclude_none=True))
 
     @property
@@ -153,7 +154,6 @@ class CausalEntry(CheckpointEntry):
     """A causal language model whose attention is analyzed (ID10M-JAM, appendix H)."""
 
     kind: Literal["causal_lm"]
-    needs_gpu: bool = False
 
 
 class EncoderEntry(CheckpointEntry):
@@ -167,7 +167,6 @@ class EncoderEntry(CheckpointEntry):
     max_length: PositiveInt = Field(
         description="Maximum input length in tokens; longer inputs are truncated."
     )
-    needs_gpu: bool = False
 
     def execution_spec(self) -> str:
         """Return the `execution_spec` without the languages and the need for a GPU."""

@@ -23,7 +23,6 @@ class RankerEntry(CheckpointEntry):
         " together); longer inputs are truncated."
     )
     batch_size: PositiveInt = 32
-    needs_gpu: bool = False
 
     @model_validator(mode="after")
     def _check_weights(self) -> Self:

@@ -63,10 +63,8 @@ def uses_gpu(entry: CheckpointEntry) -> bool:
     Large models get one, and so do models of unknown size, unless the entry has `needs_gpu: false`.
     """
     if not entry.parameters and "needs_gpu" in entry.model_fields_set:
-        return bool(getattr(entry, "needs_gpu", False))
-    return (
-        getattr(entry, "needs_gpu", False) or estimated_parameters(entry) > SMALL_MODEL_PARAMETERS
-    )
+        return entry.needs_gpu
+    return entry.needs_gpu or estimated_parameters(entry) > SMALL_MODEL_PARAMETERS
 
 
 def gpu_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
