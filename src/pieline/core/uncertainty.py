@@ -33,10 +33,8 @@ def spread(values: Sequence[float]) -> Spread:
     """Return mean and standard deviation (ddof 1) over seeds.
 
     Raises:
-        ValueError: There are no values.
+        StatisticsError: There are no values.
     """
-    if not values:
-        raise ValueError("no values")
     deviation = stdev(values) if len(values) > 1 else None
     return Spread(mean=fmean(values), deviation=deviation, seeds=len(values))
 
