@@ -1,6 +1,5 @@
 """Define the records of answers from language models."""
 
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -8,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, NonNegativeInt
 
 from pieline.core.errors import UserError
-from pieline.core.files import canonical_json
+from pieline.core.files import canonical_json, sha256_of
 from pieline.core.records import Frozen
 from pieline.models.llm import LLMEntry, api_model_name
 
@@ -91,7 +90,7 @@ class Answer(Frozen):
     @property
     def digest(self) -> str:
         """Digest of all recorded fields."""
-        return hashlib.sha256(canonical_json(self.record()).encode()).hexdigest()[:16]
+        return sha256_of(canonical_json(self.record()).encode())[:16]
 
     def record(self) -> dict[str, Any]:
         """Return the fields to store: the text, and all other fields but the key and nulls."""

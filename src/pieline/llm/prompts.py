@@ -20,7 +20,6 @@ cannot run code or take long, assignments, macros, multiplication and all calls 
 and mapping methods are forbidden.
 """
 
-import hashlib
 import re
 import traceback
 from collections.abc import Iterable, Mapping
@@ -33,7 +32,7 @@ from jinja2 import nodes
 from jinja2.sandbox import SandboxedEnvironment
 
 from pieline.core.errors import UserError
-from pieline.core.files import canonical_json, read_text
+from pieline.core.files import canonical_json, read_text, sha256_of
 from pieline.core.yamls import parse_yaml
 from pieline.llm.questions import Message
 
@@ -238,7 +237,7 @@ def load_prompt(path: str | Path) -> Prompt:
         raise UserError(
             f"`answer` is not JSON: {error}", where=f"{path}:1", hint="write JSON schemas"
         ) from None
-    return Prompt(path, about, tuple(turns), hashlib.sha256(content.encode()).hexdigest())
+    return Prompt(path, about, tuple(turns), sha256_of(content.encode()))
 
 
 def _split_front_matter(path: Path, text: str) -> tuple[dict[str, Any], str, int]:

@@ -1,6 +1,5 @@
 """Define questions to models and the keys under which their answers are recorded."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from pieline.core.errors import UserError
-from pieline.core.files import canonical_json
+from pieline.core.files import canonical_json, sha256_of
 from pieline.models.llm import LLMEntry
 
 EMBEDDED = "embedded"
@@ -80,7 +79,7 @@ class Question:
             raise UserError(
                 f"the question cannot be written as JSON: {error}", where=self.name
             ) from None
-        return hashlib.sha256(text).hexdigest()
+        return sha256_of(text)
 
 
 def make_question(

@@ -9,7 +9,6 @@ next writer drops it. Of two lines with the same key, the first counts. When a w
 file, it sorts the lines by key, so that git diffs are small and copies can be merged line by line.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -24,7 +23,7 @@ from pydantic_core import from_json
 
 from pieline.core.errors import UserError
 from pieline.core.evidence import Evidence
-from pieline.core.files import atomic_path, canonical_json, sha256
+from pieline.core.files import atomic_path, canonical_json, sha256, sha256_of
 from pieline.core.records import explain, load_record
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Message, Question
@@ -62,7 +61,7 @@ class Line(NamedTuple):
         """
         if not self.value:
             raise self.fault("not a recording")
-        if hashlib.sha256(canonical_json(self.value["question"]).encode()).hexdigest() != self.key:
+        if sha256_of(canonical_json(self.value["question"]).encode()) != self.key:
             raise self.fault("the key is not the digest of the question")
         try:
             return Answer(key=self.key, **self.value["answer"])
@@ -145,7 +144,7 @@ def answers_token(evidence: str | Path, recordings: str | Path) -> str:
     answers = {key: item.digest for key, item in read_answers(recordings, known.answers).items()}
     if answers.items() <= known.answers.items():
         return known.token
-    return f"edited: {hashlib.sha256(canonical_json(answers).encode()).hexdigest()[:16]}"
+    return f"edited: {sha256_of(canonical_json(answers).encode())[:16]}"
 
 
 def read_answers(path: str | Path, wanted: Collection[str] | None = None) -> dict[str, Answer]:

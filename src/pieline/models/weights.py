@@ -2,12 +2,11 @@
 
 import importlib.util
 import json
-from hashlib import sha256 as new_sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_json, sha256
+from pieline.core.files import read_json, sha256, sha256_of
 from pieline.models.entries import CheckpointEntry
 from pieline.models.hub import (
     DOWNLOAD_HINT,
@@ -208,7 +207,7 @@ def folder_digest(folder: Path) -> str:
         for path, name in names.items()
         if not any(part.startswith(".") for part in name.parts)
     ]
-    return new_sha256("".join(lines).encode("utf-8")).hexdigest()
+    return sha256_of("".join(lines).encode("utf-8"))
 
 
 def _gguf_metadata(path: Path) -> tuple[str, str]:
