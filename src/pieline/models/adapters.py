@@ -54,9 +54,11 @@ def merge_adapter(model: Any, folder: str | Path, where: str) -> None:
         # An adapter of a model with a head has the base model's name as a prefix.
         module = modules.get(name) or modules.get(name.partition(".")[2])
         change = tensors[down.replace(".lora_A.", ".lora_B.")].float() @ tensors[down].float()
-        if not isinstance(module, torch.nn.Linear) or module.weight.shape != change.shape:
-            raise _foreign(name, place, where)
-        if len(tensors[down]) != rank:
+        if (
+            not isinstance(module, torch.nn.Linear)
+            or module.weight.shape != change.shape
+            or len(tensors[down]) != rank
+        ):
             raise _foreign(name, place, where)
         weight = module.weight.data
         module.weight.data = (weight.float() + scale * change.to(weight.device)).to(weight.dtype)
