@@ -196,11 +196,8 @@ class QuestionRun:
         return state.attempt_number >= most
 
     async def _attempt(self, question: Question, sender: Sender) -> tuple[Answer, Settle]:
-        if self._rates.limited:
-            most = max_answer_tokens(question, self._spec) or 0
-            await self._stop.unless_stopped(
-                self._rates.wait(estimate_input_tokens(question) + most)
-            )
+        most = max_answer_tokens(question, self._spec) or 0
+        await self._stop.unless_stopped(self._rates.wait(estimate_input_tokens(question) + most))
         reserved = await self.budget.reserve(question)
         try:
             async with asyncio.timeout(self._settings.timeout(self._spec)):

@@ -140,11 +140,6 @@ class Rates:
             steady = limits.tokens_per_minute * (1 - _TOKEN_BURST) / 60
             self._tokens = AsyncLimiter(burst, burst / steady)
 
-    @property
-    def limited(self) -> bool:
-        """Whether there is any limit."""
-        return bool(self._requests or self._tokens)
-
     async def wait(self, tokens: int) -> None:
         """Wait until a request with this many tokens may be sent."""
         # Requests that acquired tokens concurrently would all be ready at the same moment.
