@@ -84,8 +84,8 @@ class Spending:
         settled: Amount spent, by model.
         requests: Number of settled requests, by model.
         reserved: Open reservations.
-        perhaps: Maximum cost of the requests that ended without an answer, by model; not part of
-            any total.
+        possibly_billed: Maximum cost of the requests that ended without an answer, by model; not
+            part of any total.
         unanswered: Number of requests that ended without an answer, by model.
     """
 
