@@ -50,9 +50,8 @@ class Question:
     body: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        plain = {name: _plain(value) for name, value in sorted(self.parameters.items())}
-        object.__setattr__(self, "parameters", plain)
-        object.__setattr__(self, "body", {name: _plain(part) for name, part in self.body.items()})
+        object.__setattr__(self, "parameters", _plain(dict(sorted(self.parameters.items()))))
+        object.__setattr__(self, "body", _plain(self.body))
 
     @property
     def is_embedded(self) -> bool:
