@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -45,27 +45,6 @@ def digest_of(conditions: str) -> str:
     return hashlib.sha256(conditions.encode()).hexdigest()[:16]
 
 
-class Measured(Protocol):
-    """Fields that tables need from each metric file on a paper's data."""
-
-    @property
-    def dataset_is_released(self) -> bool:
-        """True if the data is the paper's."""
-
-    @property
-    def conditions(self) -> Conditions:
-        """Settings and weights, with their differences from the paper."""
-
-    @property
-    def data_note(self) -> str:
-        """Note on the verification of the data, or on its difference from the paper's."""
-
-
-def data_is_explained(measured: Measured) -> bool:
-    """Return whether the data needs no note: it is the paper's, or listed as a deviation."""
-    return measured.dataset_is_released or measured.conditions.are_of_own_data
-
-
 NO_CONDITIONS = Conditions()
 """Conditions of numbers that do not depend on model settings."""
 
@@ -82,6 +61,21 @@ class MetricRecord(Frozen):
     conditions: Conditions = NO_CONDITIONS
     data_note: str = ""
     computed_from: dict[str, str]
+
+
+class Measured(MetricRecord):
+    """Common fields of metric files on a paper's data.
+
+    Attributes:
+        dataset_is_released: Whether the data is the paper's.
+    """
+
+    dataset_is_released: bool
+
+
+def data_is_explained(measured: Measured) -> bool:
+    """Return whether the data needs no note: it is the paper's, or listed as a deviation."""
+    return measured.dataset_is_released or measured.conditions.are_of_own_data
 
 
 def deviations(settings: BaseModel, *, ignored: Collection[str] = ()) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
+from pieline.core.conditions import NO_CONDITIONS, Conditions, Measured
 from pieline.core.tables import write_csv
 from pieline.core.uncertainty import Interval, ratio_interval
 from pieline.studies.idiolink.datasets.dataset import Meanings
@@ -34,7 +34,7 @@ rank of the first document with the query's meaning, empty if the run keeps no s
 """
 
 
-class IdiolinkMetrics(MetricRecord):
+class IdiolinkMetrics(Measured):
     """Metrics of one run; all scores are fractions.
 
     Attributes:
@@ -54,7 +54,6 @@ class IdiolinkMetrics(MetricRecord):
     model: str
     query_mode: str
     seed: int
-    dataset_is_released: bool
     overall: RankingScores
     by_usage: dict[str, RankingScores]
     by_subject: dict[str, RankingScores]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pieline.core.conditions import MetricRecord
+from pieline.core.conditions import Measured
 from pieline.core.records import Frozen
 from pieline.core.uncertainty import Interval, draw_units, percentile_interval, resampled_ratios
 from pieline.languages.english import LANGUAGE
@@ -76,13 +76,12 @@ class Shortcuts(Frozen):
     tenths: dict[str, list[Tenth]]
 
 
-class ShortcutMetrics(MetricRecord, Shortcuts):
+class ShortcutMetrics(Measured, Shortcuts):
     """Shortcut metrics of a run."""
 
     model: str
     query_mode: str
     seed: int
-    dataset_is_released: bool
 
 
 def content_words(text: str) -> frozenset[str]:

@@ -11,7 +11,7 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
-from pieline.core.conditions import MetricRecord
+from pieline.core.conditions import Measured
 from pieline.core.records import Record
 from pieline.core.significance import holm, randomization_test
 from pieline.core.uncertainty import Interval, ratio_interval
@@ -41,7 +41,7 @@ class RankingComparison(Record):
     p_holm: float | None = None
 
 
-class ModeSignificance(MetricRecord):
+class ModeSignificance(Measured):
     """Comparisons of all pairs of query modes of one model and seed.
 
     Attributes:
@@ -58,7 +58,6 @@ class ModeSignificance(MetricRecord):
     pies: int
     patterns: int
     resamples: int
-    dataset_is_released: bool
     comparisons: list[RankingComparison]
 
 

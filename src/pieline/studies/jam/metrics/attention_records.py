@@ -1,6 +1,6 @@
 """Metric file of the attention analysis (ID10M-JAM, appendix H)."""
 
-from pieline.core.conditions import MetricRecord
+from pieline.core.conditions import Measured
 from pieline.core.records import Frozen
 from pieline.core.uncertainty import Interval
 
@@ -45,13 +45,12 @@ class MeanShare(Frozen):
     interval: Interval | None
 
 
-class AttentionMetrics(MetricRecord):
+class AttentionMetrics(Measured):
     """Attention analysis of one language.
 
     Attributes:
         language: Language of the variants.
         model: Name of the analyzed model in models.yaml.
-        dataset_is_released: Whether the variants are the paper's.
         judged_by: Runs that determine which variants mislead.
         pairs: Analyzed pairs.
         misleading: Share of the PIE's attention on cue words in MIS variants.
@@ -61,7 +60,6 @@ class AttentionMetrics(MetricRecord):
 
     language: str
     model: str
-    dataset_is_released: bool
     judged_by: list[str]
     pairs: list[AttentionPair]
     misleading: MeanShare

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, get_args
 from xml.sax.saxutils import quoteattr
 
-from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
+from pieline.core.conditions import NO_CONDITIONS, Conditions, Measured
 from pieline.core.errors import UserError, pluralize
 from pieline.core.files import write_json, write_text
 from pieline.core.records import Frozen, Id, validated
@@ -65,12 +65,11 @@ class AnnotatorScores(Frozen):
     ambiguous: float
 
 
-class HumanMetrics(MetricRecord):
+class HumanMetrics(Measured):
     """Human baseline scores.
 
     Attributes:
         language: Language of the variants.
-        dataset_is_released: Whether the variants are the paper's.
         simulated: Whether the labels are simulated to demonstrate the computation.
         variants: Number of labeled variants.
         figurative: Number of labeled variants with figurative gold usage.
@@ -82,7 +81,6 @@ class HumanMetrics(MetricRecord):
     """
 
     language: str
-    dataset_is_released: bool
     simulated: bool
     variants: int
     figurative: int

@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
+from pieline.core.conditions import NO_CONDITIONS, Conditions, Measured
 from pieline.core.uncertainty import Interval, ratio_interval
 from pieline.studies.jam.metrics.identification import Scoring, is_correct
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
 
 
-class NeutralMetrics(MetricRecord):
+class NeutralMetrics(Measured):
     """Share of confusing variants that remain confusing with a neutral context.
 
     Attributes:
@@ -18,7 +18,6 @@ class NeutralMetrics(MetricRecord):
         model: Model of the confused run.
         setting: Setting of the confused run.
         seed: Seed of the confused run.
-        dataset_is_released: Whether the hard variants are the paper's.
         confusing: Number of hard variants that the run misjudged.
         neutral: Number of these for which a neutral variant was written.
         still_confused: Number of neutral variants that were misjudged.
@@ -31,7 +30,6 @@ class NeutralMetrics(MetricRecord):
     model: str
     setting: str
     seed: int
-    dataset_is_released: bool
     confusing: int
     neutral: int
     still_confused: int

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
+from pieline.core.conditions import NO_CONDITIONS, Conditions, Measured
 from pieline.core.errors import UserError
 from pieline.core.uncertainty import Interval
 from pieline.studies.jam.bio import Tag
@@ -26,7 +26,7 @@ from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence, by_original
 
 
-class JamMetrics(MetricRecord):
+class JamMetrics(Measured):
     """Metrics of one run on one language; all shares are fractions.
 
     Attributes:
@@ -35,7 +35,6 @@ class JamMetrics(MetricRecord):
         setting: Prompt setting, `fine_tuned` or `baseline`.
         seed: Seed of the run.
         scoring: Scoring rule (see `is_correct`).
-        dataset_is_released: Whether the sentences are the paper's.
         accuracy: Accuracy on originals.
         accuracy_interval: Bootstrap interval of the accuracy.
         overall: S_M, F_M and ND_M of all originals.
@@ -56,7 +55,6 @@ class JamMetrics(MetricRecord):
     setting: str
     seed: int
     scoring: Scoring
-    dataset_is_released: bool
     accuracy: float | None
     accuracy_interval: Interval | None
     overall: Drift
