@@ -5,9 +5,9 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pieline.core.errors import UserError, pluralize
+from pieline.core.progress import Progress
 from pieline.llm.answers import Answer, check_answering_model
 from pieline.llm.costs import answer_usd, estimate
 from pieline.llm.keys import api_base, api_key
@@ -26,9 +26,6 @@ from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import remaining_usd
 from pieline.models.llm import LLMEntry
 from pieline.models.weights import require_digest
-
-if TYPE_CHECKING:
-    from pieline.core.progress import Progress
 
 FRESH_SUFFIX = ".fresh"
 """Suffix of the file next to the recordings in which mode `fresh` collects its answers."""
@@ -145,7 +142,6 @@ def _ask_missing(
         else:
             address = api_base(spec, settings)
 
-        from pieline.core.progress import Progress
         from pieline.llm.asking import QuestionRun
         from pieline.llm.transport import Transport
 
@@ -179,7 +175,7 @@ def _recorded(path: Path, unique: dict[str, Question], spec: LLMEntry) -> dict[s
     return answers
 
 
-def _progress_callback(bar: "Progress", spec: LLMEntry) -> Callable[[Answer | None], None]:
+def _progress_callback(bar: Progress, spec: LLMEntry) -> Callable[[Answer | None], None]:
     """Return a callback that updates the bar with the number of failed questions and the cost."""
     failed, usd = 0, 0.0
 
