@@ -4,11 +4,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from pieline.models.embedder import InstructionFormat
+from pieline.models.embedder import InstructionFormat, Prefixes
 from pieline.models.llm import LLMEntry, Parameter
 
 
-class ApiEmbedderEntry(LLMEntry):
+class ApiEmbedderEntry(LLMEntry, Prefixes):
     """A text-embedding model behind an endpoint in OpenAI's embeddings format.
 
     It has limits, prices and keys like a language model. Its answers have no output tokens.
@@ -31,5 +31,3 @@ class ApiEmbedderEntry(LLMEntry):
         default="instruct_query",
         description="Format that combines instruction and query (IdioLink, appendix B).",
     )
-    query_prefix: str = Field(default="", description="Prefix of a query without an instruction.")
-    passage_prefix: str = Field(default="", description="Prefix of a document.")

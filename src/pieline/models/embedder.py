@@ -42,7 +42,14 @@ _OF_INSTRUCTED_QUERIES = ("instruction_format", "span_instruction_format")
 _OF_PLAIN_QUERIES = ("query_prefix", "span_query_prefix")
 
 
-class EmbedderEntry(CheckpointEntry):
+class Prefixes(Settings):
+    """Prefixes of the texts that a retrieval model receives."""
+
+    query_prefix: str = Field(default="", description="Prefix of a query without an instruction.")
+    passage_prefix: str = Field(default="", description="Prefix of a document.")
+
+
+class EmbedderEntry(CheckpointEntry, Prefixes):
     """A text-embedding model that sentence-transformers loads (IdioLink, section 5.2, Table 6)."""
 
     SPEC_DEFAULTS: ClassVar = {
@@ -57,8 +64,6 @@ class EmbedderEntry(CheckpointEntry):
     instruction_format: InstructionFormat = Field(
         description="Format that combines instruction and query (IdioLink, appendix B)."
     )
-    query_prefix: str = Field(default="", description="Prefix of a query without an instruction.")
-    passage_prefix: str = Field(default="", description="Prefix of a document.")
     span_instruction_format: InstructionFormat | None = Field(
         default=None,
         description="instruction_format for queries embedded by their span; null: the same.",

@@ -5,19 +5,17 @@ from typing import Literal, Self
 from pydantic import Field, PositiveInt, model_validator
 
 from pieline.core.records import Name
-from pieline.models.embedder import InstructionFormat
+from pieline.models.embedder import InstructionFormat, Prefixes
 from pieline.models.entries import CheckpointEntry
 
 
-class RankerEntry(CheckpointEntry):
+class RankerEntry(CheckpointEntry, Prefixes):
     """Fields that both kinds share."""
 
     instruction_format: InstructionFormat = Field(
         default="instruction_newline_query",
         description="Format that combines instruction and query (IdioLink, appendix B).",
     )
-    query_prefix: str = Field(default="", description="Prefix of a query without an instruction.")
-    passage_prefix: str = Field(default="", description="Prefix of a document.")
     max_length: PositiveInt = Field(
         description="Maximum input length in tokens (for a reranker, of query and document"
         " together); longer inputs are truncated."
