@@ -131,6 +131,20 @@ def remove_tokenizer(folder: Path) -> None:
             path.unlink()
 
 
+def zero(weights: dict[str, torch.Tensor]) -> None:
+    for weight in weights.values():
+        weight.zero_()
+
+
+def move_into_subfolder(folder: Path) -> None:
+    shutil.move(folder.rename(folder.with_name("run")), folder / "step-9")
+
+
+def leave_an_adapter(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "adapter_model.safetensors")
+    (folder / "adapter_config.json").write_text('{"peft_type": "LORA"}')
+
+
 def shrink_tokenizer(folder: Path) -> None:
     """Give the model embeddings for four times as many tokens as its tokenizer has."""
 
@@ -156,6 +170,11 @@ DAMAGE = {
         remove_tokenizer,
         "has no tokenizer files|cannot load the weights: .*tokenizer",
     ),
+    "weights that are all zero": (change_weights(zero), "has equal rows"),
+    "an unknown architecture": (
+        lambda folder: configure(folder, model_type="unheard-of"),
+        "unheard-of",
+    ),
     "the tokenizer of a smaller model": (shrink_tokenizer, "tokens, but its model has"),
 }
 
@@ -173,6 +192,22 @@ def test_a_damaged_checkpoint_is_rejected(kind: str, folder: Path, damage: str) 
     assert len(str(caught.value).splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("inflict", "problem"),
+    [
+        (move_into_subfolder, "config.json is missing; use the folder that contains it"),
+        (leave_an_adapter, "it is an adapter"),
+    ],
+)
+def test_a_wrong_folder_for_an_embedder_is_rejected(
+    inflict: Callable[[Path], None], problem: str, originals: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(originals["embedder"], tmp_path / "checkpoint"))
+    inflict(folder)
+    with pytest.raises(UserError, match=problem):
+        embedder(folder)
+
+
 def test_a_tagger_needs_its_head_only_after_training(originals: dict[str, Path]) -> None:
     new_tagger(originals["embedder"])
     with pytest.raises(UserError, match=r"2 of the model's weights are missing.*classifier"):
@@ -180,7 +215,6 @@ def test_a_tagger_needs_its_head_only_after_training(originals: dict[str, Path])
 
 
 CONFIG_FAULTS: dict[str, dict[str, Any]] = {
-    "unknown architecture": {"model_type": "unheard-of"},
     "architecture is a number": {"model_type": 3},
     "unknown activation": {"hidden_act": "unheard-of"},
     "activation is null": {"hidden_act": None},

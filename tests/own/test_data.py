@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -258,96 +258,6 @@ def test_mathematical_symbols_are_plain_text(tmp_path: Path) -> None:
         figure, pdf=tmp_path / "a.pdf", png=tmp_path / "a.png", mark="Own data: a $corpus^$."
     )
     assert (tmp_path / "a.png").stat().st_size
-
-
-Texts = list[dict[str, Any]]
-
-
-def copy_queries(documents: Texts, queries: Texts) -> None:
-    documents[:] = [text | {"id": f"x{text['id']}"} for text in queries]
-
-
-def copy_one_query(documents: Texts, queries: Texts) -> None:
-    documents[3] |= {"sentence": queries[0]["sentence"].upper(), "span": queries[0]["span"].upper()}
-
-
-def take_another_split(documents: Texts, queries: Texts) -> None:
-    other = SAMPLE / "idiolink" / "val" / "indexes.json"
-    documents[:] = json.loads(other.read_text("utf-8"))
-
-
-def lose_one_meaning(documents: Texts, queries: Texts) -> None:
-    pie = queries[0]["idiom"]
-    documents[:] = [
-        text for text in documents if (text["idiom"], text["usage"]) != (pie, "literal")
-    ]
-
-
-def respell(field: str, change: Callable[[str], str]) -> Callable[[Texts, Texts], None]:
-    def made(documents: Texts, queries: Texts) -> None:
-        for text in documents[:7]:
-            text[field] = change(text[field])
-
-    return made
-
-
-MISTAKEN_SPLITS: dict[str, tuple[Callable[[Texts, Texts], None], str]] = {
-    "queries as the index": (
-        copy_queries,
-        r"indexes\.json: .*: the document is also query '.*' in .*queries\.json",
-    ),
-    "a query in the index": (copy_one_query, r"indexes\.json: .*: the document is also query"),
-    "the index of another split": (
-        take_another_split,
-        r"queries\.json: .*: no relevant document for .*\(40 of 40 queries have none\)",
-    ),
-    "an index without a meaning": (
-        lose_one_meaning,
-        r"queries\.json: .*: no relevant document for .*\(4 of 40 queries have none\)",
-    ),
-    "case": (
-        respell("idiom", str.upper),
-        r"indexes\.json: .*: idiom '[a-z ]+' is spelled '[A-Z ]+' in",
-    ),
-    "spaces": (
-        respell("idiom", lambda text: text.replace(" ", "  ")),
-        "idiom '.*' is spelled '.*' in",
-    ),
-    "hyphens": (
-        respell("idiom", lambda text: text.replace(" ", "-")),
-        "idiom '.*' is spelled '.*' in",
-    ),
-    "joined": (
-        respell("idiom", lambda text: text.replace(" ", "")),
-        "idiom '.*' is spelled '.*' in",
-    ),
-    "wide letters": (
-        respell("idiom", lambda text: text.replace("e", "\uff45")),
-        "idiom '.*' is spelled '.*' in",
-    ),
-    "subject": (respell("subject", str.lower), "subject '[A-Z][a-z]+' is spelled '[a-z]+' in"),
-}
-
-
-@pytest.mark.parametrize("name", MISTAKEN_SPLITS)
-def test_files_of_different_splits_are_rejected(name: str, folder: Path) -> None:
-    change, message = MISTAKEN_SPLITS[name]
-    files = {
-        key: SAMPLE / "idiolink" / "test" / f"{file}.json"
-        for key, file in (("documents", "indexes"), ("queries", "queries"))
-    }
-    texts = {key: json.loads(file.read_text("utf-8")) for key, file in files.items()}
-    change(texts["documents"], texts["queries"])
-    paths = {key: write(folder / file.name, json.dumps(texts[key])) for key, file in files.items()}
-    data = idiolink_paths.dataset("test")
-    with pytest.raises(UserError, match=message):
-        run_script(
-            "idiolink_dataset",
-            input={**paths, "upstream": UPSTREAM},
-            output=data,
-            wildcards={"split": "test"},
-        )
-    assert not [path for path in data.values() if Path(path).exists()]
 
 
 @pytest.mark.parametrize(
