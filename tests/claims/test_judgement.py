@@ -313,22 +313,6 @@ def test_a_stated_number_is_not_replaced_by_ours(ledger: Ledger) -> None:
     assert terms == []
 
 
-def test_claims_that_restate_the_print_are_not_counted(ledger: Ledger, tmp_path: Path) -> None:
-    judged = judge_claims(ledger.claims, ledger.catalogue, ledger.printed, as_ours(ledger.printed))
-    files = {name: tmp_path / f"claims.{name}" for name in ("json", "csv", "tex")}
-    papers = {"jam": "ID10M-JAM", "idiots": "IdioTS", "idiolink": "IdioLink"}
-    write_claims(judged, papers=papers, **files, template=ROOT / "templates/claims.tex.jinja")
-    written = json.loads(files["json"].read_text(encoding="utf-8"))
-    assert len(written["claims"]) == len(ledger.claims)
-    for side in ("printed", "ours"):
-        counts = written["counts"][side]
-        assert set(counts) == {"holds", "fails"}
-        assert sum(counts.values()) == len(ledger.claims) - len(RESTATING)
-    with files["csv"].open(encoding="utf-8", newline="") as stream:
-        verdicts = {row["id"]: row["on_ours"] for row in csv.DictReader(stream)}
-    assert {name for name in verdicts if verdicts[name] == "restates the print"} == RESTATING
-
-
 @pytest.mark.parametrize("losses", [("paper", "released"), ("released", "paper")])
 def test_claims_on_table_5_prefer_the_released_loss(
     ledger: Ledger, losses: tuple[str, str], tmp_path: Path
@@ -353,12 +337,41 @@ def test_claims_on_table_5_prefer_the_released_loss(
     assert values == {"sentence": 43.01, "span": 35.97}
 
 
-def test_our_numbers_replace_the_printed_ones(ledger: Ledger) -> None:
-    claim = next(claim for claim in ledger.claims if claim.id == "idiolink-bm25-span-lowers-ndcg")
-    ours = as_ours(ledger.printed)
-    ours["idiolink_bm25"][("span",), "ndcg_at_10_pct"] = OurCell(99.0, True, "")
-    finding = judge_on_ours(claim, ledger.catalogue, ledger.printed, ours)
-    assert (finding.verdict, finding.found) == ("fails", "99 against 59.07")
+@pytest.mark.parametrize(
+    ("name", "place", "ours", "verdict", "found", "reason"),
+    [
+        (
+            "idiolink-bm25-span-lowers-ndcg",
+            ("idiolink_bm25", ("span",), "ndcg_at_10_pct"),
+            OurCell(99.0, True, ""),
+            *("fails", "99 against 59.07", ""),
+        ),
+        (
+            "idiolink-span-gain-ndcg",
+            ("idiolink_table2", ("GritLM/GritLM-7B", "span"), "ndcg_at_10_pct"),
+            OurCell(None, False, "not run: no GPU"),
+            *("not run", ""),
+            "1 of 48 numbers missing: not run: no GPU (1: GritLM/GritLM-7B / span)",
+        ),
+        # A division by zero.
+        (
+            "jam-adversarial-context-confuses-more",
+            ("text_numbers", ("jam.neutral_confused",), "value"),
+            OurCell(0.0, True, ""),
+            *("fails", "undefined: ", ""),
+        ),
+    ],
+)
+def test_our_numbers_replace_the_printed_ones(
+    ledger: Ledger, name: str, place: CellName, ours: OurCell, verdict: str, found: str, reason: str
+) -> None:
+    claim = next(claim for claim in ledger.claims if claim.id == name)
+    numbers = as_ours(ledger.printed)
+    table, row, column = place
+    numbers[table][row, column] = ours
+    finding = judge_on_ours(claim, ledger.catalogue, ledger.printed, numbers)
+    assert (finding.verdict, finding.reason) == (verdict, reason)
+    assert finding.found.startswith(found)
 
 
 def test_results_on_sample_data_are_reported_as_not_comparable(ledger: Ledger) -> None:
@@ -368,29 +381,6 @@ def test_results_on_sample_data_are_reported_as_not_comparable(ledger: Ledger) -
     assert finding.verdict == "not comparable"
     assert finding.found == "holds: 49.87 against 59.07"
     assert finding.reason == "sample data"
-
-
-def test_a_missing_model_is_reported_as_not_run(ledger: Ledger) -> None:
-    claim = next(claim for claim in ledger.claims if claim.id == "idiolink-span-gain-ndcg")
-    ours = as_ours(ledger.printed)
-    row = ("GritLM/GritLM-7B", "span")
-    ours["idiolink_table2"][row, "ndcg_at_10_pct"] = OurCell(None, False, "not run: no GPU")
-    finding = judge_on_ours(claim, ledger.catalogue, ledger.printed, ours)
-    assert finding.verdict == "not run"
-    assert finding.reason == (
-        "1 of 48 numbers missing: not run: no GPU (1: GritLM/GritLM-7B / span)"
-    )
-
-
-def test_division_by_zero_fails_the_claim(ledger: Ledger) -> None:
-    claim = next(
-        claim for claim in ledger.claims if claim.id == "jam-adversarial-context-confuses-more"
-    )
-    ours = as_ours(ledger.printed)
-    ours["text_numbers"][("jam.neutral_confused",), "value"] = OurCell(0.0, True, "")
-    finding = judge_on_ours(claim, ledger.catalogue, ledger.printed, ours)
-    assert finding.verdict == "fails"
-    assert finding.found.startswith("undefined: ")
 
 
 def test_a_table_missing_in_the_run(ledger: Ledger) -> None:
@@ -424,7 +414,7 @@ def test_a_run_with_another_setting_is_ignored(ledger: Ledger, tmp_path: Path) -
 
 
 def test_files(ledger: Ledger, tmp_path: Path) -> None:
-    judged = judge_claims(ledger.claims, ledger.catalogue, ledger.printed, {})
+    judged = judge_claims(ledger.claims, ledger.catalogue, ledger.printed, as_ours(ledger.printed))
     files = {name: tmp_path / f"claims.{name}" for name in ("json", "csv", "tex")}
     papers = {"jam": "ID10M-JAM", "idiots": "IdioTS", "idiolink": "IdioLink"}
     template = ROOT / "templates/claims.tex.jinja"
@@ -433,6 +423,14 @@ def test_files(ledger: Ledger, tmp_path: Path) -> None:
         rows = list(csv.DictReader(stream))
     assert [row["id"] for row in rows] == [claim.id for claim in ledger.claims]
     assert {row["on_printed"] for row in rows} == {"holds", "fails"}
+    restating = {row["id"] for row in rows if row["on_ours"] == "restates the print"}
+    assert restating == RESTATING
+    written = json.loads(files["json"].read_text(encoding="utf-8"))
+    assert len(written["claims"]) == len(ledger.claims)
+    # Claims that restate the print are not counted.
+    for counts in written["counts"].values():
+        assert set(counts) == {"holds", "fails"}
+        assert sum(counts.values()) == len(ledger.claims) - len(RESTATING)
     tex = files["tex"].read_text(encoding="utf-8")
     assert tex.count(r"\textbf{fails}") == len(CONTRADICTIONS)
     with pytest.raises(UserError, match="unknown paper 'jam'"):
