@@ -55,12 +55,6 @@ def press_number(window: Browser, table: str, place: int = 0) -> None:
     window.wait_for("dialog .file")
 
 
-def test_tables_have_the_papers_layout(page: Browser) -> None:
-    assert len(visible(page, ".layout table")) == 4
-    rows = visible(page, "#table-idiolink_zero_shot .layout tbody tr")
-    assert [row.split()[:2] for row in rows] == [["sbert", "50.00"], ["sberta", "–"]]
-
-
 def test_claims_are_collapsed_by_verdict(page: Browser) -> None:
     assert visible(page, ".claim") == []
     groups = visible(page, "details.claims > summary")

@@ -99,14 +99,6 @@ def test_an_edited_answer_is_read_again_once(finished: Path) -> None:
     assert plan(finished, "--", predictions) == []
 
 
-def test_evidence_states_the_packages_that_computed(finished: Path) -> None:
-    evidence = json.loads(
-        (finished / RUN.replace("bm25", "sbert").replace(".run.gz", ".evidence.json")).read_text()
-    )
-    assert evidence["packages"]["numpy"]
-    assert DOCUMENTS in evidence["made_from"]
-
-
 def test_own_originals_do_not_use_variants_of_an_earlier_run(finished: Path) -> None:
     shutil.copytree(finished / "data/sample/id10m", finished / "corpus/id10m")
     config: dict[str, Any] = {"data": "own", "own_data": "corpus", "studies": ["jam"]}
@@ -118,7 +110,6 @@ def test_own_originals_do_not_use_variants_of_an_earlier_run(finished: Path) -> 
     assert run_snakemake(finished, "--cores", "1", *own, "all").returncode == 0
 
 
-SBERT = "results/predictions/idiolink/test/sbert/sentence/seed-0"
 # In each case, one job changes an input of the next one. A failed job loses its outputs, so no
 # later run reads them.
 EDITED: list[dict[str, tuple[str, str, str]]] = [
@@ -170,11 +161,3 @@ def test_files_edited_between_two_jobs_are_rejected(finished: Path) -> None:
         for path, content in kept.items():
             (finished / path).write_bytes(content)
             os.utime(finished / path, OLD)
-
-
-def test_copies_of_other_files_are_rejected(finished: Path) -> None:
-    """Overwrite predictions of one seed or model with another's, including their evidence."""
-    for ending in (".run.gz", ".evidence.json"):
-        shutil.copy(finished / f"{SBERT}{ending}", finished / RUN.replace(".run.gz", ending))
-    line = error_of_run(finished, "--forcerun", METRICS, "--", METRICS)
-    assert f"is a copy of {SBERT}.evidence.json" in line
