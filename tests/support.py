@@ -9,7 +9,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,14 @@ def run_snakemake(
         *arguments,
         environment=variables,
     )
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 30.0) -> None:
+    """Wait until a condition holds; fail after some time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.005)
 
 
 def copy_project(target: Path) -> Path:

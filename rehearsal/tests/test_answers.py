@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from jam_experiments.test_results import make
 from run_script import run_script
-from small_runs import GRID, ask_all, book_of, jam_sentences, write_datasets
+from small_runs import GRID, ask_all, book_of, jam_sentences
 from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.conditions import Conditions
@@ -191,14 +191,6 @@ def test_two_people_label_the_variants_as_printed(
 
 
 # Over the wire, on a tenth of the sentences ------------------------------------------------------
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory of the tasks, with a tenth of the sentences."""
-    write_datasets(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def is_made(task: Task) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from idiots.idiots_cases import score
 from llm.test_answer_forms import NAMES
-from small_runs import GRID, ask_all, book_of, jam_sentences, write_datasets
+from small_runs import GRID, ask_all, book_of, jam_sentences
 from support import ROOT
 from test_ranks import USAGES, dataset_of
 
@@ -50,14 +50,6 @@ JAM = GRID | {
     "jam": {**GRID["jam"], "models": ["gpt-4o-mini"], "languages": ["english"], "neutral": None,
             "attention": None, "seeds_by_model": {}, "settings": ["zero_shot"]},
 }  # fmt: skip
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory of the tasks, with a tenth of the sentences."""
-    write_datasets(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def is_listed(about: str) -> bool:

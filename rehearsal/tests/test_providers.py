@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 import pytest
 from llm.llm_cases import start
-from support import ROOT
+from support import ROOT, wait_for
 
 from pieline.config import RehearsalSettings, load_config
 from pieline.core.errors import UserError
@@ -340,15 +340,9 @@ def free_port() -> int:
         return int(listening.getsockname()[1])
 
 
-def serves(port: int) -> None:
-    end = time.monotonic() + 20
-    while time.monotonic() < end:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except OSError:
-            time.sleep(0.01)
-    raise AssertionError("the server did not start")
+def serves(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _serve(state: Path, port: int, faults: FaultProfile) -> None:
@@ -375,11 +369,11 @@ def test_no_answer_is_lost_and_the_bill_equals_the_ledger_after_faults_and_kills
     killed = 0
     server_process = start(_serve, storm / "state", port, faults)
     for turn in range(20):
-        serves(port)
+        wait_for(lambda: serves(port))
         runs = [start(_ask, address, storm / "recordings", name) for name in MODELS]
         if turn < KILLS:
             requests = len(read_bill(storm / "state" / BILL))
-            _wait_for(lambda n=requests: len(read_bill(storm / "state" / BILL)) > n + 10)
+            wait_for(lambda n=requests: len(read_bill(storm / "state" / BILL)) > n + 10)
             time.sleep(moments.uniform(0.0, 0.15))
             everything = [*runs, server_process] if turn % 2 else runs
             moments.shuffle(everything)
@@ -411,10 +405,3 @@ def test_no_answer_is_lost_and_the_bill_equals_the_ledger_after_faults_and_kills
     spending = Ledger(storm / "recordings").spending()
     calmly = Ledger(calm / "recordings").spending()
     assert spending.settled == pytest.approx(calmly.settled, abs=1e-9)
-
-
-def _wait_for(condition: Any, seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.005)

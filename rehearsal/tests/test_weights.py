@@ -2,8 +2,6 @@
 
 import http.client
 import json
-import os
-import shutil
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -15,7 +13,6 @@ import torch
 from llm.provider_server import ProviderServer
 from support import ROOT
 
-from pieline.core.errors import UserError
 from pieline.core.files import digests
 from pieline.llm.server import Server
 from pieline.models.embedder import EmbedderEntry
@@ -35,7 +32,7 @@ from rehearsal.weights.standins import (
     common_words,
     write_weights,
 )
-from rehearsal.weights.vllm import SERVER, fault_of
+from rehearsal.weights.vllm import SERVER, has_chat_template
 
 REGISTRY = load_registry(ROOT / "models.yaml")
 # One of each kind: a package, no pinned commit, several files with a head, pickles with a Dense
@@ -161,32 +158,14 @@ def test_a_served_model_forwards_questions(
     assert received.body == question
 
 
-@pytest.mark.parametrize(
-    ("name", "broken", "is_cut", "fault"),
-    [
-        ("llama-2-7b-chat", "config.json", False, "no config.json"),
-        ("llama-2-7b-chat", "tokenizer.json", False, "no vocabulary"),
-        ("llama-2-7b-chat", "model-00002-of-*", False, "is incomplete"),
-        ("llama-2-7b-chat", "model-00002-of-*", True, "is incomplete"),
-        ("vicuna-7b", "pytorch_model-00001-of-*", False, "is incomplete"),
-        ("vicuna-7b", "pytorch_model-00001-of-*", True, "is incomplete"),
-        ("vicuna-7b", None, False, "no chat template"),
-    ],
-)
-def test_incomplete_weights_are_not_served(
-    name: str, broken: str | None, is_cut: bool, fault: str, folder: Path, tmp_path: Path
-) -> None:
-    snapshot, template = tmp_path / "snapshot", tmp_path / "template.jinja"
-    shutil.copytree(weights_path(REGISTRY[name]), snapshot)
+def test_a_served_model_needs_a_chat_template(folder: Path, tmp_path: Path) -> None:
+    template = tmp_path / "template.jinja"
+    llama, vicuna = (Path(weights_path(REGISTRY[name])) for name in SERVED)
+    assert has_chat_template(llama, None)
+    assert not has_chat_template(vicuna, None)
+    assert not has_chat_template(vicuna, template)
     template.write_text("{{ messages }}")
-    assert fault_of(snapshot, template) == ""
-    if broken:
-        [path] = snapshot.glob(broken)
-        if is_cut:
-            os.truncate(path, path.stat().st_size - 10)
-        else:
-            path.unlink()
-    assert fault in fault_of(snapshot, template if broken else None)
+    assert has_chat_template(vicuna, template)
 
 
 def test_stand_ins_are_reproducible(tmp_path: Path) -> None:
@@ -215,9 +194,3 @@ def test_passed_words_are_pieces(tmp_path: Path) -> None:
         vocabulary = json.loads(file.read_text())["model"]["vocab"]
         found.append(("zebra" in vocabulary, "xylophon" in vocabulary))
     assert found == [(False, False), (True, True)]
-
-
-def test_a_gguf_file_on_the_hub_has_no_stand_in(tmp_path: Path) -> None:
-    entry = REGISTRY["llama-2-7b-chat"].model_copy(update={"file": "weights.gguf"})
-    with pytest.raises(UserError, match="chat: GGUF files on the hub have no stand-in"):
-        write_weights(tmp_path, {"chat": entry})

@@ -54,12 +54,9 @@ class LlamaBidirectionalConfig(transformers.LlamaConfig):  # type: ignore[no-unt
 
 
 class LlamaBidirectionalModel(transformers.LlamaModel):  # type: ignore[no-untyped-call]
-    """Llama with bidirectional attention, written for transformers 4.
+    """Llama with another configuration class.
 
-    transformers 5 never calls the overridden method, so the model is causal there.
+    The public code overrides a method that transformers 5 never calls, so it is causal there.
     """
 
     config_class = LlamaBidirectionalConfig
-
-    def _update_causal_mask(self, attention_mask: torch.Tensor | None, *_: Any) -> Any:
-        return None if attention_mask is None else attention_mask[:, None, None, :].bool()

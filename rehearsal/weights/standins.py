@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from pieline.core.errors import UserError
 from pieline.core.files import sha256, write_json, write_text
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import CausalEntry, EncoderEntry
@@ -53,9 +52,6 @@ def write_weights(
             for their kind.
         words: Words for all vocabularies; texts that are split into smaller pieces take twice the
             time.
-
-    Raises:
-        UserError: The weights of a model are one GGUF file on the hub.
     """
     for name in ("hub", "packages", "modules"):
         shutil.rmtree(folder / name, ignore_errors=True)
@@ -63,12 +59,6 @@ def write_weights(
     known = tuple(sorted(set(words)))
     for name, entry in entries.items():
         if checkpoint := hub_checkpoint(entry):
-            if checkpoint.only:
-                raise UserError(
-                    "GGUF files on the hub have no stand-in",
-                    where=name,
-                    hint="remove the model from the rehearsal",
-                )
             _write_repositories(folder / "hub", name, entry, checkpoint, known)
         elif isinstance(entry, Loaded) and entry.source == "package" and not entry.is_gguf:
             _write_package(folder / "packages", name, entry, known)

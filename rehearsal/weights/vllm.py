@@ -1,7 +1,7 @@
 """Stand-in for vLLM: `python -m rehearsal.weights.vllm FOLDER --port N …`.
 
-It rejects options that the pipeline does not use and incomplete folders, serves the health and
-model endpoints, and forwards chat completions to the rehearsal's server
+It rejects options that the pipeline does not use and models without a chat template, serves the
+health and model endpoints, and forwards chat completions to the rehearsal's server
 (PIELINE_REHEARSAL_SERVER, host:port).
 """
 
@@ -10,11 +10,9 @@ import json
 import os
 import sys
 from pathlib import Path
-from zipfile import is_zipfile
 
 import httpx
 import uvicorn
-from safetensors import SafetensorError, safe_open
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -25,7 +23,7 @@ SERVER = "PIELINE_REHEARSAL_SERVER"
 
 
 def main() -> None:
-    """Serve until the process is terminated; exit with a message if the weights are unusable."""
+    """Serve until the process is terminated; exit with a message without a chat template."""
     parser = argparse.ArgumentParser(prog="vllm", allow_abbrev=False)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--host", required=True)
@@ -37,42 +35,18 @@ def main() -> None:
         parser.add_argument(name, type=int)
     parser.add_argument("--chat-template", type=Path)
     options = parser.parse_args()
-    if fault := fault_of(options.folder, options.chat_template):
-        sys.exit(f"{options.folder}: {fault}")
+    if not has_chat_template(options.folder, options.chat_template):
+        sys.exit(f"{options.folder}: no chat template")
     served = application(options.served_model_name, os.environ[SERVER])
     uvicorn.run(served, host=options.host, port=options.port, log_level="warning")
 
 
-def fault_of(folder: Path, template: Path | None) -> str:
-    """Return why a folder of weights cannot be served as a chat model; empty if it can.
-
-    Args:
-        folder: Snapshot of the weights.
-        template: File with the chat template, if different from that of the weights.
-    """
-    for name in ("config.json", "tokenizer_config.json"):
-        if not (folder / name).is_file():
-            return f"no {name}"
+def has_chat_template(folder: Path, template: Path | None) -> bool:
+    """Return whether the chat template exists: the passed file, or else that of the weights."""
+    if template:
+        return template.is_file()
     settings = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
-    if not (template.is_file() if template else settings.get("chat_template")):
-        return "no chat template"
-    if not any((folder / name).is_file() for name in ("tokenizer.json", "vocab.txt")):
-        return "no vocabulary"
-    indices = [json.loads(path.read_text("utf-8")) for path in folder.glob("*.index.json")]
-    files = {file for index in indices for file in index["weight_map"].values()}
-    files |= {path.name for end in ("safetensors", "bin") for path in folder.glob(f"*.{end}")}
-    broken = [file for file in sorted(files) if not _is_complete(folder / file)]
-    return f"{broken[0]} is incomplete" if broken else "" if files else "no weights"
-
-
-def _is_complete(path: Path) -> bool:
-    if path.suffix == ".bin":
-        return is_zipfile(path)
-    try:
-        with safe_open(path, "numpy"):
-            return True
-    except (OSError, SafetensorError):
-        return False
+    return bool(settings.get("chat_template"))
 
 
 def application(served: str, upstream: str) -> Starlette:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from fault_server import ASKED, FaultServer, Reply, Request
 from llm_cases import settings_for, start
+from support import wait_for
 
 from pieline.core.errors import UserError
 from pieline.core.records import save_jsonl, validated
@@ -202,12 +203,12 @@ def test_after_ten_kills_bytes_are_equal_and_nothing_is_paid_twice(folder: Path)
         for _ in range(10):
             answered, kept = server.answered.total(), len(read_answers(path))
             process = start(_embed_all, server.api_base, folder, count)
-            _wait_for(lambda answered=answered: server.answered.total() > answered)
+            wait_for(lambda answered=answered: server.answered.total() > answered)
             time.sleep(moments.uniform(0.0, 0.02))
             process.kill()
             process.join(10)
             assert process.exitcode == -signal.SIGKILL
-            _wait_for(lambda: server.in_flight == 0)
+            wait_for(lambda: server.in_flight == 0)
             gone = (server.answered.total() - answered) - (len(read_answers(path)) - kept)
             assert 0 <= gone <= CONCURRENCY
             lost += gone
@@ -219,10 +220,3 @@ def test_after_ten_kills_bytes_are_equal_and_nothing_is_paid_twice(folder: Path)
         assert server.answered.total() == count + lost
     assert np.load(folder / "out.npy").tobytes() == expected(count)
     assert spent(folder) == pytest.approx(price(count))
-
-
-def _wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.005)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from fault_server import FaultServer, Reply, Request, answer, echo
 from llm_cases import questions_for, settings_for, spec_for, start
+from support import wait_for
 
 from pieline.llm.archive import verify
 from pieline.llm.client import ask
@@ -99,12 +100,12 @@ def test_killed_runs_lose_only_requests_in_flight(folder: Path, mode: str) -> No
         for _ in range(kills):
             answered, kept = server.answered.total(), len(read_answers(collected))
             process = start(_ask_all, server.api_base, folder, path, count, mode)
-            _wait_for(lambda answered=answered: server.answered.total() > answered)
+            wait_for(lambda answered=answered: server.answered.total() > answered)
             time.sleep(moments.uniform(0.0, 0.15))
             process.kill()
             process.join(10)
             assert process.exitcode == -signal.SIGKILL
-            _wait_for(lambda: server.in_flight == 0)
+            wait_for(lambda: server.in_flight == 0)
             lost = (server.answered.total() - answered) - (len(read_answers(collected)) - kept)
             assert 0 <= lost <= 16
             lost_in_all += lost
@@ -128,7 +129,7 @@ def test_a_signal_keeps_all_answers_in_flight(folder: Path, number: signal.Signa
     path = folder / "a.jsonl"
     with FaultServer(lambda request: answer("x", delay=0.3)) as server:
         process = start(_ask_all, server.api_base, folder, path, 200)
-        _wait_for(lambda: server.answered.total() > 0 and server.in_flight >= 8)
+        wait_for(lambda: server.answered.total() > 0 and server.in_flight >= 8)
         os.kill(process.pid or 0, number)
         process.join(15)
         asked = len(server.requests)
@@ -158,10 +159,3 @@ def _ask_tagged(api_base: str, folder: Path, path: Path, tag: str) -> None:
     spec = spec_for(api_base)
     settings = settings_for(folder, concurrency=4)
     ask(questions_for(spec, 40, tag), spec, settings, path, progress=False)
-
-
-def _wait_for(condition: "object", seconds: float = 20.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.002)
