@@ -9,6 +9,7 @@ from support import ROOT
 
 from pieline.config import layered, load_config, load_studies
 from pieline.core.code import imports_of, modules_behind, source_of
+from pieline.core.imports import import_object
 from pieline.core.yamls import read_yaml
 from pieline.models.registry import load_registry
 
@@ -187,10 +188,12 @@ def test_no_two_classes_share_a_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["idiots", "idiolink", "jam"])
-def test_names_of_tables_and_figures_are_spelled_out(name: str) -> None:
+def test_tables_and_figures_have_a_function_and_a_spelled_out_name(name: str) -> None:
     raw = layered(read_yaml(ROOT / "config.yaml"), ROOT / "config" / "sample.yaml")
     study = load_studies(load_config(raw), load_registry(ROOT / "models.yaml"), ROOT)[name]
     declared = (ROOT / f"src/pieline/studies/{name}/study.py").read_text(encoding="utf-8")
     displays = [*study.tables(), *study.figures()]
     assert displays
+    assert len({table.name for table in study.tables()}) == len(study.tables())
+    assert all(callable(import_object(item.maker)) for item in displays)
     assert not [item.name for item in displays if f'"{item.name}"' not in declared]

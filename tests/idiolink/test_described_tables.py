@@ -1,6 +1,5 @@
 """Tables 3, 4 and 6: statements of the project compared with printed ones."""
 
-import csv
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.reporting.described import PACKAGES, same_size
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.printed import StatedText
+from pieline.reporting.printed import StatedText, read_printed
 from pieline.reporting.tables import TableContent, write_table
 from pieline.results.comparison import read_cells, write_comparison
 from pieline.results.numbers import summarize
@@ -21,6 +20,7 @@ from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables.described import artifacts, checkpoints, hyperparameters
 from pieline.study import Run
 
+PUBLISHED = ROOT / "published"
 NAMES = ("hyperparameters", "artifacts", "checkpoints")
 
 
@@ -31,8 +31,8 @@ def given(name: str, **settings: Any) -> DisplayInputs:
     return next(table.display_inputs for table in made.tables() if table.name == f"idiolink_{name}")
 
 
-def stated(content: TableContent) -> dict[tuple[str, ...], StatedText]:
-    """Return the statements of a table, by key."""
+def statements(content: TableContent) -> dict[tuple[str, ...], StatedText]:
+    """Return the statements of a table by key."""
     found = {}
     for number in content.numbers():
         assert isinstance(number.comparison, StatedText)
@@ -43,19 +43,16 @@ def stated(content: TableContent) -> dict[tuple[str, ...], StatedText]:
 def tuned(*models: str, **settings: Any) -> dict[str, str]:
     """Return Table 3 of a run, by parameter."""
     content = hyperparameters(given("hyperparameters", finetuning={"models": models, **settings}))
-    return {key[0]: cell.ours for key, cell in stated(content).items()}
-
-
-def printed(name: str) -> list[dict[str, str]]:
-    """Return the rows of a printed table."""
-    with (ROOT / f"published/{name}.csv").open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+    return {key[0]: cell.ours for key, cell in statements(content).items()}
 
 
 class TestHyperparameters:
     def test_the_papers_settings_are_as_printed(self) -> None:
         found = tuned("sbert", "drama-1b")
-        assert found == {row["parameter"]: row["value"] for row in printed("idiolink_table3")}
+        assert found == {
+            row["parameter"]: row["value"]
+            for row in read_printed(PUBLISHED / "idiolink_table3.csv")
+        }
 
     def test_settings_of_this_run_are_shown_instead_of_the_papers(self) -> None:
         found = tuned("drama-1b", max_epochs=2, learning_rate=3e-4, batch_sizes={}, batch_size=16)
@@ -69,14 +66,14 @@ class TestHyperparameters:
         assert tuned("sbert")["batch_size_drama"] == ""
         content = hyperparameters(given("hyperparameters"))
         rows = content.groups[0].rows
-        assert len(rows) == len(printed("idiolink_table3"))
+        assert len(rows) == len(read_printed(PUBLISHED / "idiolink_table3.csv"))
         assert {row.reason for row in rows} == {"no model is fine-tuned in this configuration"}
-        assert {cell.ours for cell in stated(content).values()} == {""}
+        assert {cell.ours for cell in statements(content).values()} == {""}
 
 
 class TestArtifacts:
     def test_versions_match_the_lock_file(self) -> None:
-        found = stated(artifacts(given("artifacts")))
+        found = statements(artifacts(given("artifacts")))
         for name, package in PACKAGES.items():
             pinned = found[name, "version"].ours
             assert metadata.version(package.name).partition("+")[0] == pinned
@@ -90,7 +87,7 @@ class TestArtifacts:
         assert any(family in text for text in said)
 
     def test_only_pytorchs_license_differs_from_the_paper(self) -> None:
-        found = stated(artifacts(given("artifacts")))
+        found = statements(artifacts(given("artifacts")))
         other = {key[0] for key, cell in found.items() if cell.reason == "not as printed"}
         assert other == {"PyTorch"}
         assert found["PyTorch", "licence"].printed == "Own"
@@ -99,8 +96,8 @@ class TestArtifacts:
 
 class TestCheckpoints:
     def test_the_differences_from_the_printed_table(self) -> None:
-        found = stated(checkpoints(given("checkpoints")))
-        assert len(found) == 4 * len(printed("idiolink_table6"))
+        found = statements(checkpoints(given("checkpoints")))
+        assert len(found) == 4 * len(read_printed(PUBLISHED / "idiolink_table6.csv"))
 
         def models(what: str, reason: str) -> set[str]:
             return {
@@ -142,8 +139,11 @@ class TestCheckpoints:
         assert same_size(ours, of_paper) is same
 
     def test_tables_2_and_6_print_the_same_sizes(self) -> None:
-        sizes = {row["checkpoint"]: row["parameters"] for row in printed("idiolink_table6")}
-        rows = printed("idiolink_table2")
+        sizes = {
+            row["checkpoint"]: row["parameters"]
+            for row in read_printed(PUBLISHED / "idiolink_table6.csv")
+        }
+        rows = read_printed(PUBLISHED / "idiolink_table2.csv")
         assert {row["model"]: row["parameters"] for row in rows}.items() <= sizes.items()
 
 

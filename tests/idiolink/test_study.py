@@ -9,7 +9,6 @@ from support import ROOT
 
 from pieline.config import layered
 from pieline.core.errors import UserError
-from pieline.core.imports import import_object
 from pieline.core.yamls import read_yaml
 from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
@@ -329,13 +328,6 @@ class TestLeftOut:
 
 
 class TestDeclaration:
-    def test_every_maker_exists(self) -> None:
-        made = configured("config.yaml")
-        for item in (*made.tables(), *made.figures()):
-            assert callable(import_object(item.maker))
-        names = [table.name for table in made.tables()]
-        assert len(names) == len(set(names)) == 13
-
     def test_results_that_are_not_run_have_no_table(self) -> None:
         made = study(models=["bm25"], compositions=["full"], data="released")
         names = {table.name for table in made.tables()}

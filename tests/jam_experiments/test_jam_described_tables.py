@@ -1,10 +1,10 @@
 """Test Tables 1, 4, 7 and 8, the prompt and the example, which need no run."""
 
-import csv
 from pathlib import Path
 from typing import Any
 
 import pytest
+from idiolink.test_described_tables import statements
 from support import ROOT
 from test_baselines import made as sentence
 
@@ -13,11 +13,13 @@ from pieline.core.records import save_jsonl
 from pieline.llm.prompts import load_prompt
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
-from pieline.reporting.printed import StatedText, read_comparisons
+from pieline.reporting.printed import read_comparisons, read_printed
 from pieline.reporting.tables import TableContent, write_table
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
 from pieline.study import Run, Table
+
+PUBLISHED = ROOT / "published"
 
 
 def declared(name: str, **settings: Any) -> Table:
@@ -34,25 +36,12 @@ def made(name: str, **settings: Any) -> TableContent:
     return content
 
 
-def stated(content: TableContent) -> dict[tuple[str, ...], StatedText]:
-    """Return the statements of a table by key."""
-    found = {}
-    for number in content.numbers():
-        assert isinstance(number.comparison, StatedText)
-        found[tuple(number.key.values())] = number.comparison
-    return found
-
-
-def printed(number: int) -> list[dict[str, str]]:
-    """Return the rows of a printed table."""
-    with (ROOT / f"published/jam_table{number}.csv").open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
 def test_table_1_has_the_languages_of_the_files_that_are_read() -> None:
     content = made("jam_datasets")
-    found = {name: cell for (name, _), cell in stated(content).items()}
-    assert [cell.printed for cell in found.values()] == [row["languages"] for row in printed(1)]
+    found = {name: cell for (name, _), cell in statements(content).items()}
+    assert [cell.printed for cell in found.values()] == [
+        row["languages"] for row in read_printed(PUBLISHED / "jam_table1.csv")
+    ]
     read = {name: cell.ours for name, cell in found.items() if cell.ours}
     assert read == {
         "MAGPIE": "EN",
@@ -73,18 +62,18 @@ def test_table_1_follows_the_list_of_public_files(tmp_path: Path) -> None:
     inputs = table.display_inputs.model_copy(
         update={"files": {**table.display_inputs.files, "upstream": str(listed)}}
     )
-    found = stated(import_object(table.maker)(inputs))
+    found = statements(import_object(table.maker)(inputs))
     assert {name: cell.ours for (name, _), cell in found.items() if cell.ours} == {
         "ID10M gold": "IT"
     }
 
 
 def test_table_4_compares_settings() -> None:
-    paper = {row["parameter"]: row["value"] for row in printed(4)}
-    found = stated(made("jam_hyperparameters", models=["mbert"]))
+    paper = {row["parameter"]: row["value"] for row in read_printed(PUBLISHED / "jam_table4.csv")}
+    found = statements(made("jam_hyperparameters", models=["mbert"]))
     assert {name: cell.ours for (name, _), cell in found.items()} == paper
     mine = {"epochs": 3, "learning_rate": 3e-4}
-    found = stated(made("jam_hyperparameters", models=["mbert"], fine_tuning=mine))
+    found = statements(made("jam_hyperparameters", models=["mbert"], fine_tuning=mine))
     assert {name: (cell.ours, cell.reason) for (name, _), cell in found.items()} == {
         "epochs": ("3", "not as printed"),
         "batch_size": ("32", "as printed"),
@@ -97,13 +86,13 @@ def test_table_4_without_encoders() -> None:
     assert {row.reason for row in content.groups[0].rows} == {
         "no encoder is fine-tuned in this configuration"
     }
-    assert {cell.ours for cell in stated(content).values()} == {""}
+    assert {cell.ours for cell in statements(content).values()} == {""}
 
 
 def test_table_7_and_the_registry_differ_in_what_is_known() -> None:
     content = made("jam_checkpoints")
-    found = stated(content)
-    assert len(found) == 4 * len(printed(7))
+    found = statements(content)
+    assert len(found) == 4 * len(read_printed(PUBLISHED / "jam_table7.csv"))
     assert not any(row.reason for row in content.groups[0].rows)
 
     def models(what: str, reason: str) -> set[str]:
@@ -127,7 +116,7 @@ def test_table_7_and_the_registry_differ_in_what_is_known() -> None:
 
 def test_table_8_has_licences_and_versions() -> None:
     content = made("jam_artifacts")
-    found = {key: cell.ours for key, cell in stated(content).items()}
+    found = {key: cell.ours for key, cell in statements(content).items()}
     assert {row.labels[0]: row.reason for row in content.groups[0].rows if row.reason} == {
         "LangChain": "not used in this project"
     }
@@ -136,7 +125,7 @@ def test_table_8_has_licences_and_versions() -> None:
     assert "\nlangchain" not in lock
     assert found["ID10M", "licence"] == "CC-BY-NC-SA-4.0"
     assert "files by digest" in found["ID10M", "version"]
-    assert "not as printed" not in {cell.reason for cell in stated(content).values()}
+    assert "not as printed" not in {cell.reason for cell in statements(content).values()}
 
 
 def test_figure_4_shows_the_sent_prompts(tmp_path: Path) -> None:
@@ -146,7 +135,7 @@ def test_figure_4_shows_the_sent_prompts(tmp_path: Path) -> None:
         "Few-shot +SC+CoTBest",
         "Few-shot example",
     ]
-    found = {key: cell.ours for key, cell in stated(content).items()}
+    found = {key: cell.ours for key, cell in statements(content).items()}
     sent = load_prompt(ROOT / "prompts/jam/zero_shot.jinja")
     system, user = sent.messages(sentence="{sentence}", language="{language}")
     assert found["zero_shot", "system"] == system.content
@@ -163,7 +152,7 @@ def test_figure_4_shows_the_sent_prompts(tmp_path: Path) -> None:
     content = made("jam_prompt", settings=ways, prompts={"mine": mine})
     # A response format enforced by the provider is not part of the prompt.
     assert [group.title for group in content.groups] == ["Zero-shot, form enforced", "mine"]
-    assert stated(content)["mine", "user"].ours == "Idioms in {sentence}?"
+    assert statements(content)["mine", "user"].ours == "Idioms in {sentence}?"
 
 
 def test_figure_1_has_an_original_of_each_usage_and_a_variant(tmp_path: Path) -> None:
@@ -186,7 +175,7 @@ def test_figure_1_has_an_original_of_each_usage_and_a_variant(tmp_path: Path) ->
         ("go dutch (figurative)", "original"),
         ("go dutch (figurative)", "hard variant"),
     ]
-    assert [key[-1] for key in stated(content)] == ["o1", "o1-v1", "o3", "o3-v1"]
+    assert [key[-1] for key in statements(content)] == ["o1", "o1-v1", "o3", "o3-v1"]
 
 
 @pytest.mark.parametrize("wraps", [True, False])

@@ -21,7 +21,7 @@ from pieline.models.registry import load_registry
 from pieline.reporting.figures import use_style
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
-from pieline.reporting.printed import probability, read_published
+from pieline.reporting.printed import read_published
 from pieline.reporting.tables import write_table
 from pieline.studies.jam.figures.results import billions
 from pieline.studies.jam.metrics.drift import (
@@ -240,14 +240,6 @@ def test_a_seed_that_was_left_out_is_a_note(tmp_path: Path) -> None:
     assert cell(rows, "gpt-4o-mini", "success")["seeds"] == "42 43"
 
 
-def test_deviations_from_the_paper_make_numbers_incomparable(tmp_path: Path) -> None:
-    found = [metrics(GPT_4O, deviations=("epochs 4, the paper 20",))]
-    _, rows = write("drift", found, tmp_path)
-    row = cell(rows, "gpt-4o", "success")
-    assert (row["comparable"], row["reproduced"]) == ("no", "")
-    assert row["reason"] == "epochs 4, the paper 20"
-
-
 REWORDED = {
     "a word": ("zero_shot.jinja", "professional linguist", "linguist", ["zero_shot"]),
     "a space": ("zero_shot.jinja", "Sentence: {{", "Sentence:{{", ["zero_shot"]),
@@ -447,14 +439,6 @@ def test_pairs_and_runs(tmp_path: Path) -> None:
         row for row in lines if (row["model"], row["metric"]) == ("gpt-4o", "flipped_overall")
     ]
     assert (flipped[0]["ours"], flipped[0]["metrics"]) == ("29.00", made_from.metrics[0])
-
-
-def test_small_p_values_are_not_zero() -> None:
-    assert [probability(value) for value in (0.0001, 0.001, 0.0494)] == [
-        "< 0.001",
-        "0.001",
-        "0.049",
-    ]
 
 
 def unread(found: JamMetrics, number: int) -> JamMetrics:

@@ -19,7 +19,7 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-from own_cases import registry_with
+from own_cases import registry_with, write
 from support import ROOT
 
 from pieline.config import layered, load_config, load_studies
@@ -165,11 +165,6 @@ def derived(folder: Path) -> float:
 
 
 # --- Mistakes ---
-
-
-def write(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def write_rows(path: Path, rows: Rows, delimiter: str = ",") -> Path:
