@@ -61,12 +61,6 @@ def server() -> Iterator[str]:
         thread.join()
 
 
-def test_a_complete_download_is_kept(server: str, tmp_path: Path) -> None:
-    upstream = UpstreamFile(url=f"{server}/whole", sha256=DIGEST)
-    download(upstream, tmp_path / "file", name="file")
-    assert (tmp_path / "file").read_bytes() == CONTENT
-
-
 def test_the_first_download_records_an_unknown_digest(
     server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
