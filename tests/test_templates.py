@@ -8,7 +8,7 @@ import pytest
 from pieline.core.errors import UserError
 from pieline.reporting.latex import render_html, render_latex
 
-VALUE = 'R&D <b>"5 %"</b>'
+VALUE = 'R&D <b>"5%"</b>'
 
 
 def test_values_are_escaped(tmp_path: Path) -> None:
@@ -17,7 +17,7 @@ def test_values_are_escaped(tmp_path: Path) -> None:
     render_html(template, output, value=VALUE)
     assert output.read_text() == "<p>R&amp;D &lt;b&gt;&#34;5 %&#34;&lt;/b&gt;</p>"
     template.write_text(r"{\VAR{value|tex}}")
-    render_latex(template, output, value="R&D 5 % {a}_b")
+    render_latex(template, output, value="R&D 5% {a}_b")
     assert output.read_text() == r"{R\&D 5 \% \{a\}\_b}"
 
 

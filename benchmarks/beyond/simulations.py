@@ -72,7 +72,7 @@ def signal_p_values(
 
 def rejection_rate(p_values: Iterator[float] | Numbers) -> str:
     """Return the share of p-values at or below the level."""
-    return f"{100 * np.mean(np.array(list(p_values)) <= LEVEL):.1f} %"
+    return f"{100 * np.mean(np.array(list(p_values)) <= LEVEL):.1f}%"
 
 
 def power(drift: float) -> float:
@@ -100,7 +100,7 @@ def main() -> None:
             f"  {description}: d′ {rejection_rate(p_values[:, 0])},"
             f" criterion {rejection_rate(p_values[:, 1])}"
         )
-    print("difference found at 80 %")
+    print("difference found at 80%")
     for drift in (0.10, 0.20, 0.30):
         print(
             f"  from a drift of {drift:.0%}, {ORIGINALS} originals: {100 * power(drift):.1f} points"

@@ -118,16 +118,16 @@ COUNTED = "after > before"
             "before from the lowest: a, b, c, d",
         ),
         (
-            {"formula": COUNTED, "in_rows": "at least 75 %"},
+            {"formula": COUNTED, "in_rows": "at least 75%"},
             True,
             "3 of 4 rows: a, b, c",
-            "after is above before in at least 75 % of the rows",
+            "after is above before in at least 75% of the rows",
         ),
         (
-            {"formula": COUNTED, "in_rows": "at least 76 %"},
+            {"formula": COUNTED, "in_rows": "at least 76%"},
             False,
             "3 of 4 rows: a, b, c",
-            "after is above before in at least 76 % of the rows",
+            "after is above before in at least 76% of the rows",
         ),
         (
             {"formula": COUNTED, "in_rows": "exactly 4"},

@@ -225,7 +225,7 @@ def test_the_paired_test_keeps_its_level() -> None:
     pairs = [((number, 0), (number, 1)) for number in range(simulations)]
     tests = compare_shares(parts, pairs, permutations=199, seed=0).values()
     rejected = sum(test.p_value < 0.05 for test in tests)
-    assert 5 <= rejected <= 27  # 99 % of binomial(300, 0.05)
+    assert 5 <= rejected <= 27  # 99% of binomial(300, 0.05)
 
 
 def test_the_figure_shows_both_kinds_of_error(simulated: DisplayInputs) -> None:

@@ -131,7 +131,7 @@ def number(ours: float | None) -> Cell:
     return Cell(Number({}, compare(ours, 483.21, obstacles=["x"])), best=ours is not None)
 
 
-REASON = "not run: 50 % of a GPU " * 9
+REASON = "not run: 50% of a GPU " * 9
 WIDE = TableContent(
     heads=(
         (Head("", 2), Head("English", 5), Head("German", 4)),
@@ -147,7 +147,7 @@ WIDE = TableContent(
             "Encoders",
         ),
     ),
-    caption="Scores of 100 % of the models.",
+    caption="Scores of 100% of the models.",
 )
 LONG = TableContent(
     heads=((Head("Model"), Head("Score")),),

@@ -188,7 +188,7 @@ def open_gzip(path: str | Path) -> Iterator[gzip.GzipFile]:
     """Open a gzip file for atomic writing; identical content produces byte-identical files.
 
     The header has neither timestamp nor file name. Uses level 6, as gzip does: level 9 takes five
-    times as long and saves 7 % of a run's bytes.
+    times as long and saves 7% of a run's bytes.
     """
     with (
         atomic_path(path) as temporary,

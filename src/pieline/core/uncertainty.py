@@ -15,7 +15,7 @@ Ratios = npt.NDArray[np.float64]
 
 
 class Interval(Frozen):
-    """A 95 % percentile bootstrap interval; each metric defines its sampling units."""
+    """A 95% percentile bootstrap interval; each metric defines its sampling units."""
 
     low: float
     high: float

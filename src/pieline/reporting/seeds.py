@@ -1,14 +1,14 @@
 """Sampling ranges of means and deviations over seeds.
 
 The papers' seeds are a sample like ours, so printed numbers are estimates, too. Both ranges are
-95 % intervals for two normal samples, widened for rounding by half of the last printed decimal:
+95% intervals for two normal samples, widened for rounding by half of the last printed decimal:
 
 - Means: Welch's t interval for the difference of two means. For a single seed of ours it is the
   prediction interval of one value, t(n - 1) * s * sqrt(1 + 1 / n), where s is the printed deviation
   over n seeds.
 - Deviations: the F interval for the ratio of two variances. With three seeds on both sides it is
   s / 6.2 to 6.2 * s. A chi-square interval would treat the printed deviation as exact and reject
-  24 % of the runs that differ only in their three seeds.
+  24% of the runs that differ only in their three seeds.
 
 A number printed for a single seed has no deviation, and a deviation of 0.00 over a few seeds does
 not show that other seeds would agree. In these cases the pooled deviation of other rows of the
@@ -146,7 +146,7 @@ def deviation_ranges(
 
 
 def median_tolerance(rows: Sequence[Spread], pool: Sequence[Spread]) -> float:
-    """Return the 95 % quantile of the difference between two medians over the same rows.
+    """Return the 95% quantile of the difference between two medians over the same rows.
 
     It is simulated with a fixed seed from 4,000 pairs of medians; each median draws every row from
     the normal distribution of its mean and standard error.

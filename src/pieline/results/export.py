@@ -23,7 +23,7 @@ _BOUNDS = {"low", "high"}
 
 
 class ExportedScore(NamedTuple):
-    """A score of a metric file as a fraction, with the bounds of its 95 % interval if known.
+    """A score of a metric file as a fraction, with the bounds of its 95% interval if known.
 
     `part` is the part of the data that it covers (`overall`, `by_usage.literal`), or empty for all.
     """

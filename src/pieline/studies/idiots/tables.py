@@ -541,7 +541,7 @@ def bias(inputs: DisplayInputs) -> TableContent:
         groups=tuple(Group(tuple(rows), labels[model]) for model, rows in groups.items()),
         caption="What moves the criterion, and what moves d′: an idiom is the signal, c is negative"
         " where a model readily says that there is one. Rates are corrected log-linearly. Changes"
-        f" are against {SETTING_LABELS.get(against, against)}. Intervals are 95 % percentiles of"
+        f" are against {SETTING_LABELS.get(against, against)}. Intervals are 95% percentiles of"
         " a bootstrap over PIEs; p is of a paired randomization test over PIEs, corrected within a"
         " model (Holm), for d′ and c apart.",
         notes=_data_notes(metrics),

@@ -1133,7 +1133,7 @@ class JamStudy(Study[JamSettings]):
                 Figure(
                     "jam_prompts",
                     "not in the paper",
-                    "Effects of prompts and training data, with 95 % intervals.",
+                    "Effects of prompts and training data, with 95% intervals.",
                     "pieline.studies.jam.figures.prompt_effects:forest",
                     self._prompt_effects(),
                 )

@@ -144,7 +144,7 @@ def _not_a_copy(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
             for one, other in zip(text.outside_span, original.outside_span, strict=True)
         )
         if similarity < 100:
-            detail = f"outside the spans {similarity:.0f} % alike"
+            detail = f"outside the spans {similarity:.0f}% alike"
             yield CheckFinding(texts=[text.id, original.id], detail=detail)
 
 
@@ -212,7 +212,7 @@ def _near_duplicates(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
             continue
         similarity = fuzz.ratio(plain[one], plain[other])
         if similarity >= NEAR_DUPLICATE:
-            detail = f"{similarity:.0f} % alike"
+            detail = f"{similarity:.0f}% alike"
             yield CheckFinding(texts=[text.id for text in pair], detail=detail)
 
 
@@ -308,7 +308,7 @@ CHECKS: dict[str, tuple[str, Check]] = {
     "duplicates": ("texts that occur more than once in a collection", _duplicates),
     "pie_across_splits": ("PIEs in more than one split", _across_splits),
     "near_duplicates": (
-        f"pairs of texts that are at least {NEAR_DUPLICATE:g} % alike, but not equal",
+        f"pairs of texts that are at least {NEAR_DUPLICATE:g}% alike, but not equal",
         _near_duplicates,
     ),
 }

@@ -58,7 +58,7 @@ def modes(inputs: DisplayInputs) -> Figure:
         handles, [MODE_LABELS[mode] for mode in QUERY_MODES], loc="outside upper center", ncols=4
     )
     notes = [
-        f"Lines: 95 % bootstrap intervals over {len(item.by_pie)} PIEs."
+        f"Lines: 95% bootstrap intervals over {len(item.by_pie)} PIEs."
         for item in metrics[:1]
         if item.intervals
     ]

@@ -226,7 +226,7 @@ def _judge(
     criteria_shares = shares[:1] if as_paper else shares
     if not any(share is not None and lowest <= share <= highest for share in criteria_shares):
         idiomatic, literal = map(_percent, shares)
-        bounds = f"{100 * lowest:g}-{100 * highest:g} %"
+        bounds = f"{100 * lowest:g}-{100 * highest:g}%"
         reasons["balance"] = (
             f"idiomatic in {idiomatic} of its idiomatic and literal occurrences, not in {bounds}"
             if as_paper
@@ -245,7 +245,7 @@ def _judge(
 
 
 def _percent(share: float | None) -> str:
-    return "no share" if share is None else f"{100 * share:.1f} %"
+    return "no share" if share is None else f"{100 * share:.1f}%"
 
 
 def read_exclusions(path: str | Path) -> dict[str, str]:

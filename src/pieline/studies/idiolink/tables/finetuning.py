@@ -38,7 +38,7 @@ LOSSES = {"paper": "equation 2", "released": "released"}
 PRINTED_SEEDS = PrintedSeeds(3, ddof=(1, 0))
 """The paper does not state the ddof of its standard deviations; the released summary uses 0."""
 _JUDGED = (
-    "Within sampling range, which is not equal, is a mean in the 95 % t interval (Welch) for the"
+    "Within sampling range, which is not equal, is a mean in the 95% t interval (Welch) for the"
     f" difference of two means, of our seeds and the paper's {PRINTED_SEEDS.number} (from one seed"
     " of ours: in the prediction interval), and a deviation in the F interval for the ratio of two"
     " variances; the printed deviations are read with ddof 1 and with ddof 0, and one reading"

@@ -123,7 +123,7 @@ def shortcuts(inputs: DisplayInputs) -> TableContent:
         groups=tuple(groups),
         caption="Spearman's partial correlation of overlap and nDCG@10 over queries, given PIE and"
         " usage, and nDCG@10 in percent of the tenths with the least and most overlap among the"
-        " queries of their PIE and usage. In brackets: 95 % bootstrap intervals over"
+        " queries of their PIE and usage. In brackets: 95% bootstrap intervals over"
         f" {metrics[0].pies} PIEs. Overlap: mean Jaccard index of the content words of a query and"
         " its relevant documents, of whole sentences and without the marked spans.",
         notes=notes_on(metrics),

@@ -98,7 +98,7 @@ def model_pairs(inputs: DisplayInputs) -> TableContent:
 
 
 _TESTED = (
-    "each with its 95 % interval and the {p}-value of a two-sided paired randomization test,"
+    "each with its 95% interval and the {p}-value of a two-sided paired randomization test,"
     " corrected by Holm's procedure"
 )
 

@@ -33,7 +33,7 @@ def _effect(row: PromptRow) -> Effect | None:
 def forest(inputs: DisplayInputs) -> Figure:
     """Draw differences (percentage points) with intervals; negative values are improvements.
 
-    Filled markers are significant at 5 % after Holm's correction.
+    Filled markers are significant at 5% after Holm's correction.
     """
     rows = [row for row in prompt_rows(inputs) if _effect(row)]
     runs = list(dict.fromkeys(row.run for row in rows))

@@ -242,7 +242,7 @@ def analyze(
 
 
 def mean_share(values: Sequence[float], *, resamples: int) -> MeanShare:
-    """Return the mean over pairs and its 95 % bootstrap interval."""
+    """Return the mean over pairs and its 95% bootstrap interval."""
     if not values:
         return MeanShare(mean=None, interval=None)
     interval = ratio_interval(values, [1.0] * len(values), resamples=resamples, seed=0)

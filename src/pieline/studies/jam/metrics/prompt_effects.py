@@ -34,7 +34,7 @@ class Effect(DriftComparison):
     """Difference between a run and the baseline on the same originals.
 
     Attributes:
-        interval: 95 % bootstrap interval of the difference (fraction) over originals.
+        interval: 95% bootstrap interval of the difference (fraction) over originals.
     """
 
     interval: Interval | None

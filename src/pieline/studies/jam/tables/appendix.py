@@ -117,7 +117,7 @@ def neutral(inputs: DisplayInputs) -> TableContent:
         heads=(
             (
                 *headers(["Model", "Setting", "Language", "confusing"], NEUTRAL),
-                Head("95 % interval"),
+                Head("95% interval"),
             ),
         ),
         groups=(Group((Row(labels, cells, reason),)),),
@@ -153,7 +153,7 @@ def attention(inputs: DisplayInputs) -> TableContent:
         heads=(headers(["Model", "Language"], [PAIRS, *ATTENTION]),),
         groups=(Group(tuple(rows)),),
         caption="Share of the attention from the PIE to its context that falls on the content words"
-        " of the added context, mean over layers, heads and pairs, in percent with 95 % bootstrap"
+        " of the added context, mean over layers, heads and pairs, in percent with 95% bootstrap"
         " intervals over pairs.",
         notes=(*data_notes(*records), *inputs.notes),
     )

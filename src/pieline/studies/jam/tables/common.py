@@ -46,7 +46,7 @@ PROMPTS = (
 )
 
 JUDGED = (
-    "Within sampling range, which is not equal, is a mean in the 95 % t interval (Welch) for the"
+    "Within sampling range, which is not equal, is a mean in the 95% t interval (Welch) for the"
     " difference of two means, of our seeds and the paper's (from one seed of ours: in the"
     " prediction interval), and a deviation in the F interval for the ratio of two variances. Of a"
     " printed single seed, or a deviation of 0.00, the deviations of the same column over several"

@@ -178,7 +178,7 @@ def prompts(inputs: DisplayInputs) -> TableContent:
         groups=tuple(Group(tuple(rows), ", ".join(name)) for name, rows in groups.items()),
         caption=f"{compared(inputs)} on the same originals: negative drift, and errors on all"
         " variants, which are false alarms where the PIE is literal and misses where it is"
-        " idiomatic. Differences are in points, with 95 % bootstrap intervals over"
+        " idiomatic. Differences are in points, with 95% bootstrap intervals over"
         " originals; p is of a two-sided paired randomization test that swaps two runs"
         " on whole originals, corrected within a model, language and usage (Holm).",
         notes=(

@@ -84,7 +84,7 @@ TAGS_OF_VARIANTS = [_f1("span", "variants"), _f1("token", "variants")]
 
 
 def runs(inputs: DisplayInputs) -> TableContent:
-    """Return accuracy, S, F and ND with 95 % intervals and tag F1 (%) for every run and seed.
+    """Return accuracy, S, F and ND with 95% intervals and tag F1 (%) for every run and seed.
 
     The paper prints none of these per seed; the CSV states this. The table shows the first four and
     the number of unreadable answers.
@@ -107,7 +107,7 @@ def runs(inputs: DisplayInputs) -> TableContent:
     return TableContent(
         heads=(headers(["Model", "Setting", "Language", "Seed"], RUNS),),
         groups=(Group(tuple(rows)),),
-        caption="Every run by itself, with 95 % bootstrap intervals over originals; of all its"
+        caption="Every run by itself, with 95% bootstrap intervals over originals; of all its"
         " answers those that could not be read.",
         notes=(*notes_on(records_of(sources_by_key), inputs), PROMPTS),
     )

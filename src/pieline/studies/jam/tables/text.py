@@ -35,7 +35,7 @@ _MEDIANS = {"accuracy": (accuracy, "success"), "drift": (negative_drift, "negati
 _DRAWN = "both are medians of runs that deviate as printed"
 """Assumption under which a median is within sampling range."""
 _JUDGED = (
-    "A median is within sampling range, which is not equal, at the distance that 95 % of pairs of"
+    "A median is within sampling range, which is not equal, at the distance that 95% of pairs of"
     " draws have, if each printed run is drawn with its deviation (of a single seed: those of the"
     " language, pooled)."
 )
