@@ -274,7 +274,11 @@ def _stated() -> dict[str, list[str]]:
     of_sentences = _three_seeds("sentence", spread=False)
     of_spans = _three_seeds("span", spread=False)
     return {
-        "README.md": [f"{len(claims)} claims", f"{of_sentences} and {of_spans} against"],
+        "README.md": [
+            f"{len(claims)} claims",
+            f"sentence mode {of_sentences} against",
+            f"span mode {of_spans} against",
+        ],
         "docs/reviewers.md": [
             f"{len(claims)} claims",
             f"first {sum(1 for claim in claims if claim.verify)} rows",

@@ -26,9 +26,9 @@ HEADER = (
 )
 ARCHIVE = PUBLISHED.parent / "data/archives/idiolink.tar.zst"
 PAPERS = {"jam": "ID10M-JAM", "idiots": "IdioTS", "idiolink": "IdioLink"}
-CHAT = "keys of OpenAI, Anthropic, Google and Together; a GPU for the encoders"
+CHAT = "API keys for OpenAI, Anthropic, Google and Together; a GPU for the encoders"
 SERVED = "a GPU that serves 7 billion parameters"
-BUILT = "MAGPIE (downloaded), keys of Google and OpenAI, reviewers"
+BUILT = "MAGPIE (downloaded), API keys for Google and OpenAI, reviewers"
 GRID = "snakemake --profile profiles/paper"
 CONSTRUCTION = f"{GRID} --config 'idiolink={{construction: {{enabled: true}}}}'"
 NEEDS = {

@@ -127,8 +127,8 @@ def test_each_kind_of_statement_is_used(ledger: Ledger, field: str) -> None:
         ("jam-english-median-drift-sophisticated", "6.19 against 6.19"),
         ("jam-german-median-drift-sophisticated", "7.75 against 7.75"),
         ("jam-deepseek-drift-in-the-text", "3.9 against 3.85"),
-        ("jam-successes-add-up", "not so in 1 of 36 rows: fine_tuned / mBERT / english"),
-        ("jam-confusion-counts-only-successes", "not so in 32 of 32 rows"),
+        ("jam-successes-add-up", "fails in 1 of 36 rows: fine_tuned / mBERT / english"),
+        ("jam-confusion-counts-only-successes", "fails in 32 of 32 rows"),
     ],
 )
 def test_known_results(ledger: Ledger, name: str, summary: str) -> None:

@@ -76,7 +76,7 @@ def test_all_printed_numbers_are_counted_once(ledger: Ledger) -> None:
         ("idiolink", "Section", "count"): 31,
         ("idiolink", "Section", "parameter"): 1,
     }
-    assert summarize(numbers) == "of 1,040 printed numbers none reproduced, 1,040 not run"
+    assert summarize(numbers) == "1,040 printed numbers: none reproduced, 1,040 not run"
     assert summarize([]) == NO_NUMBER
 
 
@@ -95,7 +95,7 @@ def test_verdicts_of_printed_numbers(one_table: list[PrintedNumber]) -> None:
     german = made["zero shot, GPT-4o mini, german, success"]
     assert german == ("not run", "", "no key", needs)
     assert summarize(one_table) == (
-        "of 1,040 printed numbers 1 reproduced (1 score), 1 within sampling range,"
+        "1,040 printed numbers: 1 reproduced (1 score), 1 within sampling range,"
         " 1 not reproduced, 1 not comparable, 1,036 not run"
     )
 

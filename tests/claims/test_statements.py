@@ -23,25 +23,25 @@ COUNTED = "after > before"
         (
             {"formula": "after >= before"},
             True,
-            "so in all 4 rows",
+            "holds in all 4 rows",
             "after is at least before, in every row",
         ),
         (
             {"formula": "after > before"},
             False,
-            "not so in 1 of 4 rows: d",
+            "fails in 1 of 4 rows: d",
             "after is above before, in every row",
         ),
         (
             {"formula": "before <= after"},
             True,
-            "so in all 4 rows",
+            "holds in all 4 rows",
             "before is at most after, in every row",
         ),
         (
             {"formula": "before < after - 0.5"},
             False,
-            "not so in 1 of 4 rows: d",
+            "fails in 1 of 4 rows: d",
             "before is below after - 0.5, in every row",
         ),
         (
@@ -59,13 +59,13 @@ COUNTED = "after > before"
         (
             {"formula": "after == before", "within": 3},
             True,
-            "so in all 4 rows",
+            "holds in all 4 rows",
             "after is within 3 of before, in every row",
         ),
         (
             {"formula": "after == before", "within": 2},
             False,
-            "not so in 1 of 4 rows: c",
+            "fails in 1 of 4 rows: c",
             "after is within 2 of before, in every row",
         ),
         (

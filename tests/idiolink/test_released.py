@@ -59,7 +59,7 @@ def test_the_run_ends_with_page_ledger_and_comparison(released_tables: Path) -> 
     """The counts cover all printed numbers; only four of the compared ones differ."""
     numbers = read_numbers(released_tables / "printed_numbers.csv")
     assert summarize(numbers) == (
-        "of 1,040 printed numbers 44 reproduced (12 scores, 28 counts, 4 parameters),"
+        "1,040 printed numbers: 44 reproduced (12 scores, 28 counts, 4 parameters),"
         " 4 not reproduced, 6 not comparable, 986 not run"
     )
     failed = [number.what for number in numbers if number.verdict == "not reproduced"]

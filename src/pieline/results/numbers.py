@@ -119,7 +119,7 @@ def summarize(numbers: Sequence[PrintedNumber]) -> str:
     if not numbers:
         return NO_NUMBER
     none = "" if kinds_of(numbers) else "none reproduced, "
-    return f"of {len(numbers):,} printed numbers {none}{describe(numbers)}"
+    return f"{len(numbers):,} printed numbers: {none}{describe(numbers)}"
 
 
 def describe(numbers: Sequence[PrintedNumber]) -> str:

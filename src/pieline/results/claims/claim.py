@@ -27,7 +27,7 @@ _STATISTICS = {
     "kendall": "Kendall's rank correlation",
 }
 _STATISTIC = re.compile(rf"({'|'.join(_STATISTICS)})\(([^()]*)\)")
-_SHARE = re.compile(r"(exactly|at least|at most) ([0-9]+)( %)?")
+_SHARE = re.compile(r"(exactly|at least|at most) ([0-9]+)(%)?")
 _CLOSE = 1e-9
 """Smaller differences are floating-point noise, since printed numbers have few decimals."""
 
@@ -215,6 +215,6 @@ def _number(value: float) -> str:
 
 def _summarize_rows(rows: int, against: list[str]) -> str:
     if not against:
-        return f"so in all {rows} rows"
+        return f"holds in all {rows} rows"
     more = f" and {len(against) - 3} more" if len(against) > 3 else ""
-    return f"not so in {len(against)} of {rows} rows: {', '.join(against[:3])}{more}"
+    return f"fails in {len(against)} of {rows} rows: {', '.join(against[:3])}{more}"
