@@ -4,9 +4,9 @@ from pathlib import Path
 
 from pieline.core.evidence import write_evidence
 from pieline.core.jobs import optional, start_job
-from pieline.core.records import load_jsonl
+from pieline.core.records import load_jsonl, load_record
 from pieline.studies.idiolink.datasets.assembly import require_review, save_released_format
-from pieline.studies.idiolink.originals.splits import load_splits
+from pieline.studies.idiolink.originals.splits import Splits
 from pieline.studies.idiolink.variants.corrections import apply_corrections, read_corrections
 from pieline.studies.idiolink.variants.generation import GeneratedText
 from pieline.studies.idiolink.variants.votes import TextVerdict
@@ -17,7 +17,7 @@ texts = [text for path in snakemake.input.texts for text in load_jsonl(path, Gen
 verdicts = [
     verdict for path in snakemake.input.verdicts for verdict in load_jsonl(path, TextVerdict)
 ]
-splits = load_splits(snakemake.input.splits)
+splits = load_record(snakemake.input.splits, Splits)
 decided = read_corrections(corrections) if corrections else {}
 if snakemake.params.unreviewed == "refuse":
     require_review(texts, verdicts, decided, splits, sheet=snakemake.input.sheet)

@@ -3,9 +3,9 @@
 from pieline.core.conditions import Conditions
 from pieline.core.files import digests, read_json, write_json
 from pieline.core.jobs import finish_job, optional, start_job
-from pieline.core.records import load_jsonl
+from pieline.core.records import load_jsonl, load_record
 from pieline.studies.idiolink.datasets.assembly import construction_metrics
-from pieline.studies.idiolink.originals.splits import load_splits
+from pieline.studies.idiolink.originals.splits import Splits
 from pieline.studies.idiolink.variants.corrections import read_corrections
 from pieline.studies.idiolink.variants.generation import GeneratedText, GenerationReport
 from pieline.studies.idiolink.variants.votes import TextVerdict
@@ -17,7 +17,7 @@ metrics = construction_metrics(
     [text for path in snakemake.input.texts for text in load_jsonl(path, GeneratedText)],
     [verdict for path in snakemake.input.verdicts for verdict in load_jsonl(path, TextVerdict)],
     read_corrections(corrections) if corrections else {},
-    load_splits(snakemake.input.splits),
+    load_record(snakemake.input.splits, Splits),
     reports=[GenerationReport.model_validate(read_json(path)) for path in snakemake.input.reports],
     validator=snakemake.params.validator,
     sample=snakemake.params.sample,

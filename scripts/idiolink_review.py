@@ -2,8 +2,8 @@
 
 from pieline.core.files import write_text
 from pieline.core.jobs import optional, start_log
-from pieline.core.records import load_jsonl
-from pieline.studies.idiolink.originals.splits import load_splits
+from pieline.core.records import load_jsonl, load_record
+from pieline.studies.idiolink.originals.splits import Splits
 from pieline.studies.idiolink.variants.corrections import (
     LABELLING,
     read_corrections,
@@ -19,7 +19,7 @@ texts = [text for path in snakemake.input.texts for text in load_jsonl(path, Gen
 verdicts = [
     verdict for path in snakemake.input.verdicts for verdict in load_jsonl(path, TextVerdict)
 ]
-rows = to_review(texts, verdicts, load_splits(snakemake.input.splits).gold)
+rows = to_review(texts, verdicts, load_record(snakemake.input.splits, Splits).gold)
 decided = read_corrections(corrections) if corrections else {}
 write_review(rows, decided, sheet=snakemake.output.sheet, tasks=snakemake.output.tasks)
 write_text(snakemake.output.labelling, LABELLING)

@@ -7,14 +7,13 @@ from pieline.studies.idiolink.originals.pie_filter import PieVerdict
 from pieline.studies.idiolink.originals.splits import (
     SplitSizes,
     draw_splits,
-    read_released,
     released_splits,
 )
 
 start_log(snakemake.log[0])
 kept = [verdict.pie for verdict in load_jsonl(snakemake.input.pies, PieVerdict) if verdict.kept]
 if snakemake.input.released:
-    splits = released_splits(kept, read_released(snakemake.input.released))
+    splits = released_splits(kept, snakemake.input.released)
 else:
     splits = draw_splits(
         kept, SplitSizes.model_validate_json(snakemake.params.sizes), seed=snakemake.params.seed

@@ -56,7 +56,9 @@ def check_dataset(
 ) -> DatasetChecks:
     """Count and check the texts of all splits."""
     gold = gold_pies(
-        text for text in texts if (text.split, text.collection) == ("test", "documents")
+        (text.pie, text.is_gold)
+        for text in texts
+        if (text.split, text.collection) == ("test", "documents")
     )
     marked: dict[str, Counter[str]] = defaultdict(Counter)
     usages: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
