@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import torch
+
 from pieline.core.files import sha256
 from pieline.core.jobs import finish_job, optional, start_log
 from pieline.core.records import load_jsonl
@@ -9,7 +11,6 @@ from pieline.models.embedder import EmbedderEntry
 from pieline.studies.idiolink.predictions.embedding import (
     embed_index,
     embed_query_modes,
-    use_threads,
 )
 from pieline.studies.idiolink.predictions.encoders import (
     load_encoder,
@@ -22,7 +23,7 @@ from pieline.studies.idiolink.records import Document, Query
 start_log(snakemake.log[0])
 entry = EmbedderEntry.from_spec(snakemake.params.spec)
 folder = optional(snakemake.input.weights)
-use_threads(snakemake.threads)
+torch.set_num_threads(snakemake.threads)
 digests = weights_digests(entry, folder)
 model = load_encoder(entry, weights=folder)
 texts, asked = sha256(snakemake.input.documents), sha256(snakemake.input.queries)

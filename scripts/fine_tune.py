@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import torch
+
 from pieline.core.files import write_json
 from pieline.core.jobs import finish_job, optional, start_job
 from pieline.core.records import load_jsonl
@@ -12,7 +14,6 @@ from pieline.studies.idiolink.datasets.tuples import TrainingTuple
 from pieline.studies.idiolink.metrics.validation import ndcg_at_10
 from pieline.studies.idiolink.predictions.embedding import (
     use_deterministic_kernels,
-    use_threads,
 )
 from pieline.studies.idiolink.predictions.encoders import load_encoder, save_folder
 from pieline.studies.idiolink.training.contrastive import TrainingData, fine_tune
@@ -22,7 +23,7 @@ start_job(snakemake)
 spec = EmbedderEntry.from_spec(snakemake.params.spec)
 weights = optional(snakemake.input.weights)
 checkpoint = Path(snakemake.output.log).with_name("checkpoint.pt")
-use_threads(snakemake.threads)
+torch.set_num_threads(snakemake.threads)
 use_deterministic_kernels()
 train = IdiolinkDataset.load(Path(snakemake.input.train[0]).parent)
 validation = IdiolinkDataset.load(Path(snakemake.input.validation[0]).parent)

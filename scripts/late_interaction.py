@@ -2,18 +2,19 @@
 
 from pathlib import Path
 
+import torch
+
 from pieline.core.evidence import write_evidence
 from pieline.core.jobs import start_log
 from pieline.core.records import load_jsonl
 from pieline.models.rankers import LateInteractionEntry
-from pieline.studies.idiolink.predictions.embedding import use_threads
 from pieline.studies.idiolink.predictions.rankers import load_late_interaction, search
 from pieline.studies.idiolink.predictions.runs import write_run
 from pieline.studies.idiolink.records import Document, Query
 
 start_log(snakemake.log[0])
 entry = LateInteractionEntry.from_spec(snakemake.params.spec)
-use_threads(snakemake.threads)
+torch.set_num_threads(snakemake.threads)
 runs = search(
     load_late_interaction(entry),
     load_jsonl(snakemake.input.queries, Query),

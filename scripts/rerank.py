@@ -1,16 +1,17 @@
 """Re-rank the documents of a first-stage run with a cross-encoder."""
 
+import torch
+
 from pieline.core.jobs import finish_job, start_job
 from pieline.core.records import load_jsonl
 from pieline.models.rankers import RerankerEntry
-from pieline.studies.idiolink.predictions.embedding import use_threads
 from pieline.studies.idiolink.predictions.rankers import load_reranker, rerank
 from pieline.studies.idiolink.predictions.runs import read_run, write_run
 from pieline.studies.idiolink.records import Document, Query
 
 start_job(snakemake)
 entry = RerankerEntry.from_spec(snakemake.params.spec)
-use_threads(snakemake.threads)
+torch.set_num_threads(snakemake.threads)
 run = rerank(
     load_reranker(entry),
     read_run(snakemake.input.first_stage),

@@ -35,7 +35,6 @@ from pieline.studies.idiolink.predictions.embedding import (
     embed_index,
     embed_query_modes,
     use_deterministic_kernels,
-    use_threads,
 )
 from pieline.studies.idiolink.predictions.encoders import load_encoder
 from pieline.studies.idiolink.predictions.runs import cosine_scores, rank
@@ -139,7 +138,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--output", type=Path, required=True, help="output file (JSON)")
     arguments = parser.parse_args()
-    use_threads(arguments.threads)
+    torch.set_num_threads(arguments.threads)
     use_deterministic_kernels()
     results = json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
     for choice in arguments.choices:

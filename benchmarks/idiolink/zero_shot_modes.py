@@ -33,7 +33,6 @@ from pieline.studies.idiolink.metrics.ranking import score_queries
 from pieline.studies.idiolink.predictions.embedding import (
     embed_index,
     embed_query_modes,
-    use_threads,
 )
 from pieline.studies.idiolink.predictions.encoders import load_encoder
 from pieline.studies.idiolink.predictions.query_texts import instructed_text
@@ -162,7 +161,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="output file (JSON)")
     arguments = parser.parse_args()
 
-    use_threads(arguments.threads)
+    torch.set_num_threads(arguments.threads)
     entry = load_registry(ROOT / "models.yaml")["sbert"]
     assert isinstance(entry, EmbedderEntry)
     documents = read_texts(arguments.data / "indexes.json", Document)[: arguments.documents]

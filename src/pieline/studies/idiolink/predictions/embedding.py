@@ -135,8 +135,6 @@ def embed_documents(
         progress: Whether to show a progress bar.
         shards: Storage of finished parts, from which an interrupted job resumes.
     """
-    if not texts:
-        return np.empty((0, 0), dtype=np.float32)
     inputs = [QueryText(text) if isinstance(text, str) else text for text in texts]
     (vectors,) = _in_batches(
         TokenizedTexts(model, inputs),
@@ -166,8 +164,6 @@ def embed_queries(
     Raises:
         UserError: A span is truncated entirely, because the text exceeds the model's limit.
     """
-    if not queries:
-        raise UserError("no queries to embed", hint="check the dataset")
     tokenized = TokenizedTexts(model, queries)
     tokenized.check_spans()
     return QueryVectors(
@@ -224,11 +220,6 @@ def embed_index(
         progress=progress,
         shards=shards,
     )
-
-
-def use_threads(threads: int) -> None:
-    """Set the number of torch threads; exceeding the job's cores slows everything down."""
-    torch.set_num_threads(threads)
 
 
 def use_deterministic_kernels() -> None:

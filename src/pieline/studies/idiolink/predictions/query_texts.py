@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from pieline.core.errors import UserError
 from pieline.models.embedder import EmbedderEntry
 from pieline.studies.idiolink.records import Document, Query
 
@@ -55,21 +54,13 @@ _UNPOOLED = {"instruction_query_pair", "gritlm_user_embed"}
 
 
 def plain_text(query: Query, *, query_prefix: str, pool_prefix: bool = True) -> QueryText:
-    """Return the query without an instruction and with the first occurrence of its span.
-
-    Raises:
-        UserError: The span is not in the sentence.
-    """
+    """Return the query without an instruction and with the first occurrence of its span."""
     start = query.sentence.find(query.span)
     return _prepend(query_prefix, query, start, pooled=pool_prefix)
 
 
 def instructed_text(query: Query, *, instruction_format: str) -> QueryText:
-    """Return the query after its instruction, with the last occurrence of its span.
-
-    Raises:
-        UserError: The span is not in the sentence.
-    """
+    """Return the query after its instruction, with the last occurrence of its span."""
     instruction = INSTRUCTION.format(span=query.span)
     head = INSTRUCTION_FORMATS[instruction_format].format(instruction=instruction, query="")
     start = query.sentence.rfind(query.span)
@@ -78,10 +69,6 @@ def instructed_text(query: Query, *, instruction_format: str) -> QueryText:
 
 def _prepend(head: str, query: Query, start: int, *, pooled: bool) -> QueryText:
     """Prepend a prefix or instruction to a query whose span starts at character `start`."""
-    if start < 0:
-        raise UserError(
-            f"span {query.span!r} is not in its sentence", where=query.id, hint="correct the query"
-        )
     first = len(head) + start
     span = (first, first + len(query.span))
     return QueryText(head + query.sentence, span, 0 if pooled else len(head))
@@ -98,9 +85,6 @@ def query_text(
         instructed: Whether to prepend the instruction.
         by_span: Whether the input is used for the span's vector; the released code of some models
             uses a different text for it.
-
-    Raises:
-        UserError: The span is not in the sentence.
     """
     if instructed:
         own = entry.span_instruction_format if by_span else None
@@ -124,11 +108,7 @@ class QueryFormat(Protocol):
 
 
 def text_in_mode(query: Query, entry: QueryFormat, mode: str) -> QueryText:
-    """Return the input for a query of a model that uses the same input in sentence and span modes.
-
-    Raises:
-        UserError: The span is not in the sentence.
-    """
+    """Return the input for a query of a model with the same input in sentence and span modes."""
     if mode.startswith("instruction"):
         return instructed_text(query, instruction_format=entry.instruction_format)
     return plain_text(query, query_prefix=entry.query_prefix)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -130,8 +129,7 @@ def fine_tune(
         progress: Whether to show a progress bar.
 
     Raises:
-        UserError: A tuple names a text that is not in the split, there are too few tuples for a
-            batch, or the loss is not finite.
+        UserError: There are too few tuples for a batch, or the loss is not finite.
     """
     training = _Training(model, entry, data, settings)
     state = ResumableTraining(
@@ -155,7 +153,7 @@ def fine_tune(
             state.memory = (training.recomputes, training.texts_at_once)
             state.finish_epoch(
                 {"loss": loss, "validation_ndcg_at_10": scores[-1]},
-                keep=_best_epoch(scores) == len(scores),
+                keep=scores.index(max(scores)) == epoch,
             )
     state.load_kept()
     model.eval()
@@ -252,7 +250,7 @@ class _Training:
     def _step(self, batch: Sequence[TrainingTuple]) -> float:
         """Update the weights once; retry with lower memory use when out of memory."""
         while True:
-            random_state = _random_state()
+            cpu_state, gpu_states = torch.get_rng_state(), torch.cuda.get_rng_state_all()
             try:
                 loss = self._loss(batch)
                 self.optimizer.zero_grad(set_to_none=True)
@@ -262,7 +260,8 @@ class _Training:
                 if not is_out_of_memory(error):
                     raise
             self._spare_memory()
-            _set_random_state(random_state)
+            torch.set_rng_state(cpu_state)
+            torch.cuda.set_rng_state_all(gpu_states)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.max_norm)
         self.optimizer.step()
         self.schedule.step()
@@ -299,12 +298,12 @@ class _Training:
             enabled=self.entry.dtype != "float32" and self.model.device.type == "cuda",
         ):
             queries = self._encode(
-                self._texts([self._named(self._queries, row.query) for row in batch]),
+                self._texts([self._queries[row.query] for row in batch]),
                 by_span=self.by_span,
             )
             documents = self._encode(
                 [
-                    document_text(self._named(self._documents, name), self.entry)
+                    document_text(self._documents[name], self.entry)
                     for row in batch
                     for name in (row.positive, *row.hard, *row.soft)
                 ],
@@ -345,29 +344,6 @@ class _Training:
             query_text(query, self.entry, instructed=self.instructed, by_span=self.by_span)
             for query in queries
         ]
-
-    @staticmethod
-    def _named(texts: dict[str, Any], name: str) -> Any:
-        if name not in texts:
-            raise UserError(
-                f"tuple text {name!r} is not in the split", hint="create the tuples again"
-            )
-        return texts[name]
-
-
-def _random_state() -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """Return the states of the CPU and GPU random generators."""
-    return torch.get_rng_state(), torch.cuda.get_rng_state_all()
-
-
-def _set_random_state(state: tuple[torch.Tensor, list[torch.Tensor]]) -> None:
-    torch.set_rng_state(state[0])
-    torch.cuda.set_rng_state_all(state[1])
-
-
-def _best_epoch(scores: Sequence[float]) -> int:
-    """Return the first epoch (from 1) with the best score, or 0 if there are no epochs."""
-    return scores.index(max(scores)) + 1 if scores else 0
 
 
 def _stale_epochs(scores: Sequence[float], min_delta: float) -> int:
