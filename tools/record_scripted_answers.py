@@ -63,7 +63,8 @@ def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
     files: dict[str, Scripted] = {}
     for collection in COLLECTIONS:
         writing, validation = study.writing(collection), study.validation(collection)
-        writer, judge = writing.writer(writing.entry()), validation.judge(validation.entry())
+        writer = writing.role(writing.entry(), writing.attempts)
+        judge = validation.role(validation.entry(), validation.runs)
         answers = scripted_generation(script, pairs, writer, collection)
         recorded = {question.key: answer for question, answer in answers}
         # The script answers all questions.

@@ -20,7 +20,7 @@ from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry
 from pieline.studies.idiolink.originals.domains import TEXTS_PER_PAIR, Collection, TextId
 from pieline.studies.idiolink.originals.pairs import Pair
-from pieline.studies.idiolink.records import PieText, Usage
+from pieline.studies.idiolink.records import PieText
 from pieline.studies.idiolink.settings import GenerationParameters
 
 TEXT_TOKENS = 45
@@ -32,7 +32,6 @@ _MARK = re.compile(r"\[\[(.*?)\]\]")
 class GeneratedText(PieText):
     """A generated text; `answer_key` identifies the recorded answer that contains it."""
 
-    usage: Usage
     answer_key: str
 
     @property
@@ -186,13 +185,9 @@ class Writing(RoleTask):
     collection: Collection
     attempts: int
 
-    def writer(self, entry: LLMEntry) -> Role:
-        """Return the model that generates the texts."""
-        return self.role(entry, self.attempts)
-
     def questions(self, entry: LLMEntry) -> list[Question]:
         """Return the first question about every pair, and retries of unusable recorded answers."""
-        writer, waiting = self.writer(entry), load_jsonl(self.inputs["pairs"], Pair)
+        writer, waiting = self.role(entry, self.attempts), load_jsonl(self.inputs["pairs"], Pair)
         result: list[Question] = []
         for attempt in range(self.attempts):
             batch = [
@@ -220,7 +215,7 @@ class Writing(RoleTask):
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Generate and save the texts of every pair."""
         pairs = load_jsonl(self.inputs["pairs"], Pair)
-        texts, report = generate(pairs, self.writer(entry), self.collection, ask)
+        texts, report = generate(pairs, self.role(entry, self.attempts), self.collection, ask)
         save_jsonl(self.outputs["texts"], texts)
         write_json(self.outputs["report"], report.model_dump())
 

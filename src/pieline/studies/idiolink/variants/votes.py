@@ -134,13 +134,9 @@ class Validation(RoleTask):
 
     runs: int
 
-    def judge(self, entry: LLMEntry) -> Role:
-        """Return the model that judges the texts."""
-        return self.role(entry, self.runs)
-
     def questions(self, entry: LLMEntry) -> list[Question]:
         """Return all questions; the texts must already be generated."""
-        questions = validation_questions(self._texts(), self.judge(entry))
+        questions = validation_questions(self._texts(), self.role(entry, self.runs))
         return [question for question, _ in questions]
 
     def likely_output_tokens(self) -> int:
@@ -152,7 +148,8 @@ class Validation(RoleTask):
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Request all votes and save the verdicts."""
-        save_jsonl(self.outputs["verdicts"], validate(self._texts(), self.judge(entry), ask))
+        verdicts = validate(self._texts(), self.role(entry, self.runs), ask)
+        save_jsonl(self.outputs["verdicts"], verdicts)
 
     def reading(self, answer: Answer) -> Parsed[Judgments]:
         """Return one judgment per text."""
