@@ -1,6 +1,7 @@
 """Synthetic MAGPIE rows, texts and scripted models for the construction tests."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,8 +61,8 @@ def counts(
     *, idiomatic: int, literal: int, other: int = 0, confidence: float = 1.0, confident: int = -1
 ) -> LabelCounts:
     """Return the counts of one PIE; by default all idiomatic and literal ones are confident."""
-    labels = {"i": idiomatic, "l": literal, "f": other, "o": 0, "?": 0}
-    enough = labels if confident < 0 else dict.fromkeys(labels, 0) | {"i": confident}
+    labels = Counter(i=idiomatic, l=literal, f=other)
+    enough = labels if confident < 0 else Counter(i=confident)
     return LabelCounts(labels, enough, least_confidence=confidence)
 
 

@@ -1,5 +1,6 @@
 """Criteria, bounds, readings, exclusions, and verdicts on the sample."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -102,11 +103,7 @@ def test_confidence_filters_pies_or_occurrences() -> None:
         (counts(idiomatic=40, literal=40, confidence=0.5, confident=0), {"any_confidence"}),
         # 30 of 90 are confident, 10 of them literal: only the confident ones are balanced.
         (
-            LabelCounts(
-                dict.fromkeys("ilfo?", 0) | {"i": 80, "l": 10},
-                dict.fromkeys("ilfo?", 0) | {"i": 20, "l": 10},
-                least_confidence=0.5,
-            ),
+            LabelCounts(Counter(i=80, l=10), Counter(i=20, l=10), least_confidence=0.5),
             {"confident_annotations"},
         ),
     ],

@@ -1,5 +1,6 @@
 """The filter that selects PIEs from MAGPIE (section 3.2.1)."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,22 +63,18 @@ class PieVerdict(Record):
     released: Literal["used", "valid", "invalid", "absent"] | None = None
 
 
-def _no_labels() -> dict[str, int]:
-    return dict.fromkeys("ilfo?", 0)
-
-
 @dataclass
 class LabelCounts:
     """Counts of one PIE's occurrences by label: in total, and for those with enough confidence."""
 
-    labels: dict[str, int] = field(default_factory=_no_labels)
-    confident_labels: dict[str, int] = field(default_factory=_no_labels)
+    labels: Counter[str] = field(default_factory=Counter)
+    confident_labels: Counter[str] = field(default_factory=Counter)
     least_confidence: float = 1.0
 
     @property
     def occurrences(self) -> int:
         """Number of all occurrences."""
-        return sum(self.labels.values())
+        return self.labels.total()
 
     @property
     def idiomatic(self) -> int:

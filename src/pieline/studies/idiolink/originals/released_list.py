@@ -105,8 +105,10 @@ def used_pies(documents: Iterable[str | Path]) -> set[str]:
 
 def released_exclusions(candidates: Iterable[Candidate], used: Set[str]) -> dict[str, str]:
     """Return the manual exclusions that the released files imply, with reasons."""
-    reasons = {True: "valid on the released list, but in no released split"}
-    reasons[False] = "marked invalid on the released list"
+    reasons = {
+        True: "valid on the released list, but in no released split",
+        False: "marked invalid on the released list",
+    }
     return {
         candidate.pie: reasons[candidate.valid]
         for candidate in candidates

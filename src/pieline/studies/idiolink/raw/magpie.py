@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Literal
 
-from pydantic import Field, NonNegativeInt, ValidationError, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator
 
 from pieline.core.errors import UserError
 from pieline.core.records import Record, explain
@@ -12,51 +12,21 @@ from pieline.core.records import Record, explain
 Label = Literal["i", "l", "f", "o", "?"]
 """Labels of an occurrence: idiomatic, literal, false extraction, other, and unclear."""
 
-TARGET = 2
-"""Index in `context` of the sentence that contains the PIE."""
-
 _HINT = "correct this line or download the file again; see data/sample/magpie/README.md"
 
 
-class LabelShares(Record):
-    """Share of votes for each label."""
-
-    idiomatic: float = Field(alias="i", ge=0, le=1)
-    literal: float = Field(alias="l", ge=0, le=1)
-    false_extraction: float = Field(alias="f", ge=0, le=1)
-    other: float = Field(alias="o", ge=0, le=1)
-    unclear: float = Field(alias="?", ge=0, le=1)
-
-
-class WordOffsets(NamedTuple):
-    """Start and exclusive end of a PIE word in the target sentence, in characters."""
-
-    start: NonNegativeInt
-    end: NonNegativeInt
-
-
 class Occurrence(Record):
-    """One annotated occurrence of a PIE.
+    """The fields of an annotated occurrence of a PIE that the filter reads.
 
-    Attributes:
-        confidence: Share of votes for `label`.
-        context: Five tokenized sentences; the third contains the PIE at `offsets`.
+    `confidence` is the share of votes for `label`.
     """
+
+    model_config = ConfigDict(extra="ignore")
 
     id: int
     idiom: str
     label: Label
     confidence: float = Field(ge=0, le=1)
-    label_distribution: LabelShares
-    judgment_count: NonNegativeInt
-    context: Annotated[list[str], Field(min_length=5, max_length=5)]
-    offsets: Annotated[list[WordOffsets], Field(min_length=1)]
-    document_id: str
-    genre: str
-    sentence_no: str
-    split: str
-    variant_type: str
-    non_standard_usage_explanations: list[str]
 
     @field_validator("idiom")
     @classmethod
@@ -64,14 +34,6 @@ class Occurrence(Record):
         if not idiom.strip():
             raise ValueError("blank")
         return idiom
-
-    @model_validator(mode="after")
-    def _offsets_lie_in_the_target(self) -> Self:
-        length = len(self.context[TARGET])
-        for start, end in self.offsets:
-            if not start < end <= length:
-                raise ValueError(f"offsets {start}-{end} are outside the target sentence")
-        return self
 
 
 def read_magpie(path: str | Path) -> Iterator[Occurrence]:
