@@ -3,7 +3,8 @@
 from pieline.core.files import digests, write_json
 from pieline.core.jobs import optional, start_log
 from pieline.core.records import save_jsonl
-from pieline.studies.idiolink.originals.pairs import FilterOptions, filter_magpie
+from pieline.studies.idiolink.originals.pairs import filter_magpie
+from pieline.studies.idiolink.originals.pie_filter import FilterOptions
 
 start_log(snakemake.log[0])
 candidates = optional(snakemake.input.candidates)

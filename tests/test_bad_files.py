@@ -36,8 +36,8 @@ from pieline.reporting.printed import read_published
 from pieline.results.claims.claim import load_claims
 from pieline.results.claims.tables import load_catalogue
 from pieline.studies.idiolink.datasets.tuples import read_released_tuples, sample_tuples
-from pieline.studies.idiolink.originals.pairs import FilterOptions, filter_magpie
-from pieline.studies.idiolink.originals.pie_filter import read_exclusions
+from pieline.studies.idiolink.originals.pairs import filter_magpie
+from pieline.studies.idiolink.originals.pie_filter import FilterOptions, read_exclusions
 from pieline.studies.idiolink.originals.released_list import read_candidates
 from pieline.studies.idiolink.predictions.runs import read_foreign_run
 from pieline.studies.idiolink.raw.magpie import read_magpie
@@ -737,10 +737,9 @@ def test_mismatched_decisions_are_reported_with_the_raw_file() -> None:
 def test_mismatched_exclusions_are_reported_with_their_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.tsv"
     path.write_text("pie\treason\nno such pie\tnone\n", encoding="utf-8")
-    options = {"semantics": "paper", "thresholds": {}, "pies": None, "domains": []}
     with pytest.raises(UserError, match=rf"{path}: excluded PIE 'no such pie' is not in MAGPIE"):
         filter_magpie(
-            SAMPLE / "magpie/MAGPIE_sample.jsonl", path, FilterOptions.model_validate(options),
+            SAMPLE / "magpie/MAGPIE_sample.jsonl", path, FilterOptions(semantics="paper"),
             candidates=None, documents=[], computed_from={},
         )  # fmt: skip
 

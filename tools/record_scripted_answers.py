@@ -19,7 +19,8 @@ from pieline.llm.questions import Question
 from pieline.llm.recordings import record
 from pieline.models.registry import load_registry
 from pieline.studies.idiolink.originals.domains import TEXTS_PER_PAIR, Collection
-from pieline.studies.idiolink.originals.pairs import FilterOptions, Pair, filter_magpie
+from pieline.studies.idiolink.originals.pairs import Pair, filter_magpie
+from pieline.studies.idiolink.originals.pie_filter import FilterOptions
 from pieline.studies.idiolink.study import COLLECTIONS, IdiolinkStudy
 from pieline.studies.idiolink.variants.generation import (
     GeneratedText,

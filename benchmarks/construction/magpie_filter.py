@@ -9,9 +9,8 @@ import time
 from pathlib import Path
 
 from pieline.core.files import write_json
-from pieline.studies.idiolink.originals.domains import DOMAINS
-from pieline.studies.idiolink.originals.pairs import FilterOptions, filter_magpie
-from pieline.studies.idiolink.originals.pie_filter import FilterThresholds
+from pieline.studies.idiolink.originals.pairs import filter_magpie
+from pieline.studies.idiolink.originals.pie_filter import FilterOptions
 
 ROWS, PIES = 56_622, 1_756
 
@@ -74,16 +73,13 @@ def main() -> None:
     )
     arguments = parser.parse_args()
 
-    options = FilterOptions(
-        semantics="released", thresholds=FilterThresholds(), pies=None, domains=list(DOMAINS)
-    )
     with tempfile.TemporaryDirectory() as folder:
         magpie, exclusions = Path(folder) / "magpie.jsonl", Path(folder) / "exclusions.tsv"
         write_magpie(magpie, rows=arguments.rows, pies=arguments.pies)
         exclusions.write_text("pie\treason\n", encoding="utf-8")
         start = time.perf_counter()
         verdicts, _, _ = filter_magpie(
-            magpie, exclusions, options, candidates=None, documents=[], computed_from={}
+            magpie, exclusions, FilterOptions(), candidates=None, documents=[], computed_from={}
         )
         seconds = time.perf_counter() - start
         size = magpie.stat().st_size

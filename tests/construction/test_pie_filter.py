@@ -8,9 +8,9 @@ from construction_cases import counts, row, write_rows
 from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.errors import UserError
-from pieline.studies.idiolink.originals.domains import DOMAINS
-from pieline.studies.idiolink.originals.pairs import FilterOptions, filter_magpie
+from pieline.studies.idiolink.originals.pairs import filter_magpie
 from pieline.studies.idiolink.originals.pie_filter import (
+    FilterOptions,
     FilterThresholds,
     LabelCounts,
     PieVerdict,
@@ -176,8 +176,6 @@ def sample_filter(semantics: Semantics) -> dict[str, PieVerdict]:
     options = FilterOptions(
         semantics=semantics,
         thresholds=FilterThresholds(min_occurrences=8),
-        pies=None,
-        domains=list(DOMAINS),
     )
     verdicts, pairs, report = filter_magpie(
         sample / "MAGPIE_sample.jsonl",

@@ -14,7 +14,8 @@ from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
-from pieline.studies.idiolink.originals.pairs import FilterOptions, filter_magpie
+from pieline.studies.idiolink.originals.pairs import filter_magpie
+from pieline.studies.idiolink.originals.pie_filter import FilterOptions
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.study import Run

@@ -6,11 +6,10 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from pieline.core.settings import Seed, Settings
 from pieline.models.embedder import Device, Inputs
-from pieline.studies.idiolink.originals.domains import DOMAINS, Domain
-from pieline.studies.idiolink.originals.pie_filter import FilterThresholds, Semantics
+from pieline.studies.idiolink.originals.pie_filter import FilterOptions
 from pieline.studies.idiolink.originals.splits import SplitSizes
 from pieline.studies.idiolink.records import QueryMode
-from pieline.studies.idiolink.training.settings import Hyperparameters, Loss, TrainMode
+from pieline.studies.idiolink.training.settings import Hyperparameters, Loss
 
 Composition = Literal["full", "lit_sim_sense", "lit_idiom"]
 Origin = Literal["released_format", "constructed"]
@@ -42,7 +41,7 @@ class FineTuning(Hyperparameters):
     """Contrastive fine-tuning (IdioLink, section 4.3), with the hyperparameters of Table 3."""
 
     models: list[str] = Field(default=[], description="Embedders in models.yaml to fine-tune.")
-    train_modes: list[TrainMode] = Field(
+    train_modes: list[QueryMode] = Field(
         default=["sentence", "instruction_sentence", "span", "instruction_span"], min_length=1
     )
     losses: list[Loss] = Field(
@@ -74,7 +73,7 @@ class GenerationParameters(Settings):
     max_tokens: PositiveInt | None = None
 
 
-class Construction(Settings):
+class Construction(FilterOptions):
     """Construction of IdioLink, from MAGPIE to a validated dataset with splits (section 3.2)."""
 
     enabled: bool = Field(
@@ -82,23 +81,11 @@ class Construction(Settings):
         description="Construct the dataset. With the real data, this requires MAGPIE, paid models"
         " and human reviewers.",
     )
-    semantics: Semantics = Field(
-        default="released",
-        description="Reading of the three criteria: as in the released code, which reproduces the"
-        " released list, or as in the paper, which keeps almost none of MAGPIE's PIEs.",
-    )
-    thresholds: FilterThresholds = FilterThresholds()
     exclusions: str | None = Field(
         default=None,
         description="TSV (pie, reason) of manually excluded PIEs; null: the sample's file, or the"
         " exclusions that the released files imply.",
     )
-    pies: list[str] | None = Field(
-        default=None,
-        min_length=1,
-        description="PIEs to keep among those that pass the filter; null: all.",
-    )
-    domains: list[Domain] = Field(default=list(DOMAINS), min_length=1)
     index_writer: str = Field(
         default="gemini-2.5-pro", description="Model that writes the documents."
     )

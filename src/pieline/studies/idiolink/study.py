@@ -22,6 +22,8 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiolink import paths
 from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
 from pieline.studies.idiolink.originals.domains import Collection
+from pieline.studies.idiolink.originals.pie_filter import FilterOptions
+from pieline.studies.idiolink.originals.splits import SPLITS
 from pieline.studies.idiolink.predictions.api_embedding import Embedding
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import QUERY_MODES, Document, query_scores_file
@@ -37,7 +39,6 @@ from pieline.studies.idiolink.training.settings import (
     Hyperparameters,
     Loss,
     TrainingSettings,
-    TrainMode,
     evaluated_modes,
 )
 from pieline.studies.idiolink.variants.generation import Writing
@@ -55,20 +56,13 @@ from pieline.study import (
 )
 
 RELEASED_TUPLES = paths.RELEASED_TUPLES.format(split="train")
-TRAIN_MODES: tuple[TrainMode, ...] = get_args(TrainMode)
 COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
-SPLITS = ("train", "val", "test")
 TEXT_FILES = ("indexes", "queries")
 OWN_RANKERS = ("reranker", "late_interaction")
 """Kinds of ranking models that the paper does not evaluate."""
 TEXT_MODES = ("sentence", "instruction_sentence")
 NO_SPAN_VECTOR = "token vectors are not available"
 """Reason for skipping the span modes of a model."""
-
-
-def index_name(composition: str) -> str:
-    """Return the name of the test index with a composition; the full index is named `test`."""
-    return "test" if composition == "full" else f"test-{composition}"
 
 
 class IdiolinkStudy(Study[IdiolinkSettings]):
@@ -265,7 +259,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             "index": rf"({alternatives(SPLITS)})(-({compositions}))?",
             "composition": compositions,
             "query_mode": alternatives(QUERY_MODES),
-            "train_mode": alternatives(TRAIN_MODES),
+            "train_mode": alternatives(QUERY_MODES),
             "loss": alternatives(get_args(Loss)),
             "collection": alternatives(COLLECTIONS),
             "origin": alternatives(get_args(Origin)),
@@ -273,7 +267,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def embedder_constraint(self) -> str:
         """Return a regular expression for local embedders, including fine-tuned ones."""
-        modes, losses = alternatives(TRAIN_MODES), alternatives(get_args(Loss))
+        modes, losses = alternatives(QUERY_MODES), alternatives(get_args(Loss))
         local = alternatives({*self.run.names("embedder")} - {*self.api_embedders()})
         return rf"({local})(\+({modes})\+({losses}))?"
 
@@ -370,7 +364,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
         External runs rank only the full index.
         """
-        index = index_name(composition)
+        index = "test" if composition == "full" else f"test-{composition}"
         return [
             paths.METRICS.format(index=index, model=model, query_mode=mode, seed=0)
             for model in models
@@ -723,7 +717,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def pie_options(self) -> str:
         """Return the settings that select PIEs and pairs, as canonical JSON."""
-        fields = {"semantics", "thresholds", "pies", "domains"}
+        fields = set(FilterOptions.model_fields)
         return canonical_json(self.settings.construction.model_dump(include=fields))
 
     def of_collections(self, pattern: str) -> list[str]:

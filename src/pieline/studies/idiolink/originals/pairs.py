@@ -4,12 +4,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pieline.core.records import Record
-from pieline.core.settings import Settings
-from pieline.studies.idiolink.originals.domains import Domain
 from pieline.studies.idiolink.originals.pie_filter import (
-    FilterThresholds,
+    FilterOptions,
     PieVerdict,
-    Semantics,
     count_labels,
     filter_pies,
     read_exclusions,
@@ -37,15 +34,6 @@ class Pair(Record):
     def name(self) -> str:
         """Display name."""
         return f"{self.pie} / {self.domain}"
-
-
-class FilterOptions(Settings):
-    """Settings that decide which pairs are kept."""
-
-    semantics: Semantics
-    thresholds: FilterThresholds
-    pies: list[str] | None
-    domains: list[Domain]
 
 
 def pairs_of(verdicts: Iterable[PieVerdict], domains: Sequence[str]) -> list[Pair]:

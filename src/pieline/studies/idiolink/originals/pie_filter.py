@@ -13,6 +13,7 @@ from pieline.core.files import read_text
 from pieline.core.records import Record
 from pieline.core.settings import Settings
 from pieline.core.tables import read_table
+from pieline.studies.idiolink.originals.domains import DOMAINS, Domain
 from pieline.studies.idiolink.raw.magpie import Occurrence
 
 Semantics = Literal["paper", "released"]
@@ -26,6 +27,23 @@ class FilterThresholds(Settings):
     min_share: float = Field(default=0.25, ge=0, le=1, description="Minimum share of a usage.")
     max_share: float = Field(default=0.75, ge=0, le=1, description="Maximum share of a usage.")
     min_confidence: float = Field(default=1.0, ge=0, le=1)
+
+
+class FilterOptions(Settings):
+    """Settings that decide which (PIE, domain) pairs are kept."""
+
+    semantics: Semantics = Field(
+        default="released",
+        description="Reading of the three criteria: as in the released code, which reproduces the"
+        " released list, or as in the paper, which keeps almost none of MAGPIE's PIEs.",
+    )
+    thresholds: FilterThresholds = FilterThresholds()
+    pies: list[str] | None = Field(
+        default=None,
+        min_length=1,
+        description="PIEs to keep among those that pass the filter; null: all.",
+    )
+    domains: list[Domain] = Field(default=list(DOMAINS), min_length=1)
 
 
 class PieVerdict(Record):

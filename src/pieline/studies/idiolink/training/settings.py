@@ -5,9 +5,9 @@ from typing import Literal, Self
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from pieline.core.settings import LearningRate, Settings
+from pieline.studies.idiolink.records import QueryMode
 
 Loss = Literal["paper", "released"]
-TrainMode = Literal["sentence", "span", "instruction_sentence", "instruction_span"]
 
 
 def evaluated_modes(train_mode: str) -> list[str]:
@@ -72,5 +72,5 @@ class TrainingSettings(Hyperparameters):
     """
 
     loss: Loss
-    train_mode: TrainMode
+    train_mode: QueryMode
     seed: int
