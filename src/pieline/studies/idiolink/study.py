@@ -820,18 +820,19 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         runs = [{"collection": name} for name in COLLECTIONS] if self.constructs() else []
         apis = self.api_embedders()
         where = {"collection": alternatives(COLLECTIONS)}
-        generation_outputs, validation_outputs = (
-            {"texts": paths.TEXTS, "report": paths.TEXTS_REPORT},
-            {"verdicts": paths.VERDICTS},
-        )
         return [
             LLMTaskSpec(
-                "idiolink_generate", Writing, generation_outputs, self.writing, runs, where
+                "idiolink_generate",
+                Writing,
+                {"texts": paths.TEXTS, "report": paths.TEXTS_REPORT},
+                self.writing,
+                runs,
+                where,
             ),
             LLMTaskSpec(
                 "idiolink_validate",
                 Validation,
-                validation_outputs,
+                {"verdicts": paths.VERDICTS},
                 self.validation,
                 runs,
                 where,

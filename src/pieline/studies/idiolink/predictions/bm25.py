@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from typing import Literal
 
 import numpy as np
@@ -57,8 +58,7 @@ class Bm25Index(BM25Okapi):  # type: ignore[misc] # rank_bm25 has no types
 
     def with_parameters(self, parameters: Bm25Parameters) -> "Bm25Index":
         """Return the index with other parameters; corpus statistics are shared."""
-        other = Bm25Index.__new__(Bm25Index)
-        other.__dict__.update(self.__dict__)
+        other = copy(self)
         other.k1, other.b = parameters.k1, parameters.b
         return other
 

@@ -29,14 +29,14 @@ _PROJECTION = "linear.weight"
 """Name of a projection's weights, in its own folder or in the transformer's files."""
 
 
-def load_reranker(entry: RerankerEntry, *, device: str | None = None) -> CrossEncoder:
+def load_reranker(entry: RerankerEntry) -> CrossEncoder:
     """Load a cross-encoder on a CUDA GPU if available, otherwise on the CPU.
 
     Raises:
         UserError: The weights are unavailable or incomplete, or the model has more than one score
             per pair.
     """
-    model: CrossEncoder = _load(CrossEncoder, entry, device, max_length=entry.max_length)
+    model: CrossEncoder = _load(CrossEncoder, entry, max_length=entry.max_length)
     if model.num_labels != 1:
         raise UserError(
             f"the model has {model.num_labels} scores per pair of texts instead of one",
@@ -46,13 +46,13 @@ def load_reranker(entry: RerankerEntry, *, device: str | None = None) -> CrossEn
     return model
 
 
-def _load(model_class: Any, entry: RankerEntry, device: str | None, **options: Any) -> Any:
+def _load(model_class: Any, entry: RankerEntry, **options: Any) -> Any:
     """Load a sentence-transformers model and check that all its weights were loaded."""
     where, location = f"{entry.checkpoint} ({entry.source})", weights_location(entry)
     with loading(entry):
         model = model_class(
             location,
-            device=device or ("cuda" if torch.cuda.is_available() else "cpu"),
+            device="cuda" if torch.cuda.is_available() else "cpu",
             trust_remote_code=entry.trust_remote_code,
             model_kwargs={
                 "dtype": getattr(torch, entry.dtype),
@@ -77,7 +77,6 @@ def rerank(
     entry: RerankerEntry,
     *,
     mode: str,
-    progress: bool = True,
 ) -> RankedRun:
     """Rerank the documents of a first-stage run with a cross-encoder.
 
@@ -91,14 +90,13 @@ def rerank(
         documents: Documents of the index.
         entry: Entry of the model.
         mode: Query mode, `sentence` or `instruction_sentence`.
-        progress: Whether to show a progress bar.
 
     Raises:
         UserError: A score is not finite.
     """
     texts = {text.id: entry.passage_prefix + text.sentence for text in documents}
     run: RankedRun = {}
-    for query in Progress(queries, desc="re-ranking", unit="queries", shown=progress):
+    for query in Progress(queries, desc="re-ranking", unit="queries"):
         text, candidates = text_in_mode(query, entry, mode).text, list(first_stage[query.id])
         scores = model.predict(
             [(text, texts[name]) for name in candidates],
@@ -111,9 +109,7 @@ def rerank(
     return run
 
 
-def load_late_interaction(
-    entry: LateInteractionEntry, *, device: str | None = None
-) -> MultiVectorEncoder:
+def load_late_interaction(entry: LateInteractionEntry) -> MultiVectorEncoder:
     """Load a late-interaction model on a CUDA GPU if available, otherwise on the CPU.
 
     Queries and documents are truncated at the entry's `max_length`. If the model expands queries
@@ -122,7 +118,7 @@ def load_late_interaction(
     Raises:
         UserError: The weights are unavailable or incomplete.
     """
-    model: MultiVectorEncoder = _load(MultiVectorEncoder, entry, device)
+    model: MultiVectorEncoder = _load(MultiVectorEncoder, entry)
     _require_projections(model, Path(weights_location(entry)), entry.checkpoint)
     transformer: Any = model[0]
     transformer.max_seq_length = entry.max_length
