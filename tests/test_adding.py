@@ -24,7 +24,7 @@ PROMISED = {
         "paper_tables/idiots_detection.csv",
         "my-system,every-the,1,accuracy,",
     ),
-    "A prompt": ("", "results/predictions/jam/english/smollm2-135m-instruct/plain/seed-42.jsonl"),
+    "A prompt": ("", "results/predictions/jam/english/smollm2-135m-instruct/short/seed-42.jsonl"),
     "Data": ("paper_tables/idiolink_bm25.csv", ',no,,,"Own data: corpus. own data, the paper'),
     "A metric": ("paper_tables/idiolink_bm25.csv", ",reciprocal_rank,"),
     "A column of a table": (
@@ -103,4 +103,4 @@ def test_a_language_is_one_module_and_its_data() -> None:
     assert [name for name in written if name.startswith("src/")] == [
         "src/pieline/languages/dutch.py"
     ]
-    assert all(name.startswith("data/sample/") for name in written if not name.startswith("src/"))
+    assert all(name.startswith(("src/", "mine/", "config/")) for name in written)
