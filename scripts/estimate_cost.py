@@ -99,7 +99,7 @@ table = Table(title="remaining questions", title_justify="left", caption_justify
 for name in COLUMNS:
     table.add_column(name, no_wrap=name == "model")
 for item in task_estimates:
-    table.add_row(*row(item, retired=item.entry.checkpoint in planned.settings.retired))
+    table.add_row(*row(item, retired=planned.settings.is_retired(planned.models[item.model])))
 console = Console(width=None if Console().is_terminal else 150, soft_wrap=True)
 console.print(table)
 console.print(BASES)

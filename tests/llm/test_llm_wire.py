@@ -212,9 +212,10 @@ def test_a_retired_checkpoint_can_be_asked_through_a_gateway() -> None:
         # In jobs, entries have no `retired`; the settings list the checkpoints.
         of_job = LLMEntry.from_spec(entry.execution_spec(), label=entry.label)
         for_job = settings.for_jobs(Path(), REGISTRY.values())
-        assert [problem.what for problem in obstacles(of_job, for_job)] == [
-            *(["the checkpoint is retired"] if hindered else [])
-        ]
+        for problems in (obstacles(entry, settings), obstacles(of_job, for_job)):
+            assert [problem.what for problem in problems] == [
+                *(["the checkpoint is retired"] if hindered else [])
+            ]
     own = LLMSettings(**cap, api_bases={"openai": "x"}, retired={entry.checkpoint: "not wanted"})
     assert next(obstacles(entry, own)).what == "the checkpoint is retired"
 

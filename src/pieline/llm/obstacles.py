@@ -32,7 +32,7 @@ def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[UserError]:
     if settings.mode == "replay":
         yield obstacle("llm.mode is replay", "import recordings, or ask with llm.mode: record")
         return
-    if entry.checkpoint in settings.retired:
+    if settings.is_retired(entry):
         yield obstacle("the checkpoint is retired", "import its recordings, or leave the model out")
     for read_variable in (partial(api_key, entry), partial(api_base, entry, settings)):
         try:

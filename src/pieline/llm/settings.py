@@ -95,6 +95,11 @@ class LLMSettings(Settings):
             return None
         return self.api_bases.get(entry.provider)
 
+    def is_retired(self, entry: LLMEntry) -> bool:
+        """Return whether `retired` or, without a gateway, the entry marks it as retired."""
+        ended = entry.retired and self.gateway(entry) is None
+        return bool(ended) or entry.checkpoint in self.retired
+
     def timeout(self, entry: LLMEntry) -> float:
         """Return the timeout in seconds for one attempt at a question to this model."""
         default = THINKING_TIMEOUT_S if entry.bills_thoughts else TIMEOUT_S
