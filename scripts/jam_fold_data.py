@@ -2,12 +2,9 @@
 
 from pieline.core.files import write_json, write_text
 from pieline.core.jobs import finish_job, start_job
+from pieline.studies.jam.datasets.folds import assign_folds, texts_outside_fold
 from pieline.studies.jam.datasets.sentences import load_sentences
-from pieline.studies.jam.datasets.tagging_data import (
-    assign_folds,
-    by_white_space,
-    texts_outside_fold,
-)
+from pieline.studies.jam.datasets.tagging_data import by_white_space
 from pieline.studies.jam.raw.id10m import read_id10m, write_id10m
 
 start_job(snakemake)

@@ -78,7 +78,9 @@ def alternatives(word: str) -> list[str]:
 def all_code() -> str:
     files = [path for folder in CODE for path in (ROOT / folder).rglob("*")]
     files += [ROOT / "models.yaml", ROOT / "config.yaml", ROOT / "pyproject.toml"]
-    chosen = [path for path in files if path.is_file() and path.suffix in {*CODE_ENDINGS, ".toml"}]
+    files += [ROOT / "data/sample/magpie/MAGPIE_sample.jsonl"]
+    endings = {*CODE_ENDINGS, ".toml", ".jsonl"}
+    chosen = [path for path in files if path.is_file() and path.suffix in endings]
     return "\n".join(path.read_text(encoding="utf-8") for path in chosen)
 
 

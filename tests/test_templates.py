@@ -15,10 +15,10 @@ def test_values_are_escaped(tmp_path: Path) -> None:
     template, output = tmp_path / "template", tmp_path / "output"
     template.write_text("<p>{{ value }}</p>")
     render_html(template, output, value=VALUE)
-    assert output.read_text() == "<p>R&amp;D &lt;b&gt;&#34;5 %&#34;&lt;/b&gt;</p>"
+    assert output.read_text() == "<p>R&amp;D &lt;b&gt;&#34;5%&#34;&lt;/b&gt;</p>"
     template.write_text(r"{\VAR{value|tex}}")
     render_latex(template, output, value="R&D 5% {a}_b")
-    assert output.read_text() == r"{R\&D 5 \% \{a\}\_b}"
+    assert output.read_text() == r"{R\&D 5\% \{a\}\_b}"
 
 
 def test_a_changed_template_is_reloaded(tmp_path: Path) -> None:

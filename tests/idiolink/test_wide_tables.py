@@ -756,7 +756,7 @@ class TestSignificance:
         ) in content.caption
         tex, rows = written(content, tmp_path)
         assert "40.00 [40.00, 40.00]" in tex
-        assert r"its 95 \% interval and the $p$-value" in tex
+        assert r"its 95\% interval and the $p$-value" in tex
         assert (rows[0]["low"], rows[0]["high"]) == ("40.00", "40.00")
 
     def test_metrics_with_an_unknown_score_are_not_tested(self) -> None:

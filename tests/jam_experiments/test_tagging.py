@@ -329,3 +329,20 @@ def test_missing_weights_are_one_line(tmp_path: Path) -> None:
     )  # fmt: skip
     with pytest.raises(UserError, match="cannot load the weights"):
         load_tagger(entry)
+
+
+def test_remote_code_runs_only_if_the_entry_allows_it(
+    entry: EncoderEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: list[Any] = []
+
+    def record(*arguments: Any, **named: Any) -> None:
+        options.append((named["trust_remote_code"], named.get("code_revision")))
+        raise UserError("stop")
+
+    monkeypatch.setattr("pieline.models.loading.load_model", record)
+    trusted = entry.model_copy(update={"trust_remote_code": True, "code_revision": "a" * 40})
+    for each in (entry, trusted):
+        with pytest.raises(UserError, match="stop"):
+            load_tagger(each)
+    assert options == [(False, None), (True, "a" * 40)]

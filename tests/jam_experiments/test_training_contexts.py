@@ -14,7 +14,8 @@ from pieline.core.records import save_jsonl
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.studies.jam.bio import Tag
-from pieline.studies.jam.datasets.tagging_data import assign_folds, by_white_space
+from pieline.studies.jam.datasets.folds import assign_folds
+from pieline.studies.jam.datasets.tagging_data import by_white_space
 from pieline.studies.jam.predictions.tagging import predict_by_fold
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10m
 from pieline.studies.jam.records import JamSentence, as_sentence

@@ -77,7 +77,7 @@ def first_screen(page: Path) -> str:
 def test_the_first_screen_lists_what_was_run_and_what_the_rest_requires(small_page: Path) -> None:
     first = first_screen(small_page)
     assert "A run on the sample data." in first
-    assert "Of 1,040 printed numbers none reproduced, 4 not comparable, 1,036 not run." in first
+    assert "1,040 printed numbers: none reproduced, 4 not comparable, 1,036 not run." in first
     assert re.findall(r"<p>(\d+ of \d+ printed numbers reproduced.*?)</p>", first) == [
         "0 of 601 printed numbers reproduced.",
         "0 of 47 printed numbers reproduced.",

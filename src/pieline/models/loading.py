@@ -110,9 +110,12 @@ def load_with_tokenizer(
 
     location = str(weights or weights_location(entry))
     where = f"{entry.checkpoint} ({entry.source})"
+    code: dict[str, Any] = {"trust_remote_code": entry.trust_remote_code}
+    if entry.code_revision:
+        code["code_revision"] = entry.code_revision
     with loading(entry):
-        tokenizer = AutoTokenizer.from_pretrained(location)
-        model = load_model(model_class, location, where, **options)
+        tokenizer = AutoTokenizer.from_pretrained(location, **code)
+        model = load_model(model_class, location, where, **options, **code)
         require_tokenizer(tokenizer, model, location, where)
     place = device or ("cuda" if torch.cuda.is_available() else "cpu")
     return model.to(place).eval(), tokenizer

@@ -1,13 +1,11 @@
 """Prepare ID10M's train and dev splits for fine-tuning encoders."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from pieline.languages.matching import matches_pie
 from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, white_space_words
 from pieline.studies.jam.raw.id10m import TaggedSentence
-from pieline.studies.jam.records import JamSentence
 
 HELD_OUT = 10
 """Without a dev split, one in this many sentences is held out for choosing the epoch."""
@@ -60,40 +58,3 @@ def by_white_space(sentence: TaggedSentence) -> TaggedSentence:
     )
     texts = tuple("".join(sentence.tokens[start:end]) for start, end in words)
     return replace(sentence, tokens=texts, tags=tags)
-
-
-def assign_folds(sentences: Sequence[JamSentence], count: int) -> dict[str, int]:
-    """Return the fold of each original by id; originals with the same PIE share a fold."""
-    groups: list[list[JamSentence]] = []
-    for item in sentences:
-        if item.is_original:
-            group = next((group for group in groups if _share_pie(item, group)), None)
-            if group is None:
-                groups.append(group := [])
-            group.append(item)
-    return {item.id: number % count for number, group in enumerate(groups) for item in group}
-
-
-def _share_pie(original: JamSentence, group: Sequence[JamSentence]) -> bool:
-    return any(
-        matches_pie(one, other, language=original.language)
-        or matches_pie(other, one, language=original.language)
-        for item in group
-        for one in original.pies
-        for other in item.pies
-    )
-
-
-def texts_outside_fold(
-    sentences: Sequence[JamSentence],
-    folds: Mapping[str, int],
-    fold: int,
-    *,
-    originals_only: bool,
-) -> list[TaggedSentence]:
-    """Return the sentences that the encoder of a fold may be trained on, as training data."""
-    return [
-        TaggedSentence(item.id, item.tokens, item.tags)
-        for item in sentences
-        if folds[item.original_id] != fold and (item.is_original or not originals_only)
-    ]

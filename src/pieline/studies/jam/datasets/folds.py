@@ -1,0 +1,44 @@
+"""Divide the PIEs of ID10M-JAM into folds, so that encoders can be trained on the other folds."""
+
+from collections.abc import Mapping, Sequence
+
+from pieline.languages.matching import matches_pie
+from pieline.studies.jam.raw.id10m import TaggedSentence
+from pieline.studies.jam.records import JamSentence
+
+
+def assign_folds(sentences: Sequence[JamSentence], count: int) -> dict[str, int]:
+    """Return the fold of each original by id; originals with the same PIE share a fold."""
+    groups: list[list[JamSentence]] = []
+    for item in sentences:
+        if item.is_original:
+            group = next((group for group in groups if _share_pie(item, group)), None)
+            if group is None:
+                groups.append(group := [])
+            group.append(item)
+    return {item.id: number % count for number, group in enumerate(groups) for item in group}
+
+
+def _share_pie(original: JamSentence, group: Sequence[JamSentence]) -> bool:
+    return any(
+        matches_pie(one, other, language=original.language)
+        or matches_pie(other, one, language=original.language)
+        for item in group
+        for one in original.pies
+        for other in item.pies
+    )
+
+
+def texts_outside_fold(
+    sentences: Sequence[JamSentence],
+    folds: Mapping[str, int],
+    fold: int,
+    *,
+    originals_only: bool,
+) -> list[TaggedSentence]:
+    """Return the sentences that the encoder of a fold may be trained on, as training data."""
+    return [
+        TaggedSentence(item.id, item.tokens, item.tags)
+        for item in sentences
+        if folds[item.original_id] != fold and (item.is_original or not originals_only)
+    ]
