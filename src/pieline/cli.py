@@ -21,7 +21,7 @@ Command = Callable[[argparse.Namespace], None]
 def command(arguments: Sequence[str] | None = None) -> None:
     """Run `pieline` with these arguments (default: the arguments of the process).
 
-    A user error exits with status 2 and one line on stderr.
+    If a user error occurs, print one line on stderr and exit with status 2.
     """
     options = parser().parse_args(arguments)
     try:
@@ -149,7 +149,7 @@ def _recompute(options: argparse.Namespace) -> None:
 
 
 def _settings(root: Path, files: Sequence[Path]) -> dict[str, Any]:
-    """Merge config.yaml and further configuration files; later files take precedence."""
+    """Merge config.yaml and other configuration files; later files take precedence."""
     from pieline.core.yamls import merge, read_yaml
 
     settings: dict[str, Any] = {}

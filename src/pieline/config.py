@@ -108,9 +108,9 @@ def config_class() -> type[Config]:
 
 
 def layered(raw: Mapping[str, Any], sample: str | Path) -> dict[str, Any]:
-    """Merge the configuration over config/sample.yaml if it uses the sample data.
+    """Return the settings, merged over config/sample.yaml if they use the sample data.
 
-    The defaults of all settings are the papers' values, which are too large for the sample.
+    The default settings are the papers' values, which are too large for the sample.
 
     Args:
         raw: Settings that Snakemake merged from files and the command line.
@@ -122,15 +122,15 @@ def layered(raw: Mapping[str, Any], sample: str | Path) -> dict[str, Any]:
 
 
 def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config:
-    """Validate a configuration.
+    """Validate a configuration; if `mirror` is set, `data` becomes 'released'.
 
     Args:
         raw: The merged settings.
         where: File to name in error messages.
 
     Raises:
-        UserError: A key or study is unknown (the hint names the closest one), or a value is
-            invalid.
+        UserError: A key or study is unknown (the hint names the closest one), a value is invalid,
+            no study is named, the data settings conflict, or a folder does not exist.
     """
     try:
         config = config_class().model_validate(dict(raw))
@@ -155,7 +155,9 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
 
 
 def name_source(error: UserError, sources: dict[str, Mapping[str, Any]]) -> UserError:
-    """Replace "config.yaml" in an error with the file that contains the invalid setting.
+    """Return an error that names the file with the invalid setting instead of "config.yaml".
+
+    If no file contains the setting, return the original error.
 
     Args:
         error: Error raised by `load_config` or `load_studies`.
@@ -180,7 +182,7 @@ def _has(settings: Any, keys: Iterable[str]) -> bool:
 
 
 def _check_data(config: Config, where: str) -> None:
-    """Raise a `UserError` if the data settings conflict or a folder does not exist."""
+    """Raise a `UserError` if data settings conflict or have an invalid or missing folder."""
     if config.data != "own" and config.own_data:
         raise UserError(
             f"own_data is set, but data is {config.data}",
@@ -223,9 +225,10 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
         The studies by name.
 
     Raises:
-        UserError: The settings of a named study are invalid.
+        UserError: An archive or the settings of a named study are invalid, or the user's own data
+            lacks a file.
     """
-    # A rehearsal has its own list of files, next to the folder of its corpora.
+    # A rehearsal has its own list of public files, next to the folder of its corpora.
     listed = (
         Path(config.mirror).with_name("upstream.yaml")
         if config.rehearsal and config.mirror
@@ -251,7 +254,7 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
 
 
 def _keys_at(location: tuple[int | str, ...]) -> list[str]:
-    """Return the valid keys at a location in config.yaml."""
+    """Return the valid keys of the section at a location in config.yaml."""
     model: Any = config_class()
     for part in location:
         if hasattr(model, "model_fields"):

@@ -1,6 +1,6 @@
-"""Patches to installed packages. All of them only save time.
+"""Patches to installed packages, which only save time.
 
-PIELINE_NO_PATCHES=1 disables them without changing any result.
+Setting PIELINE_NO_PATCHES=1 disables the patches and changes no result.
 """
 
 import os
@@ -11,27 +11,27 @@ from typing import Any
 
 
 def patches_enabled() -> bool:
-    """Return whether patches are enabled."""
+    """Return whether PIELINE_NO_PATCHES is unset or empty."""
     return not os.environ.get("PIELINE_NO_PATCHES")
 
 
 def patch_snakemake(workflow: Any) -> None:
-    """Speed up Snakemake's scheduling of local and SLURM jobs."""
+    """Speed up Snakemake's scheduling of local and SLURM jobs, unless patches are disabled."""
     if not patches_enabled():
         return
     if workflow.local_exec:
-        # By default the scheduler waits a second after each finished job, to limit the rate of
-        # submissions to clusters (snakemake 3744 is the closest issue).
+        # By default, the scheduler waits a second after each finished job, to limit the rate of
+        # submissions to clusters (the closest issue is snakemake#3744).
         workflow.scheduler.job_rate_limiter = None
     elif workflow.executor_plugin.name == "slurm":
         _run_groups_in_one_snakemake(workflow.executor_plugin.executor)
 
 
 def _run_groups_in_one_snakemake(executor: Any) -> None:
-    """Run all jobs of a SLURM submission in one Snakemake process, in parallel up to its CPU count.
+    """Patch the executor to run all jobs of a SLURM submission in one parallel Snakemake process.
 
-    By default the executor starts one more Snakemake per job of a group, one after another
-    (snakemake-executor-plugin-slurm 469, snakemake 4223 and 2060).
+    By default, the executor starts an additional Snakemake process per job of a group, one after
+    another (snakemake-executor-plugin-slurm#469, snakemake#4223 and snakemake#2060).
     """
     job_args = executor.get_job_args
     executor.additional_general_args = lambda self: ""
@@ -40,9 +40,10 @@ def _run_groups_in_one_snakemake(executor: Any) -> None:
 
 @contextmanager
 def parse_gguf_once() -> Iterator[None]:
-    """Cache GGUF parsing within the block.
+    """Cache GGUF parsing within the block, unless patches are disabled.
 
-    transformers parses the same file three times, and lists all tensor names once per module.
+    Without the cache, transformers parses the same file three times and lists all tensor names once
+    per module.
     """
     import gguf
 

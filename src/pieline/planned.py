@@ -16,7 +16,7 @@ from pieline.study import Study
 
 
 class PlannedTasks(NamedTuple):
-    """The language model tasks of a configuration.
+    """Language model tasks of a configuration.
 
     Attributes:
         tasks: All tasks.
@@ -31,10 +31,13 @@ class PlannedTasks(NamedTuple):
     available_inputs: Collection[str]
 
     def missing_files(self, remade: Collection[str]) -> list[str]:
-        """Return the missing files that task prompts depend on, with the command that makes them.
+        """Return messages about missing files on which task prompts depend.
+
+        One message contains the command that makes the files that need no answers; the other lists
+        the files that are made from answers. A message without files is omitted.
 
         Args:
-            remade: Files that the run will recreate.
+            remade: Files that count as missing because the run will recreate them.
         """
         missing = sorted({path for task in self.tasks for path in missing_inputs(task, remade)})
         before = [path for path in missing if path in self.available_inputs]
@@ -74,7 +77,7 @@ def planned_tasks(text: str, models: Path, root: Path) -> PlannedTasks:
 def planned_entries(text: str, models: Path, root: Path) -> dict[str, AnyEntry]:
     """Return the entries of all models that a configuration runs, trains, probes or queries.
 
-    Models that the configuration leaves out or takes from archives are not included.
+    Models that are left out, or whose runs all come from archives, are not included.
     Arguments and errors are the same as in `planned_tasks`.
     """
     _, registry, studies = _configured(text, models, root)
@@ -89,7 +92,7 @@ def planned_entries(text: str, models: Path, root: Path) -> dict[str, AnyEntry]:
 def _configured(
     text: str, models: Path, root: Path
 ) -> tuple[Config, Registry, Sequence[Study[Any]]]:
-    """Return a configuration, its model registry and the studies that it names."""
+    """Load a configuration, the model registry, and the studies that the configuration names."""
     config = load_config(json.loads(text), where="--config")
     registry = load_registry(models)
     every_study = load_studies(config, registry, root)

@@ -1,6 +1,6 @@
 """Estimate the jobs, GPU hours, downloads and disk space that a run still needs.
 
-All values are derived from sizes, not measured.
+All values are estimated from the sizes of models and files, not measured.
 """
 
 import json
@@ -28,16 +28,16 @@ _RULE = re.compile(r"^ *(?:local)?rule (\w+):$")
 _FIELDS = ("input", "output", "wildcards", "resources")
 _FIELD = re.compile(rf"^ +({'|'.join(_FIELDS)}): (.*)$")
 _RERANKED = 100
-"""Documents that a first-stage run keeps per query with the default of idiolink.top_k."""
+"""Number of documents per query that a first-stage run keeps by default (idiolink.top_k)."""
 _TEXTS = re.compile(r"^(?!.*/tuples/).*\.(jsonl|tsv)$")
 
 
 class PlannedJob(NamedTuple):
-    """A job of a dry run.
+    """A job listed by a dry run.
 
     Attributes:
         rule: Rule name.
-        model: Name in models.yaml (of the base if fine-tuned); empty for jobs without a model.
+        model: Name of the model, or of the base of a fine-tuned model; empty for jobs without one.
         gpus: Number of GPUs that the job requests.
         inputs: Input files.
         outputs: Output files.
@@ -51,14 +51,14 @@ class PlannedJob(NamedTuple):
 
 
 class ModelResources(NamedTuple):
-    """The resources needed by the jobs of one model.
+    """Resources needed by all jobs of one model, or by all jobs without a model.
 
     Attributes:
-        model: Name in models.yaml; empty for jobs without a model.
+        model: Name of the model; empty for jobs without one.
         jobs: Number of jobs.
-        gpu_hours: Hours on one GPU of the assumed kind; null if input texts do not exist yet.
-        download: Bytes of weights missing from the Hub cache; null if the entry states no size.
-        disk: Bytes of trained weights and vectors; null under the same condition as `gpu_hours`.
+        gpu_hours: Hours on one GPU (`sizing.GPU`); None if input texts do not exist yet.
+        download: Bytes of weights to download from the Hub; None if the entry states no size.
+        disk: Bytes of trained weights and vectors; None if `gpu_hours` is None.
     """
 
     model: str
@@ -69,13 +69,17 @@ class ModelResources(NamedTuple):
 
 
 def dry_run(config: str, root: Path) -> str:
-    """Return the output of `snakemake -n` for a configuration (JSON) in the working directory.
+    """Return the output of a Snakemake dry run in the working directory.
+
+    Args:
+        config: Configuration as JSON.
+        root: Project folder.
 
     Raises:
         UserError: The dry run fails; the message contains the last line of its output.
     """
     with TemporaryDirectory() as folder:
-        # A rehearsal's stand-ins already exist.
+        # The stand-ins of a rehearsal already exist, so the dry run need not plan their creation.
         file = Path(folder, "config.json")
         write_json(file, json.loads(config) | {"rehearsal": None})
         command = [sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile")]
@@ -90,7 +94,7 @@ def dry_run(config: str, root: Path) -> str:
 
 
 def read_plan(text: str) -> list[PlannedJob]:
-    """Parse the jobs from the output of a dry run."""
+    """Parse the jobs, except that of rule `all`, from the output of a dry run."""
     jobs: list[dict[str, str]] = []
     for line in text.splitlines():
         if rule := _RULE.match(line):
@@ -190,7 +194,10 @@ def _model_resources(
 
 @cache
 def _size(path: str) -> tuple[int, float]:
-    """Return the number of texts and tokens in a file; queries count once per query mode."""
+    """Return the number of texts and the estimated number of tokens in a file.
+
+    Queries count once per query mode.
+    """
     lines = read_text(path).splitlines()
     texts = (
         [json.loads(line)["sentence"] for line in lines]

@@ -34,7 +34,7 @@ def _lines(schema: Mapping[str, Any]) -> str:
 
 
 def main() -> None:
-    """Parse the command line and write the schemas."""
+    """Write the schemas to the folder given on the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder

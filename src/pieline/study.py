@@ -1,7 +1,7 @@
 """Base class of studies, which declare their settings, model queries, tables and figures.
 
 Each study is declared once, in `pieline.studies.<name>.study`. The rules, the cost estimate, the
-results page, claims, the document, provenance and SLURM groups are derived from it.
+results page, the claims, the provenance and the SLURM groups are derived from this declaration.
 """
 
 import filecmp
@@ -44,17 +44,17 @@ from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 S = TypeVar("S", bound=Settings)
 
 NOT_CONFIGURED = "not in this configuration"
-"""Reason for a missing row: the configuration does not name the paper's model."""
+"""Reason why a row or table of the paper is missing."""
 OWN_PROMPT = "the prompt is {}, not one of the paper's"
-"""Deviation of a setting with a custom prompt."""
+"""Template of the deviation for a custom prompt."""
 REWORDED_PROMPT = "the prompt {} is not the paper's wording"
-"""Deviation of an edited prompt file."""
+"""Template of the deviation for an edited prompt file."""
 EXTERNAL = "external"
-"""Marker of external predictions, added to model labels."""
+"""Marker of external predictions in model labels and deviations."""
 
 
 def match_path(pattern: str, path: str) -> dict[str, str] | None:
-    """Return the wildcards for which a pattern yields a path, or None."""
+    """Return the wildcard values for which a pattern yields a path, or None if it never does."""
     regex = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(pattern))
     match = re.fullmatch(regex, path)
     return match and match.groupdict()
@@ -76,23 +76,23 @@ def _model_of(metrics: str) -> str:
 
 
 def own_data_name(folder: str) -> str:
-    """Return the name of the user's own data, which is the name of their folder."""
+    """Return the name of the folder with the user's own data, by which the data is called."""
     return Path(folder).resolve().name
 
 
 @dataclass(frozen=True)
 class Run:
-    """The models, data source and folders of a run, shared by all studies.
+    """Models, data source and folders of a run, shared by all studies.
 
     Attributes:
         registry: All known models.
         llm: Settings of the language model calls.
-        data: Source of the data: our sample, the released files, or the user's own.
-        mirror: Folder with the released files.
+        data: Data source: our sample, the released files, or the user's own data.
+        mirror: Folder with the released files, if set.
         root: Project folder, relative to the working directory.
-        listed: List of public files, if not the project's.
+        listed: Path of the list of public files, if it is not data/upstream.yaml.
         own_data: Folder with the user's own data, if used.
-        archives: Archives of earlier runs, used for runs that match the configuration.
+        archives: Archives whose runs are reused if they match the configuration.
     """
 
     registry: Registry
@@ -106,7 +106,7 @@ class Run:
 
     @property
     def is_sample(self) -> bool:
-        """True if the data is our sample corpora."""
+        """Whether the data source is our sample."""
         return self.data == "sample"
 
     @property
@@ -121,10 +121,10 @@ class Run:
 
     @cached_property
     def public_files(self) -> Mapping[str, UpstreamFile]:
-        """Public files by name; read only once, because a plan looks up every raw file.
+        """Public files by name; read only once, because planning looks up every raw file.
 
         Raises:
-            UserError: An entry is invalid; the message names file and entry.
+            UserError: An entry is invalid; the message names the file and the entry.
         """
         return load_upstream(self.upstream)
 
@@ -140,7 +140,10 @@ class Run:
         return load_reference(self.here("published/model_entries.json"))
 
     def changed_entry(self, model: str) -> tuple[str, ...]:
-        """Return how a model's entry differs from the project's entry of the paper's model."""
+        """Describe how a model's entry differs from the shipped entry of the paper's model.
+
+        The result is empty in a rehearsal and for models that are not in a paper.
+        """
         # All models of a rehearsal are stand-ins for the papers' models.
         return () if self.listed else entry_deviations(self.entry(model), self.reference)
 
@@ -149,20 +152,21 @@ class Run:
         return str(self.root.joinpath(*parts))
 
     def configured_file(self, path: str) -> str:
-        """Return the path of a configured file in the working directory, else in the project."""
+        """Return a configured path as it is if it exists, else as a path in the project folder."""
         return path if Path(path).exists() else self.here(path)
 
     def recordings(self, *parts: str) -> str:
         """Return the path of a recordings file.
 
-        No rule declares it as output, because Snakemake would delete it before a rerun.
+        No rule declares this file as an output, because Snakemake would delete it before a rerun.
         """
         return self.here(str(self.llm.recordings_folder), *parts)
 
     def is_available(self, name: str) -> bool:
-        """Return whether a raw file is available: in the folder if one is set, else by URL.
+        """Return whether a raw file is available.
 
-        Without a folder, files that are not listed in upstream.yaml count as available.
+        If `own_data` or `mirror` is set, the file must exist in that folder. Otherwise, it must
+        have a URL in upstream.yaml or not be listed there.
         """
         if folder := self.own_data or self.mirror:
             return Path(folder, name).exists()
@@ -170,7 +174,10 @@ class Run:
         return known is None or known.url is not None
 
     def local(self, name: str) -> list[str]:
-        """Return a list of the raw file's path in the sample or the user's data; else empty."""
+        """Return the path of a raw file in the user's own data or the sample, as a list.
+
+        The list is empty for released data.
+        """
         if self.own_data:
             return [str(Path(self.own_data, name))]
         return [self.here("data/sample", name)] if self.is_sample else []
@@ -180,10 +187,11 @@ class Run:
         return {}
 
     def digest(self, path: str) -> str | None:
-        """Return the SHA-256 of a file that no job makes, by its path below the project.
+        """Return the SHA-256 of a file that no job makes, given its path below the project.
 
-        The result is empty if the digest is unknown until the download, and None if there is no
-        such file. For a raw file, this is the digest of its source or the listed one.
+        For a raw file, this is the digest of its source; for released data, a listed digest takes
+        precedence. The result is an empty string if the digest is unknown until the file is
+        downloaded, and None if there is no such file.
         """
         if path not in self._digests:
             self._digests[path] = self._digest(path)
@@ -201,24 +209,31 @@ class Run:
         return next(there, "" if listed and listed.url and not self.mirror else None)
 
     def names(self, *kinds: str) -> list[str]:
-        """Return the models of these kinds, in the order of models.yaml."""
+        """Return the names of the models of these kinds, in the order of models.yaml."""
         return [name for name, entry in self.registry.items() if entry.kind in kinds]
 
     def constraint(self, *kinds: str) -> str:
-        """Return a wildcard constraint that matches the models of these kinds."""
+        """Return a wildcard constraint that matches the names of the models of these kinds."""
         return alternatives(self.names(*kinds))
 
     def entry(self, model: str) -> AnyEntry:
-        """Return the entry of a model; fine-tuned models are named model+training mode+loss."""
+        """Return the entry of a model.
+
+        For a fine-tuned model, named `model+mode+loss`, this is the entry of its base model.
+        """
         return self.registry[model.split("+", maxsplit=1)[0]]
 
     def entry_file(self, model: str) -> str:
-        """Return the file that contains the entry of a model."""
+        """Return the path of the file that contains the entry of a model."""
         own = self.here("models.local.yaml")
         return own if Path(own).exists() and model in read_yaml(own) else self.here("models.yaml")
 
     def check_folder(self, model: str) -> None:
-        """Raise a `UserError` if a local checkpoint is missing or a Hub name is also a folder."""
+        """Raise a `UserError` if a model's folder is missing or its checkpoint is ambiguous.
+
+        A checkpoint on the Hub without a pinned revision is ambiguous if a local folder has the
+        same name and contains a model.
+        """
         entry = self.entry(model)
         if not isinstance(entry, CheckpointEntry):
             return
@@ -252,7 +267,7 @@ class Run:
         return entry
 
     def unanswered(self, model: str, recordings: str) -> str:
-        """Return why a language model can provide no answers; empty if it can.
+        """Return why a language model cannot provide answers; empty if it can.
 
         Args:
             model: Model name.
@@ -265,13 +280,16 @@ class Run:
         return f"nothing is recorded, and {obstacle.what}" if obstacle else ""
 
     def unpacked_weights(self, model: str) -> list[str]:
-        """Return the folder of a model's unpacked weights, if they come as GGUF or pickle."""
+        """Return the folder of a model's unpacked weights, as a list.
+
+        The list is empty unless the weights are in a GGUF file or a pickle.
+        """
         entry = self.entry(model)
         unpacked = isinstance(entry, CheckpointEntry) and entry.must_be_unpacked
         return [f"results/raw/weights/{model}"] if unpacked else []
 
     def weights_files(self, model: str) -> list[str]:
-        """Return the files of a local checkpoint or adapter; jobs rerun if one changes."""
+        """Return the files of a model's local checkpoint and adapter, whose changes rerun jobs."""
         entry = self.entry(model)
         own = isinstance(entry, CheckpointEntry) and entry.source == "folder"
         places = [Path(str(vars(entry)["path"]))] if own else []
@@ -308,8 +326,9 @@ class Display:
         place: Place in the paper ("Table 2"), or `not in the paper`.
         caption: One sentence for the results page and the report.
         maker: `module:function` that converts `DisplayInputs` to a `TableContent` or a matplotlib
-            figure. Imported on use, so that reading a declaration does not load plotting libraries.
-        display_inputs: Inputs; not part of the JSON (see `pieline.results.displays`).
+            figure. It is imported on use, so that loading a study does not load plotting libraries.
+        display_inputs: Inputs of the function; not part of the JSON (see
+            `pieline.results.displays`).
     """
 
     kind: ClassVar[Literal["table", "figure"]]
@@ -325,7 +344,7 @@ class Display:
 
     @property
     def title(self) -> str:
-        """Place in the paper, or the caption if it is not in the paper."""
+        """Place in the paper, or the caption of a display that is not in the paper."""
         return self.caption.rstrip(".") if self.place == "not in the paper" else self.place
 
     @property
@@ -352,14 +371,14 @@ class Figure(Display):
 
 @dataclass(frozen=True)
 class Items:
-    """Predictions of a study as one row per sentence or query, for use by other programs.
+    """Export of a study's predictions with one row per sentence or query, for other programs.
 
     Attributes:
         study: Study name, which determines the file names.
         record: `module:class` of a row, a subclass of `pieline.reporting.items.Item` that creates
             all rows.
-        display_inputs: Metric files that use the rows, and further inputs.
-        behind: Other files to read.
+        display_inputs: Metric files of the exported runs, and other inputs.
+        behind: Other files to read, such as predictions.
     """
 
     study: str
@@ -382,10 +401,10 @@ class LLMTaskSpec:
         task: Task class.
         outputs: Path patterns by output name.
         make: Function that creates the task for given wildcards.
-        runs: Wildcards of all configured runs, including those left out because the model cannot be
-            queried and nothing is recorded.
+        runs: Wildcards of all configured runs, including runs that are left out because the model
+            cannot be queried and nothing is recorded.
         constraints: Wildcard constraints.
-        minutes: Initial time limit on a cluster.
+        minutes: Initial time limit on a cluster, in minutes.
         after_answers: Names of inputs made from other answers; the questions are unknown until
             those answers exist.
         recordings: Path pattern of the recordings behind the output `predictions`, if any.
@@ -403,11 +422,11 @@ class LLMTaskSpec:
 
     @property
     def evidence(self) -> str:
-        """Path pattern of the evidence of the outputs."""
+        """Path pattern of the evidence file of the outputs."""
         return evidence_of(next(iter(self.outputs.values())))
 
     def first_output(self) -> str:
-        """Return the first output below results/ without its extension, for the path of the log."""
+        """Return the path of the first output below results/ without extension, to name the log."""
         return next(iter(self.outputs.values())).removeprefix("results/").rsplit(".", 1)[0]
 
     def tasks(self) -> list[Task]:
@@ -416,18 +435,18 @@ class LLMTaskSpec:
 
 
 class Study(ABC, Generic[S]):
-    """One paper, with everything that the workflow needs to run it.
+    """Base class for the reproduction of one paper.
 
     Args:
         settings: The study's section of config.yaml.
         run: State shared by all studies.
-        chosen: Whether the configuration names the study; only then its settings are checked.
+        chosen: Whether the configuration names the study; only then are its settings checked.
     """
 
     name: ClassVar[str]
-    """Name of the package, of the section in config.yaml and of the folders in results/."""
+    """Name of the study's package, its section in config.yaml, and its folders in results/."""
     paper: ClassVar[str]
-    """Title of the paper for readers."""
+    """Title of the paper, as shown to readers."""
     Settings: ClassVar[type[Settings]]
 
     def __init__(self, settings: S, run: Run, *, chosen: bool = True) -> None:
@@ -453,19 +472,19 @@ class Study(ABC, Generic[S]):
         return []
 
     def why_no_table(self, name: str) -> str:
-        """Return why this configuration does not make a table."""
+        """Return why this configuration does not make a table of the paper."""
         return NOT_CONFIGURED
 
     @abstractmethod
     def models(self) -> list[str]:
-        """Return the models that the configuration names."""
+        """Return the names of the models that the configuration uses."""
 
     @abstractmethod
     def raw_files(self) -> list[str]:
-        """Return the raw files that the results depend on."""
+        """Return the paths of the raw files on which the results depend."""
 
     def check_own_data(self) -> None:
-        """Raise a `UserError` for raw files missing from the user's own data."""
+        """Raise a `UserError` if raw files are missing from the user's own data."""
         if not (place := self.run.own_data):
             return
         raw = self.raw_files()
@@ -479,11 +498,11 @@ class Study(ABC, Generic[S]):
             )
 
     def metric_conditions(self) -> Mapping[str, Callable[..., str]]:
-        """Return functions from wildcards to conditions (JSON), by pattern of metric files."""
+        """Return functions that map wildcards to conditions (JSON), by pattern of metric files."""
         return {}
 
     def conditions_of(self, path: str) -> str:
-        """Return the configured conditions of a metric file; empty for other files."""
+        """Return the configured conditions of a metric file as JSON; empty for other files."""
         for pattern, conditions in self.metric_conditions().items():
             if (wildcards := match_path(pattern, path)) is not None:
                 return conditions(**wildcards)
@@ -494,7 +513,10 @@ class Study(ABC, Generic[S]):
         return []
 
     def file_usage(self, metrics: str) -> Mapping[str, bool]:
-        """Return whether a run uses each file for which its conditions do not determine this."""
+        """Return whether a run uses certain files, by path.
+
+        The files are those whose use does not follow from the conditions of the run.
+        """
         return {}
 
     def runs_of_same_job(self, metrics: str) -> list[str]:
@@ -502,7 +524,7 @@ class Study(ABC, Generic[S]):
         return [metrics]
 
     def offer_of(self, metrics: str) -> Offer | None:
-        """Return the best match in the archives for the run of a metric file."""
+        """Return the best match in the archives for the run of a metric file, or None."""
         if not self.run.archives:
             return None
         read = {below_project(name): is_read for name, is_read in self.file_usage(metrics).items()}
@@ -516,7 +538,11 @@ class Study(ABC, Generic[S]):
 
     @cached_property
     def archived(self) -> dict[str, Offer]:
-        """Offers used in this run: they match the configuration, as do all runs of the same job."""
+        """Offers that are used, by metric file.
+
+        An offer is used if neither it nor the offer for any other run of the same job differs from
+        the configuration.
+        """
         equal = {path: match for path, match in self.offers.items() if not match.differences}
         return {
             path: match
@@ -525,7 +551,7 @@ class Study(ABC, Generic[S]):
         }
 
     def extractions(self) -> list[Extraction]:
-        """Return the files that jobs extract from archives, with one job per model and archive."""
+        """Return the extractions from archives, one per model and archive."""
         groups: dict[tuple[str, str], list[Offer]] = {}
         for path, match in self.archived.items():
             groups.setdefault((Path(path).parts[-3], match.archive.name), []).append(match)
@@ -558,7 +584,7 @@ class Study(ABC, Generic[S]):
         return extractions
 
     def _recordings_of(self, predictions: str) -> str:
-        """Return the recordings file that predictions are read from."""
+        """Return the path of the recordings file from which predictions are made."""
         for spec in self.llm_tasks():
             pattern = spec.outputs.get("predictions", "")
             if (wildcards := match_path(pattern, predictions)) is not None:
@@ -566,7 +592,7 @@ class Study(ABC, Generic[S]):
         raise ValueError(f"{predictions} is not read from recorded answers")
 
     def archive_notes(self) -> list[str]:
-        """Return one line per archive in use, and one per reason why archived runs are not used."""
+        """Return a line per archive in use, and a line per reason for not using archived runs."""
         counts = Counter(match.archive.name for match in self.archived.values())
         lines = [
             f"taken from archive {name}: {pluralize(count, 'run')} of {self.name}"
@@ -587,12 +613,12 @@ class Study(ABC, Generic[S]):
         ]
 
     def archived_models(self) -> set[str]:
-        """Return models for which all runs come from archives, so their weights are not needed."""
+        """Return the models whose runs all come from archives, so that no weights are needed."""
         made = {_model_of(path) for path in self.run_metrics() if path not in self.archived}
         return {_model_of(path) for path in self.archived} - made
 
     def marks(self) -> dict[str, str]:
-        """Return label marks for the models that have runs from an archive."""
+        """Return label marks for the models that have runs from an archive, by model."""
         runs = Counter(map(_model_of, self.run_metrics()))
         offers_of: dict[str, list[Offer]] = {}
         for path, match in self.archived.items():
@@ -609,7 +635,7 @@ class Study(ABC, Generic[S]):
         return self.run.describe_models(names, self.marks())
 
     def items(self) -> Items | None:
-        """Return the specification of the items, if the study exports them."""
+        """Return the specification of the items, or None if the study does not export them."""
         return None
 
     def other_targets(self) -> list[str]:
@@ -617,16 +643,16 @@ class Study(ABC, Generic[S]):
         return []
 
     def rules_files(self) -> list[str]:
-        """Return the study's own `rules.smk`, if any, as an absolute path for `include`."""
+        """Return the absolute path of the study's `rules.smk` as a list; empty if there is none."""
         place = Path(inspect.getfile(type(self))).with_name("rules.smk")
         return [str(place)] if place.exists() else []
 
     def behind(self, metrics: str) -> list[str]:
-        """Return the predictions and data sets behind a metric file, for the results page."""
+        """Return the predictions and datasets behind a metric file, for the results page."""
         return []
 
     def targets(self) -> list[str]:
-        """Return all targets of the study."""
+        """Return the paths of all targets of the study."""
         return [
             *(table.files["tex"] for table in self.tables()),
             *(figure.files["pdf"] for figure in self.figures()),
@@ -645,7 +671,7 @@ class Study(ABC, Generic[S]):
         return [task for asking in self.llm_tasks() for task in asking.tasks()]
 
     def question_inputs(self) -> list[str]:
-        """Return the inputs of questions that do not depend on other answers."""
+        """Return the task inputs that do not depend on answers of language models."""
         return [
             path
             for asking in self.llm_tasks()
@@ -655,7 +681,7 @@ class Study(ABC, Generic[S]):
         ]
 
     def left_out(self) -> dict[str, str]:
-        """Return why configured runs are not made, by run (see `DisplayInputs.not_run`)."""
+        """Return why configured runs are left out, with the keys of `DisplayInputs.not_run`."""
         return {}
 
     def display_inputs(
@@ -663,10 +689,11 @@ class Study(ABC, Generic[S]):
     ) -> DisplayInputs:
         """Return the inputs of a table or figure of some models.
 
-        The paper's other models of these kinds are listed with the reason why they were not run.
+        The field `absent` lists the paper's other models of these kinds, each with a reason in
+        `not_run`.
         """
         shown = list(models)
-        # Several entries may represent one model of the paper: its API and its weights.
+        # Several entries may represent the same model of the paper, as an API and as weights.
         names = {None, *(self.run.registry[name].published_as for name in shown)}
         absent = []
         for name in self.run.names(*kinds):
@@ -684,9 +711,9 @@ class Study(ABC, Generic[S]):
     def items_of(
         self, metrics: Iterable[str], models: Iterable[str], behind: Iterable[str], **files: str
     ) -> Items:
-        """Return the items of some runs.
+        """Return the specification of the items of some runs.
 
-        The record class is `<Study>Item` in the module `items` of the study's package.
+        The class of the rows is `<Study>Item` in the module `items` of the study's package.
         """
         return Items(
             study=self.name,
@@ -701,17 +728,20 @@ class Study(ABC, Generic[S]):
         )
 
     def prediction_files(self, model: str) -> list[PredictionFile]:
-        """Return the external predictions of a model for this study."""
+        """Return the entries of a model's external predictions for this study.
+
+        The list is empty for models of other kinds.
+        """
         entry = self.run.entry(model)
         return entry.of(self.name) if isinstance(entry, PredictionsEntry) else []
 
     def prediction_file(
         self, model: str, setting: str, seed: str, language: str | None = None
     ) -> PredictionFile:
-        """Return the external predictions of one run.
+        """Return the entry of the external predictions of one run.
 
         Raises:
-            UserError: There are none.
+            UserError: The model has no external predictions of this run.
         """
         for one in self.prediction_files(model):
             if (one.setting, one.seed, one.language) == (setting, int(seed), language):
@@ -719,7 +749,7 @@ class Study(ABC, Generic[S]):
         raise UserError(f"no predictions for setting {setting!r}, seed {seed}", where=model)
 
     def external_settings(self) -> set[str]:
-        """Return the settings of all external predictions for this study."""
+        """Return the names of the settings of all external predictions for this study."""
         return {
             one.setting
             for name in self.run.names("predictions")
@@ -727,7 +757,7 @@ class Study(ABC, Generic[S]):
         }
 
     def mark_own_data(self, conditions: Conditions) -> Conditions:
-        """Add the user's own data to the deviations, if it is used."""
+        """Return the conditions, with a deviation if the user's own data is used."""
         if not self.run.own_data:
             return conditions
         return conditions.with_own_data(self.run.own_label, self.paper)
@@ -737,7 +767,7 @@ class Study(ABC, Generic[S]):
         return {Path(file).name: load_prompt(file).digest for file in files}
 
     def reworded(self, digests: Mapping[str, str]) -> list[str]:
-        """Return deviations for prompts that differ from the printed wording."""
+        """Return a deviation for each prompt, given by name and digest, that is not the paper's."""
         printed = self.run.printed_prompts
         return [
             REWORDED_PROMPT.format(name)
@@ -750,7 +780,10 @@ class Study(ABC, Generic[S]):
         return Conditions(settings=settings, deviations=(f"{EXTERNAL} predictions",))
 
     def check_external(self, names: Iterable[str], *, where: str) -> None:
-        """Raise a `UserError` for external predictions that are missing or occur twice."""
+        """Raise a `UserError` if external predictions are missing or two of their files are equal.
+
+        Models of other kinds are ignored.
+        """
         seen: list[str] = []
         for name in names:
             if self.run.entry(name).kind != "predictions":
@@ -780,7 +813,7 @@ class Study(ABC, Generic[S]):
     def check_models(
         self, names: Iterable[str], *kinds: str, where: str, have_weights: bool = False
     ) -> None:
-        """Raise a `UserError` for an unknown model, one of the wrong kind, or a missing checkpoint.
+        """Raise a `UserError` if a model is unknown, has another kind, or fails `Run.check_folder`.
 
         Args:
             names: Model names.

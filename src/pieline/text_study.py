@@ -36,7 +36,7 @@ class TextStudy(Study[T]):
         rows_sha256, prompt_sha256: Digests of the files behind the printed numbers. If a file
             differs, no number is compared.
         published: Project file with the printed numbers by model.
-        predictions, scores: Path patterns of the answer and metric files, with `{model}`.
+        predictions, scores: Path patterns of the prediction and metric files, with `{model}`.
         Task: Class that asks the questions and parses the answers.
     """
 
@@ -50,11 +50,11 @@ class TextStudy(Study[T]):
     Task: ClassVar[type[TextTask]] = TextTask
 
     def check(self, where: str) -> None:
-        """Raise a `UserError` for models that are not language models."""
+        """Raise a `UserError` if a configured model is unknown or is not a language model."""
         self.check_models(self.settings.models, "llm", where=f"{where}.models")
 
     def models(self) -> list[str]:
-        """Return the configured models."""
+        """Return the names of the configured models."""
         return list(self.settings.models)
 
     def raw_files(self) -> list[str]:
@@ -87,7 +87,7 @@ class TextStudy(Study[T]):
         ]
 
     def left_out(self) -> dict[str, str]:
-        """Return the reason for each model that cannot be queried, by `model/seed`."""
+        """Return why models cannot provide answers, by `model/seed`; other models are omitted."""
         reasons = {f"{model}/0": self._why_not(model) for model in self.settings.models}
         return {run: reason for run, reason in reasons.items() if reason}
 
@@ -95,12 +95,12 @@ class TextStudy(Study[T]):
         return self.run.unanswered(model, self.run.recordings(self.name, f"{model}.jsonl"))
 
     def files(self, pattern: str) -> tuple[str, ...]:
-        """Return one file per model that can be queried."""
+        """Return the path from a pattern for each model that can provide answers."""
         available = [model for model in self.settings.models if not self._why_not(model)]
         return tuple(pattern.format(model=model) for model in available)
 
     def metric_conditions(self) -> dict[str, Callable[..., str]]:
-        """Return the function that computes the conditions of each pattern of metric files."""
+        """Return the function that computes conditions, by the path pattern of metric files."""
         return {self.scores: self.conditions}
 
     def conditions(self, model: str) -> str:
