@@ -1,1 +1,1 @@
-"""Archives of runs: predictions made on a machine with a GPU or API key and scored on another."""
+"""Archives of runs: predictions made on one machine (with a GPU or API key), scored on another."""

@@ -1,4 +1,4 @@
-"""Pack finished runs with the evidence of how they were made."""
+"""Pack finished runs into archives, with the evidence of how they were made."""
 
 import os
 import platform
@@ -29,7 +29,7 @@ _SCORED = "results/datasets/idiolink/"
 
 
 class Chains:
-    """Evidence files below results/, used to trace a file back to inputs that no job made."""
+    """Evidence below results/, used to trace files back to inputs that no job made."""
 
     def __init__(self) -> None:
         self._by_file: dict[str, Evidence] = {}
@@ -38,11 +38,14 @@ class Chains:
             self._by_file |= dict.fromkeys(evidence.files, evidence)
 
     def evidence(self, path: str) -> Evidence | None:
-        """Return the evidence of a file."""
+        """Return the evidence of a file, or None if there is none."""
         return self._by_file.get(path)
 
     def behind(self, path: str) -> tuple[list[Evidence], dict[str, str]]:
-        """Return all evidence behind a file (its own first) and digests of the original inputs."""
+        """Return all evidence behind a file (its own first), and the digests of original inputs.
+
+        Original inputs are files without evidence.
+        """
         evidence_files: dict[str, Evidence] = {}
         roots: dict[str, str] = {}
         queue = [path]
@@ -66,21 +69,22 @@ def export_runs(
     code: str | None = None,
     hardware: str = "",
 ) -> Manifest:
-    """Pack the finished runs of the working directory.
+    """Pack the finished runs of the working directory, except external predictions.
 
     On a given machine, identical runs produce byte-identical archives.
 
     Args:
         archive: Path of the archive to write.
-        is_selected: Predicate for the metric files of runs to include.
-        code: Commit of the project.
+        is_selected: Function that returns whether to include the run of a metric file.
+        code: Commit of the project; None if unknown.
         hardware: Description of the hardware that computed the runs (default: this machine).
 
     Returns:
         The manifest of the archive.
 
     Raises:
-        UserError: There are no such runs, or a file does not match its evidence.
+        UserError: No finished run is selected, a file does not match its evidence, an input has no
+            evidence, or recorded answers are missing.
     """
     chains = Chains()
     members: dict[str, bytes] = {}
@@ -107,7 +111,7 @@ def export_runs(
 
 
 def _predictions(metrics: str, chains: Chains) -> str:
-    """Return the path of the predictions behind a metric file; empty if there is no run."""
+    """Return the path of the predictions behind a metric file; empty if there are none."""
     evidence = chains.evidence(metrics)
     stem = metrics.replace(METRICS, PREDICTIONS, 1).removesuffix(".json")
     files = evidence.made_from if evidence else ()
@@ -122,7 +126,7 @@ def _metric_files() -> list[str]:
 def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun | None:
     """Return the run of a metric file and add its files to `members`.
 
-    Returns None if the run is external or has no evidence.
+    For external predictions and for metrics without evidence, return None and add nothing.
     """
     evidence, predictions = chains.evidence(metrics), _predictions(metrics, chains)
     # External predictions have no weights.
@@ -166,15 +170,15 @@ def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun
 
 
 def _is_made(path: str) -> bool:
-    """Return whether a job makes a file, in which case its digest does not reveal its origin."""
+    """Return whether a job makes a file other than a raw file."""
     is_raw = path.startswith("results/raw/") or path.endswith("/.snakemake_timestamp")
     return path.startswith("results/") and not is_raw
 
 
 def _sibling_rankings(predictions: str) -> list[str]:
-    """Return the rankings that the same job made in other query modes.
+    """Return the existing rankings of a model in all query modes; empty for other predictions.
 
-    Snakemake detects changed settings only if it knows all outputs of a job.
+    They are needed because Snakemake detects changed settings only if all outputs of a job exist.
     """
     path = Path(predictions)
     if not path.name.endswith(".run.gz"):
@@ -184,7 +188,10 @@ def _sibling_rankings(predictions: str) -> list[str]:
 
 
 def _add_answers(predictions: str, evidence: Evidence, members: dict[str, bytes]) -> str:
-    """Add the recorded answers behind predictions to `members` and return the member's name."""
+    """Add the recorded answers behind predictions as a member, and return its name.
+
+    If there are no recorded answers, return an empty string.
+    """
     if not evidence.answers:
         return ""
     lines = {key: line for path in evidence.recordings for key, line in raw_lines(path).items()}
@@ -202,7 +209,10 @@ def _add_answers(predictions: str, evidence: Evidence, members: dict[str, bytes]
 def _datasets(
     runs: Iterable[ArchivedRun], chains: Chains, members: dict[str, bytes]
 ) -> Iterator[tuple[str, ArchivedDataset]]:
-    """Yield the text-free files of the ranked data sets that are needed for scoring."""
+    """Yield the folders of ranked datasets with the files that scoring needs, which have no texts.
+
+    The files are added to `members`.
+    """
     folders = {
         str(Path(path).parent)
         for run in runs
@@ -218,7 +228,10 @@ def _datasets(
 
 
 def compared(roots: Mapping[str, str]) -> dict[str, str]:
-    """Return the digests of inputs that affect predictions, by path below the project."""
+    """Select the digests of inputs that affect predictions, by path below the project.
+
+    Of the files below results/, only raw files other than weights are included.
+    """
     by_path = {below_project(path): digest for path, digest in roots.items()}
     return {
         path: by_path[path]
@@ -229,7 +242,10 @@ def compared(roots: Mapping[str, str]) -> dict[str, str]:
 
 
 def _seconds(metrics: str) -> dict[str, float]:
-    """Return the run times of the jobs of a run's model and seed, if Snakemake measured them."""
+    """Return the run times in seconds that Snakemake measured for a run's jobs, by benchmark file.
+
+    The jobs are those whose benchmark file has the model and seed of the run in its path.
+    """
     *_, seed = Path(metrics).parts
     model = Path(metrics).parts[-3]
     files = (

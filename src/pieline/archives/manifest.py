@@ -1,4 +1,4 @@
-"""The manifest of an archive of runs, which can be read without unpacking the archive."""
+"""Manifests of archives of runs, which can be read without unpacking the archives."""
 
 import hashlib
 import re
@@ -22,22 +22,22 @@ METRICS = "results/metrics/"
 
 
 def below_project(path: str) -> str:
-    """Return the path below the project folder, independent of the working directory."""
+    """Remove leading `../` from a path, so that it does not depend on the working directory."""
     return re.sub(r"^(\.\./)+", "", path)
 
 
 class ArchivedRun(Record):
-    """The predictions of one model with one setting and seed.
+    """Manifest entry for the predictions of one model with one setting and seed.
 
     Attributes:
         metrics: Metric file of the predictions, which also identifies the run.
         conditions: Conditions stated in the metric file.
         raw: SHA-256 of inputs that no job made (corpora, prompts, human labels), by path.
-        files: Members to restore at their paths, the predictions first.
-        recordings: Member with the recorded answers behind the predictions, if any.
+        files: Members to extract to their paths, the predictions first.
+        recordings: Member with the recorded answers behind the predictions; empty if there is none.
         training: Members with the logs of the training runs behind the predictions.
-        packages: Versions of the packages that computed the predictions.
-        seconds: Run times of jobs, by their file in logs/benchmarks.
+        packages: Versions of the packages that computed the predictions and their inputs.
+        seconds: Run times of jobs, by benchmark file in logs/benchmarks.
     """
 
     metrics: str
@@ -51,26 +51,26 @@ class ArchivedRun(Record):
 
     @property
     def predictions(self) -> str:
-        """Path of the predictions, both in the archive and in a run's folder."""
+        """Path of the predictions, the same in the archive and in the folder of a run."""
         return self.files[0]
 
 
 class ArchivedDataset(Record):
-    """Files of a data set that are needed for scoring, and the digests of its raw files."""
+    """Manifest entry for a dataset: files needed for scoring, and digests of original inputs."""
 
     raw: Mapping[str, str]
     files: tuple[str, ...]
 
 
 class Manifest(Record):
-    """The table of contents of an archive, its first member.
+    """Table of contents of an archive, stored as its first member.
 
     Attributes:
-        code: Commit at the time of export, if the project is a git clone.
+        code: Commit at the time of export; None if the project was not a git clone.
         machine: Hardware that computed the runs.
         runs: Runs sorted by metric file.
-        datasets: Data sets by folder.
-        files: SHA-256 of every other member.
+        datasets: Datasets by folder.
+        files: SHA-256 of every other member, by path.
         digest: SHA-256 of the rest of the manifest as canonical JSON.
     """
 
@@ -83,7 +83,7 @@ class Manifest(Record):
     digest: str = ""
 
     def computed_digest(self) -> str:
-        """Compute the digest of the manifest without the field `digest`."""
+        """Return the SHA-256 of the manifest without the field `digest`."""
         content = canonical_json(self.model_dump(mode="json", exclude={"digest"}))
         return hashlib.sha256(content.encode()).hexdigest()
 
@@ -107,10 +107,10 @@ class Archive:
 
 
 def read_archive(path: str | Path) -> Archive:
-    """Read an archive's manifest; other members are neither read nor checked.
+    """Read the manifest of an archive; other members are neither read nor checked.
 
     Raises:
-        UserError: The file is missing, is not an archive of runs, or its manifest is inconsistent.
+        UserError: The file is missing or not an archive of runs, or its manifest is inconsistent.
     """
     if not Path(path).is_file():
         raise UserError("no such archive", where=path, hint="correct the setting archives")
@@ -124,7 +124,7 @@ def read_archive(path: str | Path) -> Archive:
 
 
 def _contradictions(manifest: Manifest) -> Iterator[str]:
-    """Yield inconsistencies that would affect planning, before any member is checked."""
+    """Yield inconsistencies that would affect planning, without reading other members."""
     seen: set[str] = set()
     for run in manifest.runs:
         if run.metrics in seen:
@@ -151,7 +151,11 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
 
 
 def _belongs_to(name: str, predictions: str) -> bool:
-    """Return whether a file belongs to a run: predictions (in any query mode) or their tuning."""
+    """Return whether a file belongs to a run.
+
+    These are the predictions of the run and, for IdioLink, rankings by the same model in other
+    query modes and its tuning files.
+    """
     path, own = Path(evidence_of(name)), Path(evidence_of(predictions))
     if path == own:
         return True

@@ -16,7 +16,7 @@ from pieline.core.settings import Settings
 from pieline.core.upstream import UpstreamFile, download
 
 _OF_METRICS = ("bootstrap_resamples", "permutations", "scoring")
-"""Settings that affect the scoring but not the predictions."""
+"""Settings that affect scoring but not predictions."""
 _CORRECT = "set the URL of a file and its SHA-256 in lowercase"
 _NO_DOWNLOAD = "correct the setting archives, or download the file and set its path there"
 _SHOWN = 60
@@ -24,7 +24,7 @@ _SHOWN = 60
 
 
 class RemoteArchive(Settings):
-    """An archive to download once into results/archives."""
+    """URL and SHA-256 of an archive to download once into results/archives."""
 
     url: str
     sha256: str
@@ -41,13 +41,13 @@ class Offer:
 
 @dataclass(frozen=True)
 class Extraction:
-    """Files that one job extracts from an archive.
+    """Job that extracts files from an archive.
 
     Attributes:
         rule: Rule name of the job.
         archive: Path of the archive.
         files: SHA-256 of the members to extract, by path.
-        recordings: Recordings file to merge each member into, by member.
+        recordings: Path of the recordings file into which to merge a member, by member.
     """
 
     rule: str
@@ -60,11 +60,12 @@ def load_archives(sources: Iterable[str | RemoteArchive], root: Path) -> tuple[A
     """Read the manifests of the configured archives; remote archives are downloaded first.
 
     Args:
-        sources: Archives; relative paths are looked up in the working directory, then in `root`.
+        sources: Paths or URLs; a path is looked up in the working directory, then in `root`.
         root: Project folder.
 
     Raises:
-        UserError: An archive is missing, invalid or not downloadable, or two have the same name.
+        UserError: An archive is missing, invalid or cannot be downloaded, its path contains `<` or
+            `>`, or two archives have the same name.
     """
     archives: dict[str, Archive] = {}
     for source in sources:
@@ -107,15 +108,18 @@ def offer(
     digest: Callable[[str], str | None],
     file_usage: Mapping[str, bool] = {},
 ) -> Offer | None:
-    """Return the archived run of a metric file with the fewest differences, or None.
+    """Return the archived run of a metric file that differs least from the configured run.
 
     Args:
         metrics: Metric file of the run.
         conditions: Conditions of the configured run, as canonical JSON.
         archives: Archives to search.
-        digest: Function that returns the SHA-256 of a raw file in this configuration: None if there
-            is no such file, empty if not known yet (the evidence is checked once the file exists).
-        file_usage: Whether the configured run depends on each of these files.
+        digest: Function that returns the SHA-256 of a file in this configuration: None if there is
+            no such file, and empty if not known yet (the evidence is checked once the file exists).
+        file_usage: Whether the configured run uses certain files, by path.
+
+    Returns:
+        The run and its differences; None if no archive has a run of this metric file.
     """
     offers = [
         Offer(archive, run, tuple(_differences_of(run, conditions, digest, file_usage)))

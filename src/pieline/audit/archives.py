@@ -1,4 +1,4 @@
-"""Verify untrusted archives of runs, and extract files from them."""
+"""Verify untrusted archives of runs, and extract files from archives."""
 
 import shutil
 import tempfile
@@ -29,12 +29,12 @@ from pieline.studies.idiolink.datasets.dataset import Meanings
 from pieline.studies.idiolink.predictions.runs import check_run, read_run
 
 _MADE = ("results/datasets/", "results/variants/")
-"""Folders of the data that predictions are made from."""
+"""Folders of the data from which predictions are made."""
 _FOLDERS = (PREDICTIONS, "results/datasets/idiolink/", "recordings/", "results/training/")
 
 
 class _Row(Record):
-    """Fields required in every line of predictions."""
+    """Line of a predictions file, of which only the id is checked."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -49,10 +49,15 @@ def verified(
 
     Args:
         path: Path of the archive.
-        only: Predictions whose content is checked; for others only digests are checked.
+        only: Paths of the predictions whose content is checked; for others, only digests are. By
+            default, all are checked.
+
+    Yields:
+        The archive and the temporary folder.
 
     Raises:
-        UserError: The archive is invalid; reports the first defect and how many more there are.
+        UserError: The archive is invalid; the message states the first defect and the number of
+            other defects.
     """
     archive = read_archive(path)
     with tempfile.TemporaryDirectory() as folder:
@@ -64,10 +69,10 @@ def verified(
 
 
 def defects(path: str | Path) -> list[str]:
-    """Return the defects of an archive, one line each; empty if it is valid.
+    """Return a line for each defect of an archive; empty if the archive is valid.
 
     Raises:
-        UserError: The file is not an archive of runs.
+        UserError: The file is not a readable archive of runs.
     """
     with tempfile.TemporaryDirectory() as folder:
         return list(_defects(read_archive(path), Path(folder), None))
@@ -76,16 +81,16 @@ def defects(path: str | Path) -> list[str]:
 def check_released(
     archive: Archive, where: str, folder: Path, upstream: Mapping[str, UpstreamFile]
 ) -> None:
-    """Check that a data set claims to be the released one if and only if its raw files match.
+    """Check that a dataset is marked as released if and only if its raw files are the public ones.
 
     Args:
-        archive: Archive returned by `verified`.
-        where: Folder of the data set.
-        folder: Temporary folder returned by `verified`.
+        archive: Archive yielded by `verified`.
+        where: Folder of the dataset.
+        folder: Temporary folder yielded by `verified`.
         upstream: Public files by name.
 
     Raises:
-        UserError: The claim and the digests disagree.
+        UserError: The mark contradicts the digests of the raw files.
     """
     stated = Meanings.load_meanings(folder / where)
     raw = archive.manifest.datasets[where].raw
@@ -105,16 +110,17 @@ def check_released(
 def extract_members(
     archive: Archive, folder: Path, files: Mapping[str, str], recordings: Mapping[str, str]
 ) -> None:
-    """Copy members of an unpacked archive to their paths.
+    """Copy members of an unpacked archive to their paths, and merge its recordings.
 
     Args:
-        archive: Archive returned by `verified`.
-        folder: Temporary folder returned by `verified`.
+        archive: Archive yielded by `verified`.
+        folder: Temporary folder yielded by `verified`.
         files: SHA-256 of the members to copy, by path.
-        recordings: Recordings file to merge each member into, by member.
+        recordings: Path of the recordings file into which to merge a member, by member.
 
     Raises:
-        UserError: A member has another digest, or different answers are recorded here.
+        UserError: A member has a different digest, or the local recordings have different answers
+            to the same questions.
     """
     stated = archive.manifest.files
     changed = [name for name, digest in files.items() if stated.get(name) != digest]
@@ -185,7 +191,7 @@ def _check_evidence(path: str, folder: Path) -> None:
 
 
 def _check_origin(run: ArchivedRun, folder: Path) -> None:
-    """Raise a `UserError` if a run's origin in the manifest contradicts its evidence."""
+    """Raise a `UserError` if the evidence of a run contradicts the manifest or is incomplete."""
     evidence = load_record(folder / evidence_of(run.predictions), Evidence)
     if not any(path.startswith(_MADE) for path in evidence.made_from):
         raise UserError("lists no data set among the inputs", where=evidence.path)
@@ -199,7 +205,7 @@ def _check_origin(run: ArchivedRun, folder: Path) -> None:
 
 
 def _check_content(run: ArchivedRun, folder: Path) -> None:
-    """Raise a `UserError` if predictions are unreadable or belong to other data."""
+    """Raise a `UserError` if predictions are invalid or do not fit their dataset or answers."""
     path = folder / run.predictions
     if path.suffix == ".gz":
         ranked = read_run(path)

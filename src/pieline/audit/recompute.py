@@ -1,4 +1,4 @@
-"""Recompute a sample of an archive's rows on this machine and compare them."""
+"""Recompute a sample of an archive's predictions on this machine, and compare the results."""
 
 import random
 import tempfile
@@ -24,25 +24,25 @@ from pieline.studies.idiolink.records import Document, Query
 from pieline.study import Study, match_path
 
 SCORE_TOLERANCE = 1e-4
-"""Tolerance for scores of one model on two machines, which differ in the last digits of fp32."""
+"""Tolerance for a model's scores on two machines, which differ in the last digits of float32."""
 _BEST = 10
-"""Number of top-ranked documents per query to compare, and of randomly chosen others."""
+"""Number of top-ranked documents, and of randomly chosen others, to compare per query."""
 
 
 def recompute(
     run: ArchivedRun, folder: Path, studies: Sequence[Study[Any]], *, sample: int
 ) -> tuple[bool, str]:
-    """Recompute a sample of an archived run on the data sets of the working directory.
+    """Recompute a sample of an archived run on the datasets of the working directory.
 
     Args:
         run: Archived run.
-        folder: Folder that its archive was unpacked to.
+        folder: Folder into which the archive was unpacked.
         studies: Configured studies, which provide the language model tasks.
         sample: Number of queries per ranking; for language models, all recorded answers are parsed.
 
     Returns:
-        Whether no difference was detected, and a line with the comparison or the reason why there
-        is none.
+        Whether no difference was detected, and a line with the result of the comparison or the
+        reason why the run was not recomputed.
 
     Raises:
         UserError: A file is invalid.
@@ -62,14 +62,17 @@ def recompute(
 
 
 def compare_meanings(archive: Archive) -> dict[str, bool]:
-    """Return, for each data set file in the archive that exists here, whether the two are equal."""
+    """Return whether local meaning files equal those of the archive's datasets, by path.
+
+    Files that do not exist in the working directory are omitted.
+    """
     names = [dataset.files[0] for dataset in archive.manifest.datasets.values()]
     stated = archive.manifest.files
     return {name: sha256(name) == stated[name] for name in names if Path(name).exists()}
 
 
 def _other_data(run: ArchivedRun, folder: Path) -> str:
-    """Return why the run's data set does not match the one here; empty if it does."""
+    """Return why the local dataset does not match the one used by a run; empty if it does."""
     evidence = load_record(folder / evidence_of(run.predictions), Evidence)
     for path, digest in evidence.made_from.items():
         if path.startswith("results/datasets/") and path.endswith(".jsonl"):
@@ -120,7 +123,7 @@ def _rank_again(run: ArchivedRun, folder: Path, sample: int) -> tuple[bool, str]
         ranked = archived.get(query.id, {})
         if len(ranked) != depth or not ranked.keys() <= known:
             return False, f"DIFFERENT: {query.id} does not rank {depth} documents of the data set"
-    # Without lower ranks, documents moved down would not be detected.
+    # Lower ranks are included to detect documents that were moved down.
     best = {
         query.id: [*names[:_BEST], *chance.sample(names[_BEST:], min(_BEST, depth - _BEST))]
         if len(names := [*archived[query.id]]) > _BEST
@@ -158,7 +161,7 @@ def _similarities(
     documents: Sequence[Document],
     best: Mapping[str, Sequence[str]],
 ) -> RankedRun:
-    """Return cosine similarities between queries and all documents in `best`."""
+    """Return the cosine similarities between all queries and all documents listed in `best`."""
     from pieline.studies.idiolink.predictions.embedding import embed_index, embed_query_modes
     from pieline.studies.idiolink.predictions.encoders import load_encoder
 

@@ -18,7 +18,7 @@ _PLAIN: dict[str, Any] = {
     **dict.fromkeys(("rank_pattern", "alpha_pattern", "layer_replication"), None),
     **dict.fromkeys(("modules_to_save", "target_parameters", "trainable_token_indices"), None),
 }
-"""Config of an adapter that only adds low-rank products of equal rank to weights."""
+"""Required configuration values: the adapter only adds products of one low rank to weights."""
 
 
 def merge_adapter(model: Any, folder: str | Path, where: str) -> None:
@@ -30,8 +30,8 @@ def merge_adapter(model: Any, folder: str | Path, where: str) -> None:
         where: Name of the model in error messages.
 
     Raises:
-        UserError: If a file is missing, or the adapter changes more than linear layers or belongs
-            to another model.
+        UserError: A file is missing, the adapter has an unsupported configuration, or it does not
+            fit the linear layers of the model.
     """
     place = Path(folder)
     for name in (_CONFIG, _WEIGHTS):
@@ -51,7 +51,7 @@ def merge_adapter(model: Any, folder: str | Path, where: str) -> None:
     modules = dict(model.named_modules())
     for down in downs:
         name = down.removeprefix("base_model.model.").removesuffix(".lora_A.weight")
-        # An adapter of a model with a head has the base model's name as a prefix.
+        # The names in an adapter of a model with a head start with the name of the base model.
         module = modules.get(name) or modules.get(name.partition(".")[2])
         change = tensors[down.replace(".lora_A.", ".lora_B.")].float() @ tensors[down].float()
         if (

@@ -1,4 +1,4 @@
-"""Define entries of kind embedder whose vectors come from a provider."""
+"""Define entries for embedders behind an API."""
 
 from typing import ClassVar, Literal
 
@@ -9,9 +9,10 @@ from pieline.models.llm import LLMEntry, Parameter
 
 
 class ApiEmbedderEntry(LLMEntry, Prefixes):
-    """A text-embedding model behind an endpoint in OpenAI's embeddings format.
+    """Entry for an embedding model behind an endpoint that is compatible with OpenAI's embeddings.
 
-    It has limits, prices and keys like a language model. Its answers have no output tokens.
+    As for language models, the entry has limits, prices and API keys. Answers have no output
+    tokens.
     """
 
     SPEC_DEFAULTS: ClassVar = {**LLMEntry.SPEC_DEFAULTS, "trained_with_instructions": False}

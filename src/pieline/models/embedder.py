@@ -1,4 +1,4 @@
-"""Define entries of kind embedder."""
+"""Define entries for embedders with local weights."""
 
 from typing import ClassVar, Literal, Self
 
@@ -25,10 +25,10 @@ InstructionFormat = Literal[
 
 
 class ReleasedInputs(Settings):
-    """Differences between the inputs in IdioLink's released code and those of the entry.
+    """Input formats in IdioLink's released code that differ from those of the entry.
 
-    The last two fields apply to queries embedded by their span; if null, these are treated like
-    other queries.
+    The fields `span_*` apply to queries embedded by their span; if they are null, these queries are
+    formatted like other queries.
     """
 
     instruction_format: InstructionFormat | None = None
@@ -43,14 +43,14 @@ _OF_PLAIN_QUERIES = ("query_prefix", "span_query_prefix")
 
 
 class Prefixes(Settings):
-    """Prefixes of the texts that a retrieval model receives."""
+    """Prefixes that a retrieval model expects before its texts."""
 
     query_prefix: str = Field(default="", description="Prefix of a query without an instruction.")
     passage_prefix: str = Field(default="", description="Prefix of a document.")
 
 
 class EmbedderEntry(CheckpointEntry, Prefixes):
-    """A text-embedding model that sentence-transformers loads (IdioLink, section 5.2, Table 6)."""
+    """Entry for a model loaded by sentence-transformers (IdioLink, section 5.2, Table 6)."""
 
     SPEC_DEFAULTS: ClassVar = {
         **CheckpointEntry.SPEC_DEFAULTS,
@@ -120,21 +120,22 @@ class EmbedderEntry(CheckpointEntry, Prefixes):
         return self
 
     def with_inputs(self, inputs: Inputs) -> Self:
-        """Return the entry with the inputs of the paper or of the released code."""
+        """Return the entry with the input formats of the paper or of the released code."""
         if inputs == "paper" or self.released_inputs is None:
             return self
         return self.model_copy(update=self.released_inputs.model_dump(exclude_unset=True))
 
     def document_spec(self) -> str:
-        """Return the `execution_spec` without the fields that affect only queries.
+        """Return the `execution_spec` without `device` and the fields that affect only queries.
 
-        The documents are embedded only once, for all kinds of queries.
+        Documents are embedded only once for all query formats.
         """
         return self._spec("device", *_OF_PLAIN_QUERIES, *_OF_INSTRUCTED_QUERIES)
 
     def training_spec(self, *, instructed: bool) -> str:
-        """Return the `execution_spec` without the query fields that training does not use.
+        """Return the `execution_spec` without the fields that training does not use.
 
-        `device` is omitted because training never runs on Apple's GPU.
+        These are `device`, since training never runs on Apple's GPU, and the fields for queries
+        with instructions or, if `instructed`, those for queries without instructions.
         """
         return self._spec("device", *(_OF_PLAIN_QUERIES if instructed else _OF_INSTRUCTED_QUERIES))

@@ -31,12 +31,12 @@ DESCRIPTIVE_FIELDS = frozenset(
 
 
 def check_hub_name(field: str, name: str, path: str | Path | None) -> None:
-    """Raise a `ValueError` if an entry with source hub has a path.
+    """Raise a `ValueError` if an entry with source `hub` has a path or an invalid repository name.
 
     Args:
         field: Field with the name of the repository.
         name: Name of the repository.
-        path: Field `path` of the entry.
+        path: Value of the entry's field `path`.
     """
     if path or not _HUB_NAME.fullmatch(name):
         value = f"path {str(path)!r}" if path else f"{field} {name!r}"
@@ -47,7 +47,7 @@ def check_hub_name(field: str, name: str, path: str | Path | None) -> None:
 
 
 class ModelEntry(Settings):
-    """Fields of every entry of models.yaml."""
+    """Base class of all entries of models.yaml."""
 
     label: str = Field(description="Name in tables and figures.")
     licence: str = Field(description="License of the weights, as an SPDX identifier if possible.")
@@ -62,26 +62,26 @@ class ModelEntry(Settings):
     notes: str | None = Field(default=None, description="Notes for readers.")
 
     SPEC_DEFAULTS: ClassVar[Mapping[str, Any]] = {"label": "", "licence": ""}
-    """Substitute values for required fields that are not in a spec."""
+    """Placeholders for required fields that an execution spec does not contain."""
 
     def execution_spec(self) -> str:
-        """Return the fields that affect the results of the model as canonical JSON.
+        """Return the fields that affect the results of the model, as canonical JSON.
 
-        Rules pass this text to their scripts, so that editing a note or a label reruns nothing.
+        Rules pass only this text to their scripts, so that editing a note or label reruns nothing.
         """
         return self._spec()
 
     def _spec(self, *excluded: str) -> str:
-        """Return the `execution_spec` without these additional fields."""
+        """Return the execution spec without the excluded fields."""
         omitted = {*DESCRIPTIVE_FIELDS, *excluded}
         return canonical_json(self.model_dump(mode="json", exclude=omitted, exclude_none=True))
 
     @classmethod
     def from_spec(cls, text: str, **omitted: str) -> Self:
-        """Return the entry for an execution spec, with values for fields that are not in it.
+        """Create an entry from an execution spec and values for fields that the spec omits.
 
         Raises:
-            UserError: If the text is not a valid spec.
+            UserError: The text is not a valid spec.
         """
         hint = "pass an entry of models.yaml as JSON"
         fields = validated(dict[str, Any], text, where="--spec", hint=hint, is_json=True)
@@ -89,13 +89,13 @@ class ModelEntry(Settings):
 
 
 class Bm25Entry(ModelEntry):
-    """BM25 as implemented by rank-bm25 (IdioLink, appendix E)."""
+    """Entry for BM25 as implemented by rank-bm25 (IdioLink, appendix E)."""
 
     kind: Literal["bm25"]
 
 
 class CheckpointEntry(ModelEntry):
-    """A model whose weights are loaded from the hub, from a Python package, or from a folder."""
+    """Entry for a model with weights on the Hub, in a Python package, or in a local folder."""
 
     checkpoint: str = Field(
         description="Name on the hub; for a package, the hub's name of the same weights; for a"
@@ -135,13 +135,13 @@ class CheckpointEntry(ModelEntry):
         return self
 
     def weights_spec(self) -> str:
-        """Return the fields that identify the weights as canonical JSON."""
+        """Return the fields that determine how the weights are loaded, as canonical JSON."""
         own = set(CheckpointEntry.model_fields) - DESCRIPTIVE_FIELDS - {"needs_gpu"}
         return canonical_json(self.model_dump(mode="json", include=own, exclude_none=True))
 
     @property
     def is_gguf(self) -> bool:
-        """Whether the weights are one GGUF file."""
+        """Whether the weights are a GGUF file."""
         return bool(self.path and self.path.endswith(".gguf"))
 
     @property
@@ -151,13 +151,13 @@ class CheckpointEntry(ModelEntry):
 
 
 class CausalEntry(CheckpointEntry):
-    """A causal language model whose attention is analyzed (ID10M-JAM, appendix H)."""
+    """Entry for a causal language model whose attention is analyzed (ID10M-JAM, appendix H)."""
 
     kind: Literal["causal_lm"]
 
 
 class EncoderEntry(CheckpointEntry):
-    """A bidirectional encoder that is fine-tuned to tag idioms (ID10M-JAM, appendix D)."""
+    """Entry for a bidirectional encoder, fine-tuned to tag idioms (ID10M-JAM, appendix D)."""
 
     SPEC_DEFAULTS: ClassVar = {**CheckpointEntry.SPEC_DEFAULTS, "languages": ["english"]}
     kind: Literal["encoder"]
@@ -169,5 +169,5 @@ class EncoderEntry(CheckpointEntry):
     )
 
     def execution_spec(self) -> str:
-        """Return the `execution_spec` without the languages and the need for a GPU."""
+        """Return the `execution_spec` without `languages` and `needs_gpu`."""
         return self._spec("languages", "needs_gpu")

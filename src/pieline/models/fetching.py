@@ -1,4 +1,4 @@
-"""Download all checkpoints of a configuration from the hub, and list their sizes first."""
+"""List the checkpoints that a configuration needs from the Hub, and download them."""
 
 import os
 import re
@@ -32,12 +32,12 @@ class RequiredCheckpoint:
     """A checkpoint that models of a configuration need.
 
     Attributes:
-        checkpoint: Checkpoint on the hub.
-        models: Names in models.yaml of the models that need it.
-        listing: Files of the checkpoint; None if the hub did not list them.
+        checkpoint: Checkpoint on the Hub.
+        models: Names of the models that need the checkpoint.
+        listing: Files of the checkpoint; None if they could not be listed.
         missing: Bytes to download. Without a listing, an estimate from the number of parameters, or
-            None if that is unknown.
-        obstacle: Error that prevents downloading it.
+            None if this number is unknown.
+        obstacle: Error that prevents the download; None if there is none.
     """
 
     checkpoint: HubCheckpoint
@@ -48,12 +48,12 @@ class RequiredCheckpoint:
 
     @property
     def size(self) -> int | None:
-        """Total bytes, including those in the cache; estimated or None like `missing`."""
+        """Total bytes, including files in the cache; without a listing, equal to `missing`."""
         return sum(self.listing.sizes.values()) if self.listing else self.missing
 
     @property
     def state(self) -> str:
-        """Description of the state: in the cache, to be downloaded, or why it cannot be."""
+        """Description of the state: in the cache, to be downloaded, or why it is unavailable."""
         if isinstance(self.obstacle, UnreachableError):
             return "not in the cache" + ("; size estimated" if self.missing is not None else "")
         if self.obstacle:
@@ -63,9 +63,10 @@ class RequiredCheckpoint:
 
 
 def required_checkpoints(entries: Mapping[str, ModelEntry]) -> list[RequiredCheckpoint]:
-    """Return the checkpoints that models need from the hub, each once.
+    """Return the checkpoints that models need from the Hub, without duplicates.
 
-    Once the hub fails to answer, the remaining sizes are estimated without asking it again.
+    Repositories with remote code are included. After the Hub has failed to respond, it is not
+    queried again, and the remaining sizes are estimated.
 
     Args:
         entries: Entries of the models by name.
@@ -77,7 +78,7 @@ def required_checkpoints(entries: Mapping[str, ModelEntry]) -> list[RequiredChec
     checkpoints: dict[HubCheckpoint, RequiredCheckpoint] = {}
     silence: UnreachableError | None = None
     waiting = list(users)
-    for checkpoint in waiting:  # grows by repositories of remote code
+    for checkpoint in waiting:  # the loop appends repositories of remote code
         models = tuple(users[checkpoint])
         # Prefer a model whose entry allows downloading the checkpoint.
         entry = min(
@@ -102,7 +103,7 @@ def _look(
     entry: ModelEntry,
     silence: UnreachableError | None,
 ) -> RequiredCheckpoint:
-    """Look up one checkpoint; `silence` is the error if the hub did not answer before."""
+    """Look up one checkpoint; `silence` is the earlier error if the Hub did not respond."""
     if obstacle := unpinned_error(entry):
         return RequiredCheckpoint(checkpoint, models, None, estimated_bytes(entry), obstacle)
     if listing := checkpoint.cached():
@@ -119,7 +120,7 @@ def _look(
 
 
 def estimated_bytes(entry: ModelEntry) -> int | None:
-    """Estimate the bytes of the weights from parameters and dtype; None if they are unknown."""
+    """Estimate the bytes of the weights; None if the entry states no number of parameters."""
     try:
         weights = parameter_count(entry.parameters or "")
     except UserError:
@@ -128,14 +129,14 @@ def estimated_bytes(entry: ModelEntry) -> int | None:
 
 
 def _read(checkpoint: HubCheckpoint, listing: Listing | None, name: str) -> Path | None:
-    """Return a small file of a checkpoint, downloaded if necessary; None if it does not exist."""
+    """Return the path of a file of a checkpoint, downloaded if necessary; None if not listed."""
     if listing is None or name not in listing.sizes:
         return None
     return Path(hf_hub_download(checkpoint.repository, name, revision=listing.commit))
 
 
 def summary(items: Sequence[RequiredCheckpoint]) -> str:
-    """Return a line with the number of checkpoints, their size, the download and the free space."""
+    """Return a line with the number of checkpoints, their size, the download and free space."""
     about = "about " if any(item.obstacle for item in items) else ""
     total, missing = _total(item.size for item in items), _total(item.missing for item in items)
     return (
@@ -162,11 +163,12 @@ def fetch(items: Sequence[RequiredCheckpoint]) -> Iterator[str]:
     """Download the files that the cache lacks, after checking the free space.
 
     Yields:
-        A line before each download.
+        A progress message before each download.
 
     Raises:
-        UserError: If there is not enough space (nothing was downloaded), a download was
-            interrupted, or some checkpoints are unavailable (all others were downloaded).
+        UserError: The Hub did not respond or the space is insufficient (nothing was downloaded), a
+            download was interrupted, or some checkpoints are unavailable (all others were
+            downloaded).
     """
     silent = next(
         (item.obstacle for item in items if isinstance(item.obstacle, UnreachableError)), None
@@ -205,7 +207,7 @@ def _require_room(size: int) -> None:
     """Check that the file system and the quota have enough space for a download.
 
     Raises:
-        UserError: If they do not.
+        UserError: The space is insufficient.
     """
     where, hint = constants.HF_HUB_CACHE, "set HF_HOME to a larger disk, or leave models out"
     download = f"{size / GIGABYTE:.1f} GB to download"
@@ -213,7 +215,7 @@ def _require_room(size: int) -> None:
         raise UserError(f"{download}, {free / GIGABYTE:.1f} GB free", where=where, hint=hint)
     if not size or not shutil.which("fallocate"):
         return
-    # A quota only takes effect on allocation, so allocate all blocks and free them again.
+    # Quotas are checked only on allocation, so allocate all blocks and free them again.
     with tempfile.NamedTemporaryFile(dir=_cache_parent()) as reserved:
         tried = subprocess.run(
             ["fallocate", "--length", str(size), reserved.name],

@@ -38,28 +38,28 @@ from pieline.models.entries import ModelEntry
 T = TypeVar("T")
 
 HUB_TIMEOUT_S = 3.0
-"""Seconds after which a job considers the hub unreachable."""
+"""Seconds after which a job considers the Hub unreachable."""
 
 DOWNLOAD_HINT = (
     "run `snakemake --cores 1 weights` with the options of this run on a machine with network"
     " access and the same HF_HOME"
 )
-"""Hint for errors about missing weights when the hub is unreachable."""
+"""Hint in errors about weights that are missing from the cache."""
 
 _NOT_LOADED = (
     *("*.onnx*", "*.gguf", "*.h5", "*.msgpack", "*.ot", "*.tflite", "*.pt", "*.pth", "*.ckpt"),
     *("onnx/*", "openvino/*", "coreml/*", "original/*", "consolidated*.safetensors"),
     *("*.md", "*.png", "*.jpg", "*.jpeg", "*.gif", "*.pdf", ".gitattributes"),
 )
-"""Files of a repository that are never loaded: weights in other formats, texts and pictures."""
+"""Patterns of files that are never loaded: weights in other formats, texts and images."""
 
 
 class UnreachableError(UserError):
-    """The hub does not answer, or `HF_HUB_OFFLINE` is set."""
+    """Error raised if the Hub does not respond or `HF_HUB_OFFLINE` is set."""
 
 
 class Listing(NamedTuple):
-    """The files of a repository that loading needs.
+    """Files of a repository that are needed to load a checkpoint.
 
     Attributes:
         commit: Commit of the repository.
@@ -74,13 +74,13 @@ class Listing(NamedTuple):
 
 @dataclass(frozen=True)
 class HubCheckpoint:
-    """Weights or code in a repository on the hub.
+    """Weights or code in a repository on the Hub.
 
     Attributes:
         repository: Name of the repository.
-        revision: Pinned commit; None: the main branch, as first downloaded.
+        revision: Pinned commit; None for the main branch as it was when first downloaded.
         pickled: Whether the weights are loaded from a pickle.
-        only: Pattern of the files to load; None: all files in supported formats.
+        only: Pattern of the files to load; None for all files in supported formats.
     """
 
     repository: str
@@ -92,17 +92,17 @@ class HubCheckpoint:
         return f"{self.repository} at {self.revision[:8] if self.revision else 'main'}"
 
     def needed(self, names: Iterable[str]) -> list[str]:
-        """Return the files that loading needs, given all files of the repository."""
+        """Select the files to load from the names of all files in the repository."""
         if self.only:
             return [name for name in names if fnmatch(name, self.only)]
         skipped = [*_NOT_LOADED, "*.safetensors" if self.pickled else "*.bin"]
         loaded = [name for name in names if not any(fnmatch(name, item) for item in skipped)]
-        # Some repositories also have their weights in shards; the single file is loaded.
+        # Some repositories have the weights both in one file and in shards; load the one file.
         parts = "model-*-of-*.safetensors" if "model.safetensors" in loaded else ""
         return [name for name in loaded if not fnmatch(name, parts)]
 
     def cached(self) -> Listing | None:
-        """Return the listing if the cache has all files, else None; makes no request."""
+        """Return the listing if all files are in the cache, else None; make no request."""
         try:
             tree = get_cached_repo_tree(self.repository, revision=self.revision)
         except CachedRepoTreeNotFoundError:
@@ -115,12 +115,12 @@ class HubCheckpoint:
             return None
 
     def request_listing(self, *, timeout_s: float = 30.0) -> Listing:
-        """Request the listing from the hub.
+        """Request the listing from the Hub.
 
         Raises:
-            UnreachableError: If the hub does not answer in time.
-            UserError: If the repository or commit does not exist, access is denied, or there are no
-                weights in a supported format.
+            UnreachableError: The Hub does not respond in time, or HF_HUB_OFFLINE is set.
+            UserError: The repository or commit does not exist, access is denied, the Hub returns
+                another error, or the repository has no weights in a supported format.
         """
         if constants.is_offline_mode():
             raise UnreachableError("HF_HUB_OFFLINE is set", where=str(self), hint=DOWNLOAD_HINT)
@@ -167,7 +167,7 @@ class HubCheckpoint:
         return listing
 
     def missing(self, listing: Listing) -> dict[str, int]:
-        """Return the size in bytes of each file that is missing from the cache."""
+        """Return the files that are missing from the cache, with their sizes in bytes."""
         return {
             name: size
             for name, size in listing.sizes.items()
@@ -177,19 +177,19 @@ class HubCheckpoint:
         }
 
     def download(self, listing: Listing) -> Path:
-        """Download the files that the cache lacks; complete files are kept if it is interrupted.
+        """Download the files that the cache lacks; an interruption keeps the complete files.
 
         Returns:
-            The folder of the snapshot.
+            Path of the snapshot's folder.
 
         Raises:
-            UserError: If the connection breaks or the disk is full.
+            UserError: The download fails, such as when the connection breaks or the disk is full.
         """
         total = sum(self.missing(listing).values())
         with Progress(total=total, desc=str(self), unit="B", unit_scale=True) as progress:
 
             class Bytes(tqdm):
-                """Hidden versions of the library's progress bars; the total updates our bar."""
+                """Hidden replacement for the library's progress bars, which updates our bar."""
 
                 def __init__(self, *arguments: Any, name: str | None = None, **options: Any):
                     self.drives = name == "huggingface_hub.snapshot_download"
@@ -210,14 +210,14 @@ class HubCheckpoint:
                 ) from None
 
     def snapshot(self) -> Path:
-        """Return the folder of the files in the cache, after downloading missing ones.
+        """Return the path of the snapshot in the cache, after downloading missing files.
 
-        If the snapshot is known to be complete, no request is made. If the hub does not answer, a
-        cached snapshot is used even if it may be incomplete.
+        If the snapshot is known to be complete, no request is made. If the Hub does not respond, a
+        cached snapshot is used even though it may be incomplete.
 
         Raises:
-            UnreachableError: If there is no cached snapshot and the hub does not answer.
-            UserError: As in `request_listing` and `download`.
+            UnreachableError: The cache has no snapshot and the Hub does not respond.
+            UserError: `request_listing` or `download` fails.
         """
         if listing := self.cached():
             return self._folder(listing.sizes)
@@ -247,7 +247,7 @@ class HubCheckpoint:
 
 
 def hub_checkpoint(entry: ModelEntry) -> HubCheckpoint | None:
-    """Return the hub checkpoint of an entry of models.yaml; None if its source is not the hub."""
+    """Return the checkpoint of an entry whose source is the Hub; None for other entries."""
     if getattr(entry, "source", None) != "hub":
         return None
     own = vars(entry)
@@ -260,7 +260,7 @@ def hub_checkpoint(entry: ModelEntry) -> HubCheckpoint | None:
 
 
 def unpinned_error(entry: ModelEntry) -> UserError | None:
-    """Return an error if the entry is a language model on the hub without a pinned commit."""
+    """Return an error for a language model on the Hub without a pinned commit, else None."""
     own = vars(entry)
     if own.get("kind") != "llm" or own.get("source") != "hub" or own.get("revision"):
         return None
@@ -275,12 +275,14 @@ def unpinned_error(entry: ModelEntry) -> UserError | None:
 def remote_code_checkpoints(
     entry: ModelEntry, read: Callable[[str], Path | None]
 ) -> list[HubCheckpoint]:
-    """Return the other repositories from which the code of a checkpoint is loaded.
+    """Return the other repositories from which a checkpoint loads code.
+
+    The list is empty unless the entry has `trust_remote_code`.
 
     Args:
         entry: Entry of models.yaml.
-        read: Function that returns the path of a file of the checkpoint; None if there is no such
-            file.
+        read: Function that returns the path of a file of the checkpoint, given its name; None if
+            there is no such file.
     """
     if not getattr(entry, "trust_remote_code", False):
         return []
@@ -294,7 +296,7 @@ def remote_code_checkpoints(
 
 @contextmanager
 def offline() -> Iterator[None]:
-    """Prevent the hub's library from making requests in the block."""
+    """Prevent huggingface_hub from making requests in the block."""
     before = constants.HF_HUB_OFFLINE
     constants.HF_HUB_OFFLINE = True
     try:
@@ -304,7 +306,11 @@ def offline() -> Iterator[None]:
 
 
 def _call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
-    """Return the result of a call, or raise a `TimeoutError`; DNS lookups have no timeout."""
+    """Run a call in a thread and return its result, since DNS lookups have no timeout of their own.
+
+    Raises:
+        TimeoutError: The call takes longer than `seconds`.
+    """
     answer: Future[T] = Future()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""Define entries of kind llm."""
+"""Define entries for language models that answer questions."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ Parameter = Literal[
     "presence_penalty",
     "frequency_penalty",
 ]
-"""Name of a request parameter in litellm."""
+"""Name of a request parameter, as spelled by litellm."""
 
 
 def _check_variable(name: str) -> str:
@@ -50,7 +50,7 @@ Variable = Annotated[str, AfterValidator(_check_variable)]
 
 
 class Prices(Settings):
-    """US dollars per million tokens."""
+    """Prices in US dollars per million tokens."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
@@ -66,18 +66,21 @@ class Prices(Settings):
 
     @property
     def highest(self) -> "Prices":
-        """Highest price of any input and of any output."""
+        """Prices whose `input` and `output` are the highest of all input and output prices."""
         inputs = self.input, self.cached_input or 0.0, self.cache_write or 0.0
         return Prices(input=max(inputs), output=max(self.output, self.reasoning or 0.0))
 
 
 class LLMEntry(ModelEntry):
-    """A language model that is asked questions (IdioTS, section 4.1; ID10M-JAM, appendix I).
+    """Entry for a language model to query (IdioTS, section 4.1; ID10M-JAM, appendix I).
 
-    Its `source` is an `api` (a provider over the network), a `package` (an installed Python package
-    with a GGUF `file`), a `folder` (a folder or GGUF file on disk: `path`, and `file` in it), or
-    the `hub` (a `repository` at a `revision`, or a GGUF `file` in it). Except for an `api`, the job
-    starts the `server` that the entry names.
+    The model's `source` is one of the following; except for `api`, the job starts the `server` that
+    the entry names:
+
+    - `api`: a provider over the network.
+    - `package`: an installed Python package with a GGUF `file`.
+    - `folder`: a GGUF file or a folder at `path`, or a GGUF `file` in this folder.
+    - `hub`: a `repository` on the Hub at a `revision`, or a GGUF `file` in it.
     """
 
     MAY_HAVE_BRACES: ClassVar = ("body", "chat_template", "server")
@@ -269,7 +272,7 @@ class LLMEntry(ModelEntry):
         return self
 
     def _check_serving(self) -> None:
-        """Raise a `ValueError` if the server does not support the entry."""
+        """Raise a `ValueError` if the fields for serving do not fit the source or the server."""
         present = {name for name in _SERVING if getattr(self, name) is not None}
         if not self.is_local:
             if present:
@@ -309,12 +312,12 @@ class LLMEntry(ModelEntry):
 
     @property
     def is_local(self) -> bool:
-        """Whether this machine runs the model."""
+        """Whether a job runs the model itself instead of calling a provider."""
         return self.source != "api"
 
     @property
     def uses_responses(self) -> bool:
-        """Whether the model is asked through OpenAI's /responses."""
+        """Whether the model is queried through OpenAI's /responses endpoint."""
         return self.litellm_id.startswith("openai/responses/")
 
     @property
@@ -324,30 +327,30 @@ class LLMEntry(ModelEntry):
 
     @property
     def serves_with(self) -> str:
-        """Server of a local model; llama.cpp if the entry names none."""
+        """Name or command line of a local model's server; llama.cpp if the entry names none."""
         return self.server or "llama.cpp"
 
     @property
     def needs_template(self) -> bool:
-        """Whether the server needs a chat template from the weights."""
+        """Whether the weights must include a chat template; custom servers may have their own."""
         return not self.chat_template and self.serves_with in SERVERS
 
     @property
     def shares_server(self) -> bool:
-        """Whether all tasks of a kind share one server, because starting it takes minutes."""
+        """Whether all tasks of a kind share one server, since loading the model takes minutes."""
         return self.source in {"folder", "hub"}
 
     @property
     def paid(self) -> Prices | None:
-        """Prices of a model that costs money; None for other models."""
+        """Prices of the model; None if it is free or has no prices."""
         return self.prices if isinstance(self.prices, Prices) else None
 
     @property
     def cost_is_unknown(self) -> bool:
-        """Whether answers may cost money and the entry has no prices.
+        """Whether answers may cost money although the entry has no prices.
 
-        Without prices, only local models and keyless endpoints on the loopback interface are known
-        to be free.
+        Without prices, only local models and endpoints without a key on the loopback interface are
+        known to be free.
         """
         if self.is_local or self.prices is not None:
             return False
@@ -355,16 +358,17 @@ class LLMEntry(ModelEntry):
 
     @property
     def bills_thoughts(self) -> bool:
-        """Whether thoughts count as output tokens; some non-reasoning models also think."""
+        """Whether thinking tokens are billed; some models think although `reasoning` is false."""
         return self.reasoning if self.thinks is None else self.thinks
 
     @property
     def checkpoint(self) -> str:
-        """Identifier of the model in questions: the litellm id and, for local weights, a suffix.
+        """Identifier of the model in questions: the litellm id and, for pinned weights, a suffix.
 
-        The suffix has the start of their digest or commit, the GGUF file of a hub repository, and
-        the fields that can change answers: server, dtype, chat template and batch invariance. A
-        model whose digest or commit is `unknown` is not asked and has no recordings.
+        The suffix consists of the start of the weights' digest or commit, the GGUF file of a Hub
+        repository, and the fields that can change answers: server, dtype, chat template and batch
+        invariance. A model whose digest or commit is `unknown` is not queried and has no
+        recordings.
         """
         if self.source == "hub":
             pin = f"@hub:{(self.revision or 'unknown')[:16]}"
@@ -383,7 +387,7 @@ class LLMEntry(ModelEntry):
         return "+".join([f"{self.litellm_id}{pin}", *filter(None, details)])
 
     def accepts_model_name(self, name: str | None) -> bool:
-        """Return whether a response with this model name (None: unnamed) is from this model."""
+        """Return whether a response that states this model name, or none, is from this model."""
         wire = "*" if self.is_local else api_model_name(self.checkpoint)
         allowed = self.answers_as or (wire,)
         return any(name == each or fnmatchcase(name or "", each) for each in allowed)
@@ -391,9 +395,9 @@ class LLMEntry(ModelEntry):
     def split_parameters(
         self, parameters: Mapping[str, Any]
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return the parameters to send, with `defaults`, and the names of the dropped ones.
+        """Return the parameters to send, including `defaults`, and the names of those to drop.
 
-        A parameter whose value is None counts as not requested.
+        Parameters are dropped if the model does not accept them, and ignored if they are None.
         """
         requested = {name: value for name, value in sorted(parameters.items()) if value is not None}
         accepts = set(map(str, self.accepts))
@@ -403,7 +407,7 @@ class LLMEntry(ModelEntry):
 
     @field_serializer("accepts")
     def _sorted(self, accepts: frozenset[str]) -> list[str]:
-        # The order of a set differs between processes, and an execution spec must not.
+        # The order of a set differs between processes, but an execution spec must be the same.
         return sorted(accepts)
 
     @field_serializer("body", when_used="json-unless-none")
@@ -413,13 +417,13 @@ class LLMEntry(ModelEntry):
 
 
 def api_model_name(checkpoint: str) -> str:
-    """Return the model name to send in requests, given its checkpoint."""
+    """Return the model name for requests, given `LLMEntry.checkpoint`."""
     name = re.split("@(?:sha256|hub):", checkpoint, maxsplit=1)[0]
     return re.sub("^(?:openai/responses|[^/]*)/", "", name)
 
 
 def normalized(field: str) -> str:
-    """Normalize the spelling of a field name, so that `max_tokens` equals `maxTokens`."""
+    """Normalize the spelling of a field name: `max_tokens` and `maxTokens` become `maxtokens`."""
     return field.replace("_", "").lower()
 
 
@@ -430,12 +434,12 @@ _NOT_RAW = frozenset(
         *("n", "candidatecount", "maxtokens", "maxcompletiontokens", "maxoutputtokens"),  # cost
     }
 )
-"""Fields that `body` must not have, as `normalized` spells them."""
+"""Fields that `body` must not contain, with names as returned by `normalized`."""
 _OF_RESPONSES = {"temperature", "top_p", "max_tokens", "response_format", "reasoning_effort"}
 
 
 _STARTED_WITH = frozenset({"batch_invariant", "chat_template", "dtype", "gpu_layers"})
-"""Fields that have an effect only if the server is started with them."""
+"""Fields that are passed to the server when it is started."""
 _SERVING = _STARTED_WITH | {
     "gpus", "quantisation", "repeatable", "repository", "revision", "server", "slots",
 }  # fmt: skip
@@ -446,7 +450,7 @@ def _short(text: str) -> str:
 
 
 def _is_loopback(address: str) -> bool:
-    """Return whether a URL refers to this machine."""
+    """Return whether the host of a URL is localhost or a loopback address."""
     host = urlsplit(address).hostname or ""
     try:
         return host == "localhost" or ip_address(host).is_loopback

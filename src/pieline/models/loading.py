@@ -13,12 +13,12 @@ from pieline.models.hub import offline
 from pieline.models.weights import weights_location
 
 _UNUSED = "pooler."
-"""Name of a layer that none of our models uses."""
+"""Prefix of the weights of a layer that none of our models uses."""
 _REPORTED: dict[str, Any] = {"output_loading_info": True, "ignore_mismatched_sizes": True}
-"""Options that make `from_pretrained` report missing weights and weights of a different shape."""
+"""Options that make `from_pretrained` report weights that are missing or have another shape."""
 _TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 _MIN_VOCABULARY = 0.9
-"""Minimum ratio of vocabulary size to number of embeddings; some models have spare embeddings."""
+"""Minimum ratio of vocabulary size to number of embeddings, some of which may be unused."""
 
 
 @contextmanager
@@ -26,11 +26,11 @@ def loading(entry: CheckpointEntry) -> Iterator[None]:
     """Convert any error from loading a checkpoint in the block to a `UserError`.
 
     Raises:
-        UserError: If the checkpoint cannot be loaded.
+        UserError: The checkpoint cannot be loaded.
     """
     where = f"{entry.checkpoint} ({entry.source})"
     try:
-        # The files are already here, and other requests of the libraries are not needed.
+        # The files are already in place, so the libraries need not make requests.
         with offline():
             yield
     except UserError:
@@ -66,12 +66,13 @@ def load_model(
         model_class: Class with `from_pretrained`.
         location: Folder of the checkpoint.
         where: Name of the checkpoint in error messages.
-        new_head: Whether weights above the base model may be missing and are then initialized
-            randomly, for fine-tuning.
+        new_head: Whether weights outside the base model may be missing, in which case they are
+            initialized randomly for fine-tuning.
         options: Options of `from_pretrained`.
 
     Raises:
-        UserError: If weights are missing, unexpected or not finite.
+        UserError: Weights are missing, unexpected or not finite, or all rows of an embedding matrix
+            are equal.
     """
     model, report = model_class.from_pretrained(location, **_REPORTED, **options)
     if new_head:
@@ -91,20 +92,20 @@ def load_with_tokenizer(
     device: str | None = None,
     **options: Any,
 ) -> tuple[Any, Any]:
-    """Load a transformers model in evaluation mode, by default on the GPU if available.
+    """Load a transformers model in evaluation mode, with its tokenizer.
 
     Args:
         model_class: Class with `from_pretrained`.
         entry: Entry of the checkpoint.
         weights: Folder to load instead of the entry's weights.
-        device: Device of the model.
+        device: Device of the model; None for a GPU if there is one, else the CPU.
         options: Options of `load_model`.
 
     Returns:
         The model and its tokenizer.
 
     Raises:
-        UserError: If the checkpoint is incomplete; states how to fix it.
+        UserError: The checkpoint is missing, incomplete or invalid.
     """
     from transformers import AutoTokenizer
 
@@ -122,10 +123,10 @@ def load_with_tokenizer(
 
 
 def require_all_weights(model: Any, location: str, where: str) -> None:
-    """Check that all weights of a loaded model were in its folder, without reading them again.
+    """Check that the folder of a loaded model has all its weights, without reading them again.
 
     Raises:
-        UserError: If weights are missing or unexpected.
+        UserError: Weights are missing or unexpected.
     """
     _, report = type(model).from_pretrained(
         location, config=model.config, device_map="meta", **_REPORTED
@@ -137,10 +138,10 @@ def require_complete(model: Any, report: dict[str, Any], where: str) -> None:
     """Check transformers' report on loading a model.
 
     Raises:
-        UserError: If weights of the architecture are missing, or weights of the base model are
-            unexpected, because the configuration has fewer layers than the checkpoint.
+        UserError: Weights of the model are missing or have a different shape, or the checkpoint has
+            weights that its base model does not, such as those of additional layers.
     """
-    # `mismatched_keys` are tuples of name and both shapes.
+    # Each of the `mismatched_keys` is a tuple of the name and both shapes.
     absent = {*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}
     if missing := sorted(name for name in absent if _UNUSED not in name):
         raise UserError(
@@ -169,7 +170,7 @@ def require_finite(model: torch.nn.Module, where: str) -> None:
     """Check that all weights are finite and that the rows of embedding matrices differ.
 
     Raises:
-        UserError: If a weight is not finite, or all rows of an embedding matrix are equal.
+        UserError: A weight is not finite, or all rows of an embedding matrix are equal.
     """
     for name, weight in model.named_parameters():
         if not torch.isfinite(weight).all():
@@ -193,8 +194,8 @@ def require_tokenizer(tokenizer: Any, model: Any, location: str, where: str) -> 
     """Check that a checkpoint has a tokenizer that matches the model.
 
     Raises:
-        UserError: If it has none (transformers would create an empty one), or the size of its
-            vocabulary does not match.
+        UserError: The folder has no tokenizer (transformers would create an empty one), or the size
+            of its vocabulary does not match the model.
     """
     if not any(path for name in _TOKENIZER_FILES for path in Path(location).glob(name)):
         raise UserError(

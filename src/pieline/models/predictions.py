@@ -1,4 +1,4 @@
-"""Define entries of kind predictions: external predictions of systems that users ran themselves."""
+"""Define entries for external predictions, made with systems that users ran themselves."""
 
 from collections import Counter
 from typing import Literal, Self
@@ -37,7 +37,7 @@ class PredictionFile(Settings):
 
 
 class PredictionsEntry(ModelEntry):
-    """External predictions, which are scored without knowledge of how they were produced."""
+    """Entry for external predictions, scored without any knowledge of how they were produced."""
 
     kind: Literal["predictions"]
     licence: str = Field(default="not stated", description="License of the predictions.")
@@ -59,5 +59,5 @@ class PredictionsEntry(ModelEntry):
         return self._spec("files")
 
     def of(self, study: str) -> list[PredictionFile]:
-        """Return the prediction files for a study."""
+        """Return the entries of the prediction files for a study."""
         return [one for one in self.files if one.study == study]

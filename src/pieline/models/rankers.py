@@ -1,4 +1,4 @@
-"""Define entries of the kinds reranker and late_interaction."""
+"""Define entries for rerankers and late-interaction models."""
 
 from typing import Literal, Self
 
@@ -10,7 +10,7 @@ from pieline.models.entries import CheckpointEntry
 
 
 class RankerEntry(CheckpointEntry, Prefixes):
-    """Fields that both kinds share."""
+    """Base class of entries for rerankers and late-interaction models."""
 
     instruction_format: InstructionFormat = Field(
         default="instruction_newline_query",
@@ -38,13 +38,13 @@ class RankerEntry(CheckpointEntry, Prefixes):
 
 
 class RerankerEntry(RankerEntry):
-    """A cross-encoder that rescores the documents retrieved by another model."""
+    """Entry for a cross-encoder that rescores the documents retrieved by another model."""
 
     kind: Literal["reranker"]
     first_stage: Name = Field(description="Model whose run is reranked, of kind bm25 or embedder.")
 
 
 class LateInteractionEntry(RankerEntry):
-    """A model that compares every token of a query with every token of a document (MaxSim)."""
+    """Entry for a model that compares each query token with each document token (MaxSim)."""
 
     kind: Literal["late_interaction"]

@@ -1,6 +1,7 @@
 """Compare entries with the shipped entries of the papers' models.
 
-`python -m pieline.models.reference` writes published/model_entries.json from models.yaml.
+`python -m pieline.models.reference` writes the shipped entries in models.yaml to
+published/model_entries.json.
 """
 
 import json
@@ -29,8 +30,8 @@ def load_reference(path: str | Path) -> Specs:
 def entry_deviations(entry: ModelEntry, reference: Specs) -> tuple[str, ...]:
     """Describe how an entry differs from the shipped entry for the same model of a paper.
 
-    If there are several shipped entries (an API and weights), the most similar one is compared. The
-    result is empty for models that are not in a paper.
+    If there are several shipped entries (for an API and for weights), the one with the fewest
+    differences is used. The result is empty for models that are not in a paper.
     """
     own = _spec(entry)
     nearest: tuple[str, ...] = ()
@@ -57,7 +58,7 @@ def _spec(entry: ModelEntry) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Write published/model_entries.json."""
+    """Write published/model_entries.json from models.yaml."""
     specs: dict[str, list[dict[str, Any]]] = {}
     for entry in load_registry("models.yaml").values():
         if entry.published_as:

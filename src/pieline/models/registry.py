@@ -29,7 +29,7 @@ AnyEntry = (
 
 
 def _place(fields: Any) -> str:
-    """Return `api` for an embedder behind an API, else `weights`."""
+    """Return `api` for the entry of an embedder behind an API, else `weights`."""
     source = fields.get("source") if isinstance(fields, dict) else fields.source
     return "api" if source == "api" else "weights"
 
@@ -55,13 +55,13 @@ _NAMED: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[Name, Any])
 
 
 def load_registry(path: str | Path) -> Registry:
-    """Read models.yaml and, if it exists, models.local.yaml next to it; return entries by name.
+    """Return the entries of models.yaml and, if it exists, models.local.yaml next to it, by name.
 
-    Neither file is an input of a rule: each job gets only the entry that it needs, so that adding a
-    model does not rerun jobs of other models.
+    Neither file is an input of a rule: each job receives only the entry that it needs, so that
+    adding a model does not rerun jobs of other models.
 
     Raises:
-        UserError: If an entry is invalid, or two entries have the same name or label.
+        UserError: An entry is invalid, or two entries have the same name or label.
     """
     path = Path(path)
     shipped = _entries(path)

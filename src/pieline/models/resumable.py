@@ -10,21 +10,21 @@ from pieline.core.files import atomic_path
 
 
 class ResumableTraining:
-    """The state of a training run between epochs, saved to a checkpoint after each epoch.
+    """State of a training run, saved to a checkpoint after each epoch and restored from it.
 
     A checkpoint with a different key, or a file that is not a checkpoint, is ignored and
     overwritten. The caller deletes the file after saving the final weights.
 
     Args:
         path: Path of the checkpoint; None disables checkpoints.
-        key: Digest of everything that determines the weights.
+        key: Digest of everything that determines the trained weights.
         model: Model to train.
         optimizer, schedule: Optimizer and learning rate schedule.
 
     Attributes:
-        epochs: Report of each finished epoch.
+        epochs: Reports of the finished epochs.
         kept_epoch: Number (from 1) of the epoch whose weights are kept; 0 if there is none.
-        memory: Additional state that the next epoch needs.
+        memory: Additional state that the caller needs for the next epoch.
     """
 
     def __init__(
@@ -43,13 +43,13 @@ class ResumableTraining:
         self.kept_epoch = 0
         self.memory: Any = None
         if self._path:
-            # Remove files of a run that was killed while writing.
+            # Remove the partial files of a run that was killed while writing a checkpoint.
             for unfinished in self._path.parent.glob(f".{self._path.name}.*.part"):
                 unfinished.unlink()
         self._resume()
 
     def finish_epoch(self, report: Mapping[str, float], *, keep: bool) -> None:
-        """Add the report of an epoch, keep its weights if `keep`, and write the checkpoint."""
+        """Add the report of an epoch, optionally keep its weights, and write the checkpoint."""
         self.epochs.append(report)
         if keep:
             self.kept_epoch = len(self.epochs)

@@ -1,25 +1,25 @@
-"""Define the servers for local language models and the features that each supports."""
+"""Define the servers for local language models and the features that each server supports."""
 
 import shlex
 from string import Formatter
 from typing import NamedTuple
 
 PLACEHOLDERS = frozenset({"checkpoint", "port", "gpus"})
-"""Placeholders in a custom server command: path of the weights, port, number of GPUs."""
+"""Placeholders in a custom server command for the path of the weights, port and GPU count."""
 
 _COMMON = frozenset({"temperature", "top_p", "max_tokens", "seed", "stop"})
 _MORE = frozenset({"top_k", "response_format", "presence_penalty", "frequency_penalty"})
 
 
 class ServerKind(NamedTuple):
-    """A kind of server and its features.
+    """Kind of server and its features.
 
     Attributes:
-        serves: Formats of weights: `GGUF`, `FOLDER` or both.
-        supported_parameters: Request parameters that the server applies; None if unknown. Others
-            must not be sent, or they would be recorded although they have no effect.
-        fields: Fields of an entry that are passed to the server at its start.
-        needs: Fields that the entry must have, because the server would choose a value silently.
+        serves: Supported formats of weights: `GGUF`, `FOLDER` or both.
+        supported_parameters: Request parameters that the server applies; None if unknown. Other
+            parameters must not be sent, or they would be recorded although they have no effect.
+        fields: Fields of an entry that are passed to the server when it is started.
+        needs: Fields that an entry must set, because the server would silently choose a value.
         batches: Whether answers may depend on concurrent requests.
     """
 
@@ -35,7 +35,7 @@ SERVERS = {
     "llama.cpp": ServerKind(
         frozenset({GGUF}), _COMMON | _MORE, frozenset({"chat_template", "gpu_layers"})
     ),
-    # It rejects top_k, misinterprets frequency_penalty, and ignores the other parameters.
+    # transformers rejects top_k, misinterprets frequency_penalty, and ignores other parameters.
     "transformers": ServerKind(
         frozenset({FOLDER}), _COMMON, frozenset({"chat_template", "dtype"}), frozenset({"dtype"})
     ),
@@ -47,21 +47,21 @@ SERVERS = {
         batches=True,
     ),
 }
-"""Known servers by their name in an entry."""
+"""Known servers, by their names in entries."""
 
 CUSTOM = ServerKind(frozenset({GGUF, FOLDER}), None, batches=True)
 """Features assumed for a custom server command."""
 
 
 def custom_command(server: str, **values: object) -> list[str]:
-    """Return the arguments of a custom server command, with its placeholders filled in.
+    """Return the words of a custom server command, with its placeholders filled in.
 
     Args:
         server: Command line.
-        values: Values of its placeholders.
+        values: Values of the placeholders.
 
     Raises:
-        ValueError: If the command cannot be parsed, has an unknown placeholder, or lacks
+        ValueError: The command cannot be parsed, has an unknown placeholder, or lacks
             `{checkpoint}` or `{port}`.
     """
     words = shlex.split(server)

@@ -1,7 +1,7 @@
 """Estimate the memory and GPU time of a model's jobs from its entry in models.yaml.
 
 The estimates are rough: they only need to be high enough to schedule a job on a node that can
-finish it. A retry requests more.
+finish the job. A retry requests more.
 """
 
 import re
@@ -13,19 +13,19 @@ from pieline.models.llm import LLMEntry
 MEGABYTE = 1_000_000
 BYTES_PER_WEIGHT = {"float32": 4, "bfloat16": 2, "float16": 2}
 TRAINING_BYTES_PER_WEIGHT = 16
-"""Bytes of a float32 weight, its gradient and AdamW's two moments, four bytes each."""
+"""Bytes of a float32 weight, its gradient and AdamW's two moments, at four bytes each."""
 
 INTERPRETER_MB = 4000
 """Memory of Python with torch, the dataset and its vectors."""
 ACTIVATIONS_MB = 2000
-"""Memory of the activations of a batch of 32 texts; training keeps those of every layer."""
+"""Memory of the activations of a batch of 32 texts; more in training, which keeps every layer's."""
 TRAINING_ACTIVATIONS_MB = 6000
 SMALL_MODEL_PARAMETERS = 50_000_000
-"""Up to this size, a CPU embeds the corpora in minutes, which is faster than waiting for a GPU."""
+"""Size up to which embedding the corpora on a CPU is faster than waiting for a GPU."""
 UNKNOWN_PARAMETERS = 8_000_000_000
-"""Assumed size of a model whose entry does not state it; few models that fit on one GPU are larger.
+"""Assumed size of a model whose entry states none; few models that fit on one GPU are larger.
 
-Overestimating delays the job; underestimating kills it.
+Overestimating the size delays a job; underestimating it kills the job.
 """
 
 GPU = "NVIDIA A100"
@@ -35,17 +35,17 @@ MEMORY_BYTES_PER_S = 2e12
 EFFICIENCY = 0.3
 """Share of the GPU's peak performance and memory bandwidth that jobs reach."""
 START_S = 60
-"""Startup time of a job that uses torch."""
+"""Startup time of a job that uses torch, in seconds."""
 LOADED_BYTES_PER_S = 1e9
 VECTOR_LENGTHS = {50e6: 384, 400e6: 768, 1e9: 1024, 3e9: 2048, 5e9: 2560, float("inf"): 4096}
 """Assumed dimension of embeddings, by upper bound on the number of parameters."""
 
 
 def parameter_count(text: str) -> int:
-    """Parse a number of parameters as model cards print it: '22.7M', '1.5B'.
+    """Parse a number of parameters as printed on model cards, such as '22.7M' or '1.5B'.
 
     Raises:
-        UserError: If the text is not such a number.
+        UserError: The text has another format.
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MB])", text.strip())
     if not match:
@@ -60,7 +60,8 @@ def parameter_count(text: str) -> int:
 def uses_gpu(entry: CheckpointEntry) -> bool:
     """Return whether a cluster should assign a GPU to a model's jobs.
 
-    Large models get one, and so do models of unknown size, unless the entry has `needs_gpu: false`.
+    Models with `needs_gpu` or more than `SMALL_MODEL_PARAMETERS` get a GPU, and so do models of
+    unknown size unless their entry has `needs_gpu: false`.
     """
     if not entry.parameters and "needs_gpu" in entry.model_fields_set:
         return entry.needs_gpu
@@ -68,7 +69,7 @@ def uses_gpu(entry: CheckpointEntry) -> bool:
 
 
 def gpu_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
-    """Return the GPU memory in MB of a job that runs a model or trains it (in float32)."""
+    """Return the GPU memory in MB for running a model, or for training it in float32."""
     if training:
         per_weight, activations = TRAINING_BYTES_PER_WEIGHT, TRAINING_ACTIVATIONS_MB
     else:
@@ -78,7 +79,7 @@ def gpu_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
 
 
 def host_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
-    """Return the main memory in MB for loading the model, or for running it on the CPU."""
+    """Return the main memory in MB of a job that runs or trains a model, on a GPU or the CPU."""
     return max(8000, INTERPRETER_MB + gpu_memory_mb(entry, training=training))
 
 
@@ -92,7 +93,7 @@ def server_gpus(entry: LLMEntry) -> int:
 
 
 def describe_requirement(entry: ModelEntry) -> str:
-    """Describe what is needed to run a model: recorded answers, a key, a GPU or only time."""
+    """Describe what is needed to run a model: recorded answers, an API key, a GPU or only time."""
     if isinstance(entry, LLMEntry) and entry.retired:
         return "answers that were recorded before the provider ended the model"
     if isinstance(entry, LLMEntry) and not entry.is_local:
@@ -105,17 +106,23 @@ def describe_requirement(entry: ModelEntry) -> str:
 
 
 def server_gpu_memory_mb(entry: LLMEntry) -> int:
-    """Return the total memory in MB of the server's GPUs, with a quarter added for activations."""
+    """Return the total GPU memory in MB of a language model's server; 0 without a GPU.
+
+    The estimate is 125% of the weights plus `ACTIVATIONS_MB`.
+    """
     return (_weights_mb(entry) * 5 // 4 + ACTIVATIONS_MB) * bool(server_gpus(entry))
 
 
 def server_host_memory_mb(entry: LLMEntry) -> int:
-    """Return the main memory in MB of the job that runs the server."""
+    """Return the main memory in MB of the job that runs a language model's server."""
     return max(8000, INTERPRETER_MB + _weights_mb(entry))
 
 
 def _largest_count(entry: LLMEntry) -> int:
-    """Return the total number of parameters of a language model, including inactive experts."""
+    """Return the largest parameter count in the entry, which includes inactive experts.
+
+    If the entry states no count, return `UNKNOWN_PARAMETERS`.
+    """
     counts = re.findall(r"\d+(?:\.\d+)?\s*[MB]", entry.parameters or "")
     return max(map(parameter_count, counts), default=UNKNOWN_PARAMETERS)
 
@@ -123,12 +130,12 @@ def _largest_count(entry: LLMEntry) -> int:
 def _weights_mb(entry: LLMEntry) -> int:
     bits = 8 * BYTES_PER_WEIGHT[entry.dtype or "bfloat16"]
     if match := re.search(r"\d+", entry.quantisation or ""):
-        bits = int(match[0]) + (int(match[0]) < 16)  # one more bit for the scales of blocks
+        bits = int(match[0]) + (int(match[0]) < 16)  # an additional bit for the scales of blocks
     return _largest_count(entry) * bits // 8 // MEGABYTE
 
 
 def estimated_parameters(entry: ModelEntry) -> int:
-    """Return the number of parameters of any model, or `UNKNOWN_PARAMETERS` if it is not stated."""
+    """Return the number of parameters of any model; `UNKNOWN_PARAMETERS` if not stated."""
     if isinstance(entry, LLMEntry):
         return _largest_count(entry)
     return parameter_count(entry.parameters) if entry.parameters else UNKNOWN_PARAMETERS
@@ -143,10 +150,10 @@ def vector_length(entry: ModelEntry) -> int:
 def gpu_seconds(
     entry: ModelEntry, starts: int, read: float, trained: float = 0, written: float = 0
 ) -> float:
-    """Estimate the time in seconds on one `GPU` to process a number of tokens.
+    """Estimate the time in seconds to process tokens on one `GPU`.
 
-    Reading a token costs 2 operations per parameter, and training on it 6, in float32. Writing a
-    token reads all weights once for all concurrent answers.
+    Reading a token costs 2 operations per parameter; training on a token costs 6, in float32.
+    Writing a token reads all weights once for all concurrent answers.
 
     Args:
         entry: Entry of the model.

@@ -1,4 +1,4 @@
-"""Locate and verify the weights of models, and read GGUF files."""
+"""Locate and verify model weights, and read GGUF files."""
 
 import importlib.util
 import json
@@ -16,23 +16,23 @@ from pieline.models.hub import (
 )
 
 if TYPE_CHECKING:
-    # Not imported at run time, so that changes to this module do not rerun embedding jobs.
+    # Not imported at run time, so that changes to these modules do not rerun embedding jobs.
     from gguf import GGUFReader
 
     from pieline.models.llm import LLMEntry
 
 
 def package_file(package: str, pattern: str) -> Path:
-    """Return the only file or folder in an installed package that matches a pattern.
+    """Return the path of the only file or folder in an installed package that matches a pattern.
 
     The package is not imported.
 
     Args:
-        package: Import name.
+        package: Import name of the package.
         pattern: Pattern of the path relative to the package's folder, or of the file name.
 
     Raises:
-        UserError: If the package is not installed, or not exactly one file matches.
+        UserError: The package is not installed, or not exactly one path matches.
     """
     module = importlib.util.find_spec(package)
     folders = [Path(folder) for folder in (module and module.submodule_search_locations) or ()]
@@ -58,10 +58,10 @@ def package_file(package: str, pattern: str) -> Path:
 
 
 def weights_location(entry: CheckpointEntry) -> str:
-    """Return the folder or GGUF file of the weights; download them if the hub's cache lacks them.
+    """Return the path of a model's weights, downloading them if the Hub's cache lacks them.
 
     Raises:
-        UserError: If they are unavailable.
+        UserError: The weights on the Hub or in a package are unavailable.
     """
     if entry.source == "package":
         return str(package_file(str(entry.package), str(entry.path)))
@@ -78,11 +78,11 @@ def weights_location(entry: CheckpointEntry) -> str:
 
 
 def find_weights(spec: "LLMEntry") -> Path:
-    """Return the GGUF file of a local model, or the folder of its weights; download nothing.
+    """Return the path of a local model's GGUF file or weights folder; download nothing.
 
     Raises:
-        UserError: If the file or folder is missing or incomplete, or the entry does not pin a
-            commit on the hub.
+        UserError: The file or folder is missing or incomplete, or the entry does not pin a commit
+            on the Hub.
     """
     if spec.source == "hub":
         return _find_snapshot(spec)
@@ -105,14 +105,14 @@ def find_weights(spec: "LLMEntry") -> Path:
 
 
 def _find_snapshot(spec: "LLMEntry") -> Path:
-    """Return the weights in the hub's cache; download nothing, because it could be 200 GB."""
+    """Return the path of the weights in the Hub's cache; download nothing, since they are large."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     if obstacle := unpinned_error(spec):
         raise obstacle
     try:
-        # Only some files of the repository are needed; their presence is checked below.
+        # Only some files of the repository are needed; the code below checks that they exist.
         folder = snapshot_download(
             str(spec.repository),
             revision=spec.revision,
@@ -133,8 +133,8 @@ def _find_snapshot(spec: "LLMEntry") -> Path:
 def _require_all_shards(folder: Path, hint: str) -> None:
     """Raise a `UserError` unless a folder has a model's configuration and all its weights.
 
-    The weights may be a single file or the shards of an index. A repository can have both; then
-    only one form is downloaded (see `HubCheckpoint.needed`), but all indexes are.
+    The weights may be a single file or the shards listed in an index. If a repository has both,
+    only one of them is downloaded (see `HubCheckpoint.needed`), but all indexes are.
     """
     ways = [
         sorted(set(names.values()))
@@ -157,8 +157,8 @@ def weights_path(spec: "LLMEntry") -> Path:
     """Return the path of a local model's weights after verifying them against the entry.
 
     Raises:
-        UserError: If the weights are missing or differ from the entry, the entry has no digest (see
-            `require_digest`), or the weights lack a required chat template.
+        UserError: The weights are missing or differ from the entry, the entry does not pin them
+            (see `require_digest`), or they lack a required chat template.
     """
     path = find_weights(spec)
     if spec.source != "hub":
@@ -176,7 +176,7 @@ def weights_path(spec: "LLMEntry") -> Path:
                 where=path,
                 hint="install the pinned version, or fix weights_sha256",
             )
-    if spec.source != "package":  # the file of a pinned package needs no inspection
+    if spec.source != "package":  # a file in a pinned package need not be inspected
         quantisation, template = (
             _gguf_metadata(path) if spec.is_gguf else (None, _template_in(path))
         )
@@ -196,7 +196,7 @@ def weights_path(spec: "LLMEntry") -> Path:
 
 
 def folder_digest(folder: Path) -> str:
-    """Return the SHA-256 of the output of `sha256sum` for a folder's files, sorted by name.
+    """Return the SHA-256 of the output of `sha256sum` for a folder's files, sorted by path.
 
     Hidden files are excluded, because `hf download --local-dir` stores the download time in them.
     """
@@ -211,21 +211,21 @@ def folder_digest(folder: Path) -> str:
 
 
 def _gguf_metadata(path: Path) -> tuple[str, str]:
-    """Return the quantization and the chat template in the metadata of a GGUF file."""
+    """Return the quantization ('unknown' if not stated) and chat template of a GGUF file."""
     from gguf import LlamaFileType
 
     fields = read_gguf(path).fields
     kind, template = fields.get("general.file_type"), fields.get("tokenizer.chat_template")
     try:
         name = LlamaFileType(int(kind.contents())).name if kind else "unknown"
-    except ValueError:  # a type that this version of gguf does not know
+    except ValueError:  # a type unknown to this version of gguf
         name = "unknown"
     name = name.removeprefix("MOSTLY_").removeprefix("ALL_")
     return name, template.contents() if template else ""
 
 
 def _template_in(folder: Path) -> str:
-    """Return a non-empty string if a folder of weights has a chat template."""
+    """Return a nonempty string if a folder of weights has a chat template, else an empty one."""
     if (folder / "chat_template.jinja").exists() or (folder / "chat_template.json").exists():
         return "its file"
     config = folder / "tokenizer_config.json"
@@ -237,8 +237,8 @@ def require_digest(spec: "LLMEntry") -> None:
     """Check that a local model's entry pins its weights, so that recording keys identify them.
 
     Raises:
-        UserError: If it has neither `weights_sha256` nor `revision`; states the digest to add, or
-            that the weights are missing.
+        UserError: The entry has neither `weights_sha256` nor `revision`; the message states the
+            digest to add, or that the weights are missing or no commit is pinned.
     """
     if spec.is_local and spec.weights_sha256 is None and spec.revision is None:
         weights_path(spec)
@@ -248,13 +248,13 @@ def read_gguf(path: Path) -> "GGUFReader":
     """Read a GGUF file.
 
     Raises:
-        UserError: If it is not a GGUF file or is truncated.
+        UserError: The file is not a GGUF file or is truncated.
     """
     import numpy as np
     from gguf.gguf_reader import GGUFReader
 
     class PlainReader(GGUFReader):
-        """GGUF reader without a memory map: slicing one takes eight times as long."""
+        """GGUF reader that uses a plain array, since slicing a memory map takes 8 times as long."""
 
         @property
         def data(self) -> Any:
