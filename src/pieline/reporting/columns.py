@@ -34,15 +34,15 @@ class Source(Generic[R]):
     """Our records and the printed row behind the numbers of a table row.
 
     Attributes:
-        key: CSV columns that identify the row.
+        key: Values that identify the row, by CSV column.
         records: Our records, one per seed; empty if nothing was run.
         files: Metric files of the records.
         printed: The paper's numbers.
         obstacles: Reasons why our numbers are not comparable with the printed ones, most important
             first.
-        not_run: Reason why there are no records.
-        seeds: Seeds behind the printed numbers, if they are means over seeds.
-        ranges: Sampling ranges (see `Comparison`), if they are not means over seeds.
+        not_run: Reason why there are no records; empty if there are any.
+        seeds: Seeds behind printed means; None if the printed numbers are not means over seeds.
+        ranges: Sampling ranges (see `Comparison`) of printed numbers that are not means over seeds.
     """
 
     key: Mapping[str, str]
@@ -63,15 +63,15 @@ class Column(Generic[R]):
         name: Column in published/*.csv; the column of its deviations has the suffix `_std`. The
             name without `_pct` is the metric's name in our CSV.
         header: Header in the table; a column without a header is only in the CSV.
-        value: Function that computes our number from one record, in the printed unit; None if
-            unknown.
-        latex: Header in LaTeX, if different.
+        value: Function that returns our number for a record, in the printed unit; None if unknown.
+        latex: LaTeX source of the header, if different.
         decimals: Decimals of the printed numbers, if different from the table's.
-        best: Which number `mark_best` marks.
+        best: Which number `mark_best` marks; empty for none.
         unknown: Reason why the value of a record can be unknown.
-        tolerance: Largest difference from the printed number that counts as reproduced.
-        details: Additional CSV columns.
-        text: Text shown instead of our number; empty to show the number.
+        tolerance: Function that returns the largest difference from the printed number that counts
+            as reproduced.
+        details: Function that returns additional CSV columns and their values.
+        text: Function that returns a text to show instead of our number; empty for the number.
     """
 
     name: str
@@ -94,15 +94,15 @@ def sources(
     *,
     order: Callable[[M], int] = lambda _: 0,
 ) -> dict[tuple[str, ...], Source[M]]:
-    """Return our records, grouped by the values of `keys`.
+    """Group our records into sources, by the values of `keys`.
 
     Args:
         inputs: Inputs with the metric files.
-        record: Class of a metric file.
-        keys: Fields that identify a source.
+        record: Class of the records in the metric files.
+        keys: Fields of a record that identify its source.
         obstacles: Function that returns why the records of a source are not comparable with
             printed numbers.
-        order: Sort key of the records; by default they keep the order of the files.
+        order: Sort key of the records; by default, they keep the order of the files.
     """
     groups: dict[tuple[str, ...], list[tuple[M, str]]] = defaultdict(list)
     pairs = zip(load_records(inputs.metrics, record), inputs.metrics, strict=True)
@@ -131,7 +131,7 @@ def headers(labels: Iterable[str], columns: Iterable[Column[R]] = ()) -> tuple[H
 
 
 def over_seeds(records: Sequence[R], value: Callable[[R], float | None]) -> Spread | None:
-    """Return the mean and deviation over records; None without records or with an unknown value."""
+    """Return the mean and deviation over records; None if there are none or a value is unknown."""
     known = [number for item in records if (number := value(item)) is not None]
     return spread(known) if known and len(known) == len(records) else None
 
@@ -139,7 +139,8 @@ def over_seeds(records: Sequence[R], value: Callable[[R], float | None]) -> Spre
 def cell(column: Column[R], source: Source[R] | None) -> Cell:
     """Return a cell that compares our number (mean and deviation over seeds) with the printed one.
 
-    Our number is unknown if the value of any record is. Without a source, the cell is a dash.
+    If the value of any record is unknown, so is our number. Without a source, the cell shows a
+    dash.
     """
     if source is None:
         return Cell()
@@ -175,7 +176,7 @@ def cell(column: Column[R], source: Source[R] | None) -> Cell:
 
 
 def text_cell(column: Column[R], source: Source[R], study: str, printed: TextNumbers) -> Cell:
-    """Return the cell of a number in the paper's text, whose id is `<study>.<column name>`."""
+    """Return the cell of the number with id `<study>.<column name>` in the paper's text."""
     identifier = f"{study}.{column.name}"
     row = printed.get((identifier,), {})
     return cell(
@@ -196,7 +197,7 @@ def row(
         labels: Labels of the row.
         columns: Columns with their sources. Columns without a header, which are only in the CSV,
             are omitted if nothing was run.
-        reason: Why the row was not run.
+        reason: Reason why nothing was run for this row; empty otherwise.
     """
     shown: list[Cell] = []
     unseen: list[Number] = []
@@ -211,11 +212,10 @@ def row(
 def model_table(
     inputs: DisplayInputs, record: type[N], columns: Sequence[Column[N]], *, caption: str
 ) -> TableContent:
-    """Return one row per model, with the printed numbers of `inputs.files["published"]`.
+    """Return a table that compares each model with the printed row in `inputs.files["published"]`.
 
-    Records and printed rows both use the model names of models.yaml; `record` has the field
-    `model`. Models that were not run, including those that only the paper has, get a row with the
-    reason.
+    Records (field `model`) and printed rows both use the model names of models.yaml. Models that
+    were not run, including models that only the paper has, get a row with the reason.
     """
     printed = read_published(inputs.files["published"], ["model"])
     ours = sources(inputs, record, ["model"], lambda item: item.conditions.deviations)
@@ -239,12 +239,12 @@ def model_table(
 def mark_best(
     content: TableContent, columns: Sequence[Column[R]], *, different: int = 1
 ) -> TableContent:
-    """Mark the best displayed number of each column.
+    """Return the table with the best displayed number of each column marked (see `Column.best`).
 
     Args:
         content: The table.
-        columns: Columns of its cells.
-        different: Minimum number of distinct values in a column for one to be marked.
+        columns: Columns of the table's cells.
+        different: Minimum number of distinct values in a column; columns with fewer are unmarked.
     """
 
     def shown(cell: Cell) -> float | None:
@@ -269,7 +269,10 @@ def mark_best(
 
 
 def bounds(interval: Interval | None) -> dict[str, str]:
-    """Return the CSV columns `low` and `high` for the interval of a fraction, in percent."""
+    """Return the CSV columns `low` and `high`: the bounds of a fraction's interval, in percent.
+
+    Without an interval, both values are empty.
+    """
     return dict(zip(("low", "high"), percent_bounds(interval, 2) or ("", ""), strict=True))
 
 

@@ -1,7 +1,7 @@
 """Descriptive tables: hyperparameters, artifacts and checkpoints.
 
-Their values are not computed: they come from this project's records or this run's settings. The
-printed text is shown where it differs.
+The values are not computed: they come from this project's records or this run's settings. The
+printed text is shown where it differs from ours.
 """
 
 import re
@@ -20,7 +20,7 @@ _UNUSED = "not used in this project"
 
 
 class Package(NamedTuple):
-    """A Python package: its name in the lock file, and its license."""
+    """Name of a Python package in the lock file, and its license."""
 
     name: str
     licence: str
@@ -72,6 +72,9 @@ def artifacts(inputs: DisplayInputs) -> TableContent:
     """Return the table of data and software, with licenses and the versions pinned here.
 
     Type and usage are as printed.
+
+    Args:
+        inputs: Inputs with the files `published`, `lock`, `upstream` and `licences`.
     """
     pinned = dict(
         re.findall(r"^([\w.-]+)==(\S+)", read_text(inputs.files["lock"]), flags=re.MULTILINE)
@@ -107,7 +110,11 @@ def artifacts(inputs: DisplayInputs) -> TableContent:
 
 
 def _pinned(public: Mapping[str, UpstreamFile], folder: str) -> str:
-    """Return how a corpus is pinned: a digest, the number of files with one, or "not pinned"."""
+    """Return how a corpus is pinned.
+
+    This is the start of the digest of its only file, the number of its files with a digest, or "not
+    pinned" if none has one.
+    """
     files = [file.identity for name, file in public.items() if name.startswith(folder)]
     digests = [identity for identity in files if identity]
     if len(files) > 1 and digests:
@@ -122,8 +129,8 @@ def checkpoints(
     """Return the table of checkpoints, with licenses, sizes and the revisions in models.yaml.
 
     Args:
-        inputs: Inputs whose `options` are the fields of models.yaml entries, by the model or
-            checkpoint that the table prints.
+        inputs: Inputs whose `options` are the fields of models.yaml entries, by printed model or
+            checkpoint.
         unnamed: Reason why a row has no entry.
     """
     rows = []
@@ -151,7 +158,7 @@ def checkpoints(
 
 
 def _of_entry(entry: Mapping[str, Any], row: Mapping[str, str]) -> dict[str, StatedText]:
-    """Compare an entry of models.yaml with a printed row."""
+    """Compare an entry of models.yaml with a printed row, by column of our table."""
     size, printed = entry["parameters"] or "not published", row["parameters"]
     if row["parameters_are_estimated"] == "yes":
         size, why = "not published", "size not published; the printed one is an estimate"
@@ -175,7 +182,7 @@ def _of_entry(entry: Mapping[str, Any], row: Mapping[str, str]) -> dict[str, Sta
 def same_size(ours: str, printed: str) -> bool:
     """Return whether our parameter count, rounded to the printed digits, equals the printed one.
 
-    Sizes are text such as `22.7M` or `9B`; trailing zeros do not count as digits.
+    Sizes are texts such as `22.7M` or `9B`; leading and trailing zeros do not count as digits.
     """
     one, other = number_in(ours), number_in(printed)
     if one is None or other is None:
@@ -185,5 +192,5 @@ def same_size(ours: str, printed: str) -> bool:
 
 
 def described(stated: StatedText, **key: str) -> Cell:
-    """Return the cell of a stated text."""
+    """Return the cell of a stated text, which `key` identifies in the CSV."""
     return Cell(Number({**key, "metric": key.get("metric", "value")}, stated))

@@ -1,4 +1,4 @@
-"""Metric files and the files they were computed from, for items and the results page."""
+"""Metric files and the files from which they were computed, for items and the results page."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,19 +12,19 @@ from pieline.core.files import canonical_json, read_json, sha256
 
 Json = dict[str, Any]
 KEY_SHOWN = 12
-"""Number of leading digits of a recorded answer's key to show."""
+"""Number of leading characters to show of a recorded answer's key."""
 T = TypeVar("T")
 
 
 @dataclass
 class Pool:
-    """Texts shared by metric files, by dataset file and id, so that each is written once."""
+    """Texts shared by metric files, by dataset file and id, so that each text is written once."""
 
     texts: dict[str, dict[str, Json]] = field(default_factory=dict)
     _loaded: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def read(self, path: str, load: Callable[[str], T]) -> T:
-        """Return `load(path)`, cached."""
+        """Return `load(path)`; the result is cached by path and name of the function."""
         key = (path, load.__qualname__)
         if key not in self._loaded:
             self._loaded[key] = load(path)
@@ -32,7 +32,7 @@ class Pool:
         return text
 
     def add(self, path: str, name: str, text: Json) -> None:
-        """Add a text."""
+        """Add the text with id `name` of the dataset file `path`."""
         self.texts.setdefault(path, {})[name] = text
 
 
@@ -46,17 +46,17 @@ class MetricFile:
 
     @property
     def inputs(self) -> dict[str, str]:
-        """Digests of the files it was computed from."""
+        """Digests of the files from which the metrics were computed, by path."""
         return dict(self.fields["computed_from"])
 
     @property
     def conditions_digest(self) -> str | None:
-        """Digest of the conditions it was computed under; None if it has none."""
+        """Digest of the conditions stated in the file; None if it states none."""
         conditions = self.fields.get("conditions")
         return conditions and digest_of(canonical_json(conditions))
 
     def predictions(self, ending: str) -> list[str]:
-        """Return the input predictions whose name ends with `ending`."""
+        """Return the paths of input predictions that end with `ending`."""
         return [
             name
             for name in self.inputs
@@ -68,7 +68,7 @@ def load_metric_file(path: str | Path) -> MetricFile:
     """Read a metric file of any study.
 
     Raises:
-        UserError: The file does not list the files it was computed from.
+        UserError: The file does not list the files from which it was computed.
     """
     fields = read_json(path)
     if not isinstance(fields, dict) or not isinstance(fields.get("computed_from"), dict):
@@ -84,9 +84,9 @@ def check_metrics(paths: Iterable[str], asked: Mapping[str, str]) -> None:
         asked: Digests of the expected conditions by path; other files may have any conditions.
 
     Raises:
-        UserError: A file was changed or copied, one of its inputs is missing or has a different
-            digest, or it was computed under different conditions. The hint is the command that
-            recreates it.
+        UserError: A metric file was changed or copied, an input of it is missing or has a different
+            digest, or it was computed under different conditions. The hint contains the command
+            that recreates the metric file.
     """
     known: dict[str, str] = {}
     for metric in map(load_metric_file, paths):
@@ -102,7 +102,7 @@ def check_metrics(paths: Iterable[str], asked: Mapping[str, str]) -> None:
 
 
 def input_of(metric: MetricFile, ending: str) -> str:
-    """Return the first input of a metric file whose name ends with `ending`.
+    """Return the path of the first input of a metric file that ends with `ending`.
 
     Raises:
         UserError: There is no such input.

@@ -11,7 +11,7 @@ from pieline.reporting.models import REHEARSAL_NOTE
 
 
 def use_style(path: str | Path) -> None:
-    """Select the non-interactive backend and the project's style."""
+    """Select matplotlib's non-interactive backend and a style file."""
     mpl.use("Agg")
     plt.style.use(path)
 
@@ -23,8 +23,8 @@ def save_figure(figure: Figure, *, pdf: str | Path, png: str | Path, mark: str =
         figure: Figure to write.
         pdf: PDF output.
         png: PNG output.
-        mark: Small text below the figure. For a rehearsal, the part before the colon is a
-            watermark across the figure instead.
+        mark: Small text below the figure. For the note on a rehearsal, the part before the colon is
+            printed across the figure as a watermark instead.
     """
     if mark == REHEARSAL_NOTE:
         word = figure.text(0.5, 0.5, mark.partition(":")[0], ha="center", va="center")

@@ -9,22 +9,22 @@ from pieline.reporting.printed import read_published
 
 
 class DisplayInputs(Frozen):
-    """Inputs of a table or figure, which is stale if their canonical JSON changes.
+    """Inputs of a table, figure or export, which is stale if their canonical JSON changes.
 
     Attributes:
         metrics: Metric files in display order.
         files: Other inputs by name, such as printed numbers.
-        models: Descriptions of the models that were run.
+        models: Descriptions of the models to show.
         not_run: Reasons for missing numbers, by model or by configured run
             (`model/setting/...`).
         absent: Descriptions of the paper's models that are not in the configuration.
         options: Additional JSON values.
         notes: Sentences about the data, shown with every table and figure.
         asked: Digests of the expected conditions by metric file.
-        mark: Note above the display and in each line of its CSV: that it is not a result, or that
-            it uses the user's own data.
-        archived: Archive that the predictions come from, by metric file.
-        is_own: Whether the data are the user's own, in which case no printed number is shown.
+        mark: Notice above the display and in each line of its CSV, stating that the display is not
+            a result or uses the user's own data; empty otherwise.
+        archived: Name of the archive from which the predictions were taken, by metric file.
+        is_own: Whether the data is the user's own, so that no printed numbers are shown.
     """
 
     metrics: tuple[str, ...] = ()
@@ -40,27 +40,38 @@ class DisplayInputs(Frozen):
     archived: Mapping[str, str] = {}
 
     def with_files(self, **files: str) -> "DisplayInputs":
-        """Return a copy with other files."""
+        """Return a copy with these `files`."""
         return self.model_copy(update={"files": files})
 
     def printed(self, *keys: str, file: str = "published") -> dict[tuple[str, ...], dict[str, Any]]:
-        """Return the printed rows of a file by key; empty for own data or without that file."""
+        """Return the printed rows of a file, by the values of `keys`.
+
+        The result is empty for the user's own data, and if there is no file with this name.
+        """
         if self.is_own or file not in self.files:
             return {}
         return read_published(self.files[file], keys)
 
     def input_files(self) -> list[str]:
-        """Return all input files."""
+        """Return the paths of all input files."""
         return [*self.metrics, *self.files.values()]
 
     def why_not(self, model: str, *run: str) -> str:
-        """Return why a run of a model (`run`: setting and so on) is missing; empty if unknown."""
+        """Return why a run of a model is missing; empty if unknown.
+
+        Args:
+            model: Model name.
+            run: Parts of the run after the model, such as its setting; later parts may be omitted.
+        """
         wanted = "/".join((model, *run, ""))
         reasons = (reason for key, reason in self.not_run.items() if f"{key}/".startswith(wanted))
         return next(reasons, self.not_run.get(model, ""))
 
     def left_out(self) -> dict[tuple[str, ...], str]:
-        """Return why configured runs are missing, by the parts of `model/setting/...`."""
+        """Return why configured runs are missing, by the parts of `model/setting/...`.
+
+        Reasons that apply to a model as a whole are omitted.
+        """
         keys = {tuple(key.split("/")): reason for key, reason in self.not_run.items()}
         return {key: reason for key, reason in keys.items() if len(key) > 1}
 

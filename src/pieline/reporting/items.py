@@ -1,4 +1,4 @@
-"""A study's predictions, one per row, as Parquet, as gzipped CSV, and for the results page."""
+"""Export of a study's predictions as Parquet and gzipped CSV, and for the results page."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,16 +19,16 @@ _ARROW = {bool: "bool", int: "int64", float: "float64", str: "string"}
 
 
 class Item(Frozen, ABC):
-    """A row with the columns that all studies share; docs/items.md describes every column.
+    """Base class of rows, with the columns that all studies share (described in docs/items.md).
 
     Attributes:
         language: Language of the sentence.
         model: Name of the model.
         label: Display name of the model; a fine-tuned model has the label of its base model.
         seed: Seed of the run.
-        metrics: Metric file that includes the row.
-        note: Reason why the row is not a result (sample data, a rehearsal), or that it uses the
-            user's own data; otherwise null.
+        metrics: Path of the metric file to which the row belongs.
+        note: Notice that the row is not a result (sample data, a rehearsal) or uses the user's own
+            data; otherwise null.
     """
 
     language: str
@@ -48,20 +48,21 @@ class Item(Frozen, ABC):
         """Return the predictions behind a metric file for the results page.
 
         The result is None if the metric file was not computed from a single prediction file.
-        Otherwise `kind` selects the layout on the page, and `rows` has all queries, sentences or
-        originals. Texts are added to the pool; `depth` is the number of documents per query.
+        Otherwise, its `kind` selects the layout on the page, and its `rows` contain all queries,
+        sentences or originals. Texts are added to the pool; `depth` is the number of documents per
+        query.
         """
         return None
 
     @classmethod
     def columns(cls) -> list[str]:
-        """Return the study's own columns, then the shared ones."""
+        """Return the names of the study's own columns, followed by those of the shared columns."""
         shared = Item.model_fields
         return [*(name for name in cls.model_fields if name not in shared), *shared]
 
 
 def runs(inputs: DisplayInputs) -> Iterator[tuple[MetricFile, dict[str, Any]]]:
-    """Yield each metric file with the shared columns of its rows, except the language."""
+    """Yield each metric file with the values of the shared columns, except the language."""
     labels = inputs.labels()
     note = " ".join(filter(None, (inputs.mark, *inputs.notes))) or None
     for path in inputs.metrics:
@@ -110,7 +111,7 @@ def write_items(
 def _arrow_type(annotation: Any) -> str:
     """Return the Arrow type for the annotation of a field."""
     while parts := get_args(annotation):
-        # For `a | None` this is a; for a literal, the type that all its values share.
+        # For `a | None`, this is a; for a literal, the type of its values.
         first = parts[0]
         annotation = first if isinstance(first, type) or get_args(first) else type(first)
     return _ARROW[annotation]

@@ -1,4 +1,4 @@
-"""Rendering of LaTeX and HTML from Jinja templates, with all data escaped."""
+"""Render LaTeX and HTML from Jinja templates."""
 
 from collections.abc import Mapping
 from functools import cache

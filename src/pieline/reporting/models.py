@@ -13,7 +13,7 @@ SAMPLE_NOTE = (
 
 
 class ModelDescription(Frozen):
-    """Description of a model in a table."""
+    """Fields of a model's entry that tables and the results page use."""
 
     name: str
     kind: str
@@ -26,10 +26,10 @@ class ModelDescription(Frozen):
 
 
 def load_descriptions(text: str) -> list[ModelDescription]:
-    """Parse the models' descriptions from JSON.
+    """Parse model descriptions from JSON.
 
     Raises:
-        UserError: The text is not such a list.
+        UserError: The text is not a JSON list of descriptions.
     """
     hint = "pass a JSON list"
     return validated(list[ModelDescription], text, where="--models", hint=hint, is_json=True)

@@ -35,8 +35,8 @@ class PrintedFile(Frozen):
     """Schema and digest of a file in published/, to detect changes to printed numbers.
 
     Attributes:
-        texts: Text columns.
-        numbers: Numeric columns; a cell may be empty.
+        texts: Names of the text columns.
+        numbers: Names of the numeric columns, whose cells may be empty.
         rows: Number of rows.
         sha256: SHA-256 of the file.
     """
@@ -53,12 +53,13 @@ class Comparison(Frozen):
     Attributes:
         ours: Our number in the unit of the printed table; None if unknown.
         printed: The printed number; None if unknown.
-        comparable: Whether both were computed from the same data with the same checkpoint.
-        reason: Why they are not comparable, why ours is missing, or under which readings only
-            ours is within sampling range.
+        comparable: Whether there is a printed number and no obstacle to comparing the two, such as
+            different data or a different checkpoint.
+        reason: Why the two are not comparable, why ours is missing, or the only readings under
+            which ours is within sampling range; empty otherwise.
         tolerance: Largest difference that counts as reproduced, in the same unit.
-        ranges: Sampling ranges by reading of the printed number, if it can be read in several
-            ways; being in one of them suffices for "within sampling range".
+        ranges: Sampling ranges, by reading (possible interpretation) of the printed number; our
+            number is within sampling range if it is in one of them.
         decimals: Decimals of the printed number, if different from its table's.
     """
 
@@ -72,7 +73,7 @@ class Comparison(Frozen):
 
     @property
     def reproduced(self) -> Reproduced | None:
-        """Whether our number is reproduced; None if the two cannot be compared."""
+        """Whether our number reproduces the printed one; None if the two cannot be compared."""
         difference = self.difference
         if not self.comparable or difference is None:
             return None
@@ -83,7 +84,7 @@ class Comparison(Frozen):
         return "within sampling range" if self.readings() else "no"
 
     def readings(self) -> list[str]:
-        """Return the readings of the printed number whose range includes ours."""
+        """Return the readings of the printed number whose sampling range includes our number."""
         return [
             reading
             for reading, (low, high) in self.ranges.items()
@@ -91,7 +92,7 @@ class Comparison(Frozen):
         ]
 
     def allowed(self) -> str:
-        """Format the tolerance, or the sampling range of each reading."""
+        """Format the sampling range of each reading, or the tolerance if there are no ranges."""
         if not self.ranges:
             return f"{self.tolerance:g}"
         return "; ".join(
@@ -99,7 +100,7 @@ class Comparison(Frozen):
         )
 
     def places(self, usual: int) -> int:
-        """Return the decimals to show: the printed number's, else `usual`."""
+        """Return the number of decimals to show: `decimals` if it is set, else `usual`."""
         return usual if self.decimals is None else self.decimals
 
     @property
@@ -111,10 +112,10 @@ class Comparison(Frozen):
 
 
 class StatedText(Frozen):
-    """Our text about a model, setting or package, and the paper's.
+    """Our text about a model, setting or package, and the printed one.
 
-    It is not computed and so never counts as reproduced. Either text may be empty; `reason` states
-    how they differ, or why one is missing.
+    The texts are not computed, so they never count as reproduced. Either text may be empty;
+    `reason` states whether they are equal, how they differ, or why one is missing.
     """
 
     ours: str
@@ -123,7 +124,7 @@ class StatedText(Frozen):
 
 
 def state(ours: str, printed: str, *, reason: str = "") -> StatedText:
-    """Compare our text with the printed one; without `reason`, derive it from the texts."""
+    """Compare our text with the printed one; by default, derive `reason` from the texts."""
     if not reason:
         names = (_LICENCE_WORDS.sub("", text) for text in (ours, printed))
         alike = [re.sub(r"[\s_-]+", "-", name) for name in names]
@@ -148,8 +149,8 @@ def compare(
     """Compare our number with the printed one.
 
     Args:
-        ours: Our number; None if there is no run.
-        printed: The paper's number; None if it prints none.
+        ours: Our number; None if unknown.
+        printed: The printed number; None if the paper prints none.
         obstacles: Reasons why the two are not comparable, most important first.
         tolerance: Largest difference that counts as reproduced, in the same unit.
         ranges: Sampling ranges (see `Comparison`).
@@ -178,7 +179,8 @@ def read_printed(path: str | Path) -> list[dict[str, str]]:
     """Read a CSV of published/ as text.
 
     Raises:
-        UserError: Columns, numbers, row count or digest do not match published/schema.yaml.
+        UserError: The file is missing, is not listed in schema.yaml next to it, or differs from its
+            entry in columns, numbers, row count or digest.
     """
     path = Path(path)
     schema = path.with_name("schema.yaml")
@@ -215,10 +217,11 @@ def read_published(
         keys: Columns that identify a row.
 
     Returns:
-        The numbers of each row by column, by the values of `keys`; 110M is 110,000,000.
+        The numbers of each row by column, by the values of `keys`. Empty cells and texts are
+        omitted; 110M becomes 110,000,000.
 
     Raises:
-        UserError: As in `read_printed`, or a key column is missing.
+        UserError: `read_printed` fails or a key column is missing.
     """
     rows = {}
     for row in read_printed(path):
@@ -255,16 +258,17 @@ def write_comparisons(
     mark: str = "",
     archived: Mapping[str, str] | None = None,
 ) -> None:
-    """Write one comparison or statement per line as CSV.
+    """Write comparisons and stated texts as CSV, one per line.
 
     Args:
         path: Output, written atomically.
-        rows: For each number, the columns that identify it, the comparison and its metric files.
-        decimals: Decimals of ours and the difference, unless the comparison has its own. The
+        rows: For each line, the values that identify it by column, the comparison or stated text,
+            and the metric files.
+        decimals: Decimals of our number and the difference, unless the comparison sets them. The
             printed number is not rounded.
         mark: Prefix of every reason.
-        archived: Archive that the predictions come from, by metric file; if there are any, the
-            column `archive` lists them.
+        archived: Name of the archive from which the predictions were taken, by metric file; if
+            there are any, the column `archive` lists their names.
     """
 
     def archives(metrics: Sequence[str]) -> dict[str, str]:
@@ -325,7 +329,7 @@ def read_comparisons(path: str | Path) -> list[dict[str, str]]:
     """Read a CSV written by `write_comparisons`, with all values as text.
 
     Raises:
-        UserError: The file is not such a CSV.
+        UserError: The file is missing or is not a CSV of comparisons.
     """
     columns = ["ours", "printed", "comparable", "reproduced"]
     return [row for _, row in read_table(path, columns, hint="pass a CSV file from paper_tables/")]

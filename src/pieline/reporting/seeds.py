@@ -3,10 +3,10 @@
 The papers' seeds are a sample like ours, so printed numbers are estimates, too. Both ranges are
 95% intervals for two normal samples, widened for rounding by half of the last printed decimal:
 
-- Means: Welch's t interval for the difference of two means. For a single seed of ours it is the
+- Means: Welch's t interval for the difference of two means. If we have a single seed, this is the
   prediction interval of one value, t(n - 1) * s * sqrt(1 + 1 / n), where s is the printed deviation
   over n seeds.
-- Deviations: the F interval for the ratio of two variances. With three seeds on both sides it is
+- Deviations: the F interval for the ratio of two variances. With three seeds on both sides, this is
   s / 6.2 to 6.2 * s. A chi-square interval would treat the printed deviation as exact and reject
   24% of the runs that differ only in their three seeds.
 
@@ -15,7 +15,7 @@ not show that other seeds would agree. In these cases the pooled deviation of ot
 table (the root of their mean variance) is used.
 
 A paper may not state whether its deviations divide by n - 1 (ddof 1, as ours do) or by n (ddof 0).
-Each is a reading of the printed number; being in the range of one reading suffices.
+Each possibility is a reading of the printed number, and being in the range of one reading suffices.
 """
 
 import math
@@ -38,13 +38,14 @@ _DRAWS = 4000
 
 @dataclass(frozen=True)
 class PrintedSeeds:
-    """The seeds behind printed means and deviations.
+    """Seeds behind printed means and deviations.
 
     Attributes:
-        number: Number of seeds if a deviation is printed; without a deviation it is 1.
+        number: Number of seeds behind a mean with a printed deviation; a mean without one counts as
+            a single seed.
         ddof: Possible values of ddof in the printed deviations.
-        pool: Function from a column's name to the spreads to use if its printed deviation is
-            missing or 0.
+        pool: Function that returns, for the name of a column, the spreads whose pooled deviation
+            replaces a printed one that is missing or 0.
     """
 
     number: int
@@ -52,7 +53,7 @@ class PrintedSeeds:
     pool: Callable[[str], Sequence[Spread]] = lambda _: ()
 
     def spread(self, printed: PrintedRow, name: str) -> Spread | None:
-        """Return the printed mean and deviation of a column; None if it is not printed."""
+        """Return the printed mean and deviation of a column; None if the mean is not printed."""
         if name not in printed:
             return None
         deviation = printed.get(f"{name}_std")
@@ -60,7 +61,7 @@ class PrintedSeeds:
         return Spread(mean=printed[name], deviation=deviation, seeds=seeds)
 
     def ranges(self, printed: PrintedRow, name: str, ours: Spread | None) -> tuple[Ranges, Ranges]:
-        """Return the sampling ranges of our mean and our deviation."""
+        """Return the sampling ranges of our mean and of our deviation; empty if unknown."""
         theirs, pool, of_deviation = self.spread(printed, name), self.pool(name), Ranges()
         if not (ours and theirs):
             return {}, {}
@@ -83,13 +84,13 @@ def mean_ranges(
         ours: Mean and deviation (ddof 1) over our seeds.
         printed: Mean and deviation over the paper's seeds.
         ddof: Possible values of ddof in the printed deviation.
-        pool: Printed rows whose deviations (ddof 1) replace one that is missing or 0.
+        pool: Printed rows whose pooled deviation (ddof 1) replaces one that is missing or 0.
         decimals: Decimals of the printed numbers.
 
     Returns:
-        Empty if there is neither a printed deviation nor a pool.
+        The ranges; empty if there is neither a printed deviation nor a pool.
     """
-    # Only some tables need scipy, whose import takes half of the time of making a table.
+    # Only some tables need scipy, and importing it takes half of the time of making a table.
     from scipy.special import stdtrit
 
     if pool and not printed.deviation:
@@ -125,7 +126,8 @@ def deviation_ranges(
 ) -> Ranges:
     """Return the sampling ranges of our deviation over `seeds` (at least 2) seeds.
 
-    The other arguments and the keys are as in `mean_ranges`. The lower bound is 0 for a printed 0.
+    The other arguments and the keys are the same as in `mean_ranges`. If the printed deviation is
+    0, the lower bound is 0.
     """
     from scipy.special import fdtri
 
@@ -148,12 +150,12 @@ def deviation_ranges(
 def median_tolerance(rows: Sequence[Spread], pool: Sequence[Spread]) -> float:
     """Return the 95% quantile of the difference between two medians over the same rows.
 
-    It is simulated with a fixed seed from 4,000 pairs of medians; each median draws every row from
-    the normal distribution of its mean and standard error.
+    The quantile is simulated with a fixed seed from 4,000 pairs of medians. For each median, every
+    row is drawn from a normal distribution with the row's mean and standard error.
 
     Args:
         rows: Printed rows over which the median is taken.
-        pool: As in `mean_ranges`.
+        pool: Printed rows whose pooled deviation (ddof 1) replaces one that is missing or 0.
     """
     deviation, _ = pooled(pool)
     errors = [(row.deviation or deviation) / math.sqrt(row.seeds) for row in rows]
@@ -165,14 +167,17 @@ def median_tolerance(rows: Sequence[Spread], pool: Sequence[Spread]) -> float:
 
 
 def pooled(rows: Sequence[Spread]) -> tuple[float, int]:
-    """Return the root of the mean variance, weighted by degrees of freedom, and their total."""
+    """Return the pooled deviation of rows and its degrees of freedom.
+
+    The pooled deviation is the root of the mean variance, weighted by degrees of freedom.
+    """
     degrees = sum(row.seeds - 1 for row in rows)
     squares = math.fsum((row.seeds - 1) * (row.deviation or 0.0) ** 2 for row in rows)
     return math.sqrt(squares / degrees), degrees
 
 
 def _variance(printed: Spread, ddof: int, *, rounded: float = 0.0) -> float:
-    """Return the printed variance converted to ddof 1; `rounded` is added to the deviation."""
+    """Return the printed variance, converted to ddof 1, after adding `rounded` to the deviation."""
     deviation = max(0.0, (printed.deviation or 0.0) + rounded)
     return deviation**2 * (printed.seeds - ddof) / (printed.seeds - 1)
 

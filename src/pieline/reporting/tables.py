@@ -17,12 +17,12 @@ BESIDE = "The printed value is shown where it differs from ours."
 
 @dataclass(frozen=True)
 class Number:
-    """A number of a table and the printed one; together they form a line of its CSV.
+    """Our number or text in a table, and the printed one; both are in one line of the CSV.
 
     Attributes:
-        key: Values that identify it, by CSV column.
+        key: Values that identify the line, by CSV column.
         comparison: Our number and the printed one in the unit of the printed table, or two texts.
-        metrics: Metric files of our number.
+        metrics: Metric files behind our number.
     """
 
     key: Mapping[str, str]
@@ -39,8 +39,8 @@ class Cell:
         deviation: Deviation, shown after a plus-minus sign.
         text: Text shown if there is no number, or instead of the number; the printed number is
             then shown unrounded.
-        best: Whether it is the best of its column, shown in bold.
-        mark: Arrow that shows a change relative to another cell.
+        best: Whether the number is the best of its column, which is shown in bold.
+        mark: Arrow that shows a change relative to another cell; empty for no arrow.
     """
 
     number: Number | None = None
@@ -76,8 +76,8 @@ class Row:
     Attributes:
         labels: Texts of the label columns.
         cells: The other cells.
-        reason: Reason why the row was not run, if so, shown as a note under the table. The row then
-            shows only printed numbers.
+        reason: Reason why nothing was run for the row, shown as a note below the table; empty for
+            other rows.
         unseen: Numbers that are only in the CSV.
     """
 
@@ -111,15 +111,15 @@ class TableContent:
         groups: Rows of the table, in groups.
         caption: Caption in plain text.
         caption_latex: LaTeX source of the caption, if different.
-        notes: Sentences after the caption, such as that the data are a sample.
+        notes: Sentences after the caption, such as a notice that the data is a sample.
         unseen: Numbers outside any row, which are only in the CSV.
         decimals: Decimals of numbers whose comparison does not set them.
         wide: Whether the table spans both columns of a page.
-        long: Whether it may span several pages.
+        long: Whether the table may span several pages.
         label_widths: Widths of the label columns as fractions of the line, for a long table with
             wrapped labels.
-        texts: Whether its cells are texts, which are left-aligned.
-        wraps: Whether its texts are wrapped.
+        texts: Whether the cells are texts, which are left-aligned.
+        wraps: Whether the texts are wrapped.
     """
 
     heads: tuple[tuple[Head, ...], ...]
@@ -137,7 +137,7 @@ class TableContent:
 
     @property
     def titled(self) -> bool:
-        """Whether group titles take a column."""
+        """Whether a first column shows group titles."""
         return any(group.title for group in self.groups)
 
     @property
@@ -169,7 +169,7 @@ class TableContent:
 
 
 def make_table(maker: str, inputs: DisplayInputs) -> TableContent:
-    """Call a table's maker, and remove printed numbers if the data are the user's own."""
+    """Call the maker of a table; if the data is the user's own, remove the printed numbers."""
     content: TableContent = import_object(maker)(inputs)
     if not inputs.is_own:
         return content
@@ -177,11 +177,11 @@ def make_table(maker: str, inputs: DisplayInputs) -> TableContent:
 
 
 def without_printed(content: TableContent, models: Collection[str]) -> TableContent:
-    """Return the table without printed values, and without rows that have no number of ours.
+    """Return the table without printed values and without rows that have only printed numbers.
 
     Args:
         content: The table.
-        models: Models of this run, whose rows are kept even if they have no number.
+        models: Models of this run, whose rows are kept even if they have no number of ours.
     """
 
     def of_ours(number: Number | None) -> Number | None:
@@ -226,14 +226,14 @@ def without_printed(content: TableContent, models: Collection[str]) -> TableCont
 
 @dataclass(frozen=True)
 class ShownCell:
-    """A cell as text: our number, the printed one (empty if there is none), and its appearance."""
+    """Texts and appearance of a cell; `printed` is empty if nothing is printed or to be shown."""
 
     ours: str
     printed: str
     best: bool
     mark: str
     verdict: str
-    """One of `VERDICTS`, `not comparable`, or empty without a printed number."""
+    """Verdict: a value of `VERDICTS`, `not comparable`, or empty without a printed number."""
     reason: str
     metrics: tuple[str, ...]
 
@@ -259,7 +259,7 @@ def write_table(
         csv: CSV output.
         html: HTML output.
         mark: Sentence at the start of the notes and of the reason in each CSV line.
-        archived: Archive that the predictions come from, by metric file.
+        archived: Name of the archive from which the predictions were taken, by metric file.
     """
     if mark:
         content = replace(content, notes=(mark, *content.notes))
@@ -281,7 +281,7 @@ def write_table(
 
 
 def shown(cell: Cell, decimals: int) -> ShownCell:
-    """Return a cell as text; `decimals` is the table's default."""
+    """Return the texts and appearance of a cell; `decimals` is the table's default."""
     if cell.number is None:
         return ShownCell(cell.text or "–", "", cell.best, cell.mark, "", "", ())
     compared = cell.number.comparison
@@ -315,7 +315,7 @@ def shown(cell: Cell, decimals: int) -> ShownCell:
 def _text(
     value: float | None, deviation: float | None, decimals: int, *, unknown: str = "–"
 ) -> str:
-    """Format a mean with its deviation; `unknown` if there is no mean."""
+    """Format a mean with its deviation, if any; without a mean, return `unknown`."""
     if value is None:
         return unknown
     spread = f" ± {rounded(deviation, decimals)}" if deviation is not None else ""

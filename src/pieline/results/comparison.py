@@ -1,4 +1,4 @@
-"""Compare all computed table cells with the printed ones."""
+"""Compare all computed table cells with the printed cells."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -30,8 +30,8 @@ class ComparedCell(Frozen):
     """A table cell with our number and the printed one, formatted as in the CSV (empty if unknown).
 
     Attributes:
-        table: Name of the CSV.
-        keys: Columns that identify the cell, in order.
+        table: Name of the CSV without extension.
+        keys: Values that identify the cell, by column, in order.
         tolerance: Maximum difference at which our number counts as reproduced, or its sampling
             range.
         verdict: One of `VERDICTS`, `not comparable` or `not run`.
@@ -61,13 +61,13 @@ def read_cells(tables: Iterable[str | Path]) -> list[ComparedCell]:
     """Read the cells of CSVs written by `pieline.reporting.printed.write_comparisons`, in order.
 
     Raises:
-        UserError: A file is not such a CSV.
+        UserError: A file is missing or is not a CSV of comparisons.
     """
     return [_cell(Path(path).stem, row) for path in tables for row in read_comparisons(path)]
 
 
 def metric_files(tables: Iterable[str | Path]) -> list[str]:
-    """Return the metric files behind the numbers of these CSVs."""
+    """Return the metric files behind the numbers of these CSVs, sorted by path."""
     return sorted({path for cell in read_cells(tables) for path in cell.metrics})
 
 
@@ -80,7 +80,7 @@ def write_comparison(
     template: str | Path,
     mark: str = "",
 ) -> None:
-    """Write all cells as CSV, and cells with two numbers as LaTeX with a summary and a mark."""
+    """Write all cells as CSV, and cells with both numbers as LaTeX with a summary and a mark."""
     columns = ["table", "cell", "ours", "printed", "difference", "tolerance", "verdict", "reason"]
     table = pd.DataFrame([{name: getattr(cell, name) for name in columns} for cell in cells])
     write_text(csv, table.to_csv(index=False, lineterminator="\n"))

@@ -1,8 +1,8 @@
 """Export a run's provenance as an RO-Crate whose root is the folder of the run.
 
-Follows RO-Crate 1.1 and the profiles of Workflow Run RO-Crate: one action that uses the raw
-files, recordings, code and models, and creates the outputs. It contains no timestamps, so identical
-runs produce byte-identical files.
+The export follows RO-Crate 1.1 and the profiles of Workflow Run RO-Crate: one action uses the raw
+files, recordings, code and models, and creates the outputs. The metadata contains no timestamps, so
+identical runs produce byte-identical files.
 """
 
 import re
@@ -150,5 +150,5 @@ def ro_crate(provenance: Provenance, *, version: str, workflow: str | None) -> J
 
 
 def _without_nulls(properties: Json) -> Json:
-    """Return the properties that have a value."""
+    """Return the properties whose value is not None."""
     return {name: value for name, value in properties.items() if value is not None}

@@ -8,14 +8,14 @@ from pieline.study import Figure, Table
 
 
 class StudyDisplays(Frozen):
-    """Tables and figures of a study in this run; empty if the study is not configured.
+    """Tables and figures of a study in this run; a study that is not configured has none.
 
     Attributes:
         name: Study name.
-        paper: Title of the paper for readers.
-        items: `module:class` of the items, which read the predictions behind a metric file; empty
-            if there are none.
-        recordings: Path patterns of recordings, by the pattern of the predictions read from them.
+        paper: Title of the paper, as shown to readers.
+        items: `module:class` of the study's items, which reads the predictions behind a metric
+            file; empty if the study has no items.
+        recordings: Path patterns of recordings, by path pattern of the predictions made from them.
         tables, figures: Displays in the paper's order; their JSON lacks `display_inputs`.
     """
 
@@ -37,10 +37,11 @@ class Displays(Frozen):
 
     Attributes:
         studies: All studies.
-        mark: Notice on every display if the run is a rehearsal or uses own data.
-        data: `sample`, `released` or `own`.
-        document: File with all tables and figures.
-        archives: Names of the archives that predictions were taken from.
+        mark: Notice on every display if the run is a rehearsal or uses the user's own data, else
+            empty.
+        data: Data source: `sample`, `released` or `own`.
+        document: Path of the document with all tables and figures.
+        archives: Names of the archives from which predictions were taken.
     """
 
     studies: tuple[StudyDisplays, ...]
@@ -50,11 +51,11 @@ class Displays(Frozen):
     archives: tuple[str, ...] = ()
 
     def papers(self) -> dict[str, str]:
-        """Return the papers' titles by study."""
+        """Return the titles of the papers, by study."""
         return {study.name: study.paper for study in self.studies}
 
     def files(self, ending: str) -> list[str]:
-        """Return all files with an extension."""
+        """Return the files of all tables and figures that have an extension (without a dot)."""
         return [path for path in self.all_files() if Path(path).suffix == f".{ending}"]
 
     def all_files(self) -> list[str]:

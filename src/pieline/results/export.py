@@ -17,7 +17,7 @@ _RUN_KEYS = {
     *("model", "setting", "query_mode", "language", "composition", "seed", "metric"),
     *("interval_95", "seeds"),
 }
-"""Keys that distinguish runs, but not scores within a run."""
+"""Keys that distinguish runs and metrics, but not parts of the data."""
 _NO_SCORES = {"conditions", "computed_from", "tuning"}
 _BOUNDS = {"low", "high"}
 
@@ -25,7 +25,8 @@ _BOUNDS = {"low", "high"}
 class ExportedScore(NamedTuple):
     """A score of a metric file as a fraction, with the bounds of its 95% interval if known.
 
-    `part` is the part of the data that it covers (`overall`, `by_usage.literal`), or empty for all.
+    `part` is the part of the data that the score covers, such as `overall` or `by_usage.literal`;
+    an empty part also means all data.
     """
 
     part: str
@@ -36,7 +37,7 @@ class ExportedScore(NamedTuple):
 
 
 def scores_of(fields: Mapping[str, Any]) -> Iterator[ExportedScore]:
-    """Yield the scores in a metric file; counts and unknown scores are omitted."""
+    """Yield the scores in the fields of a metric file; counts and unknown scores are omitted."""
     return _scores(fields, (), fields.get("intervals") or {})
 
 
@@ -72,8 +73,8 @@ def write_export(
         path: Output path, written atomically.
         studies: Metric files by study; files without a model are ignored.
         cells: Table cells that provide the comparable printed numbers.
-        data: `sample`, `released` or `own`.
-        note: Notice for all rows, if the run is a rehearsal or uses own data.
+        data: Data source: `sample`, `released` or `own`.
+        note: Notice in all rows if the run is a rehearsal or uses the user's own data, else empty.
     """
     compared: dict[tuple[str, str], list[ComparedCell]] = {}
     for cell in cells:
@@ -104,7 +105,7 @@ def write_export(
 
 
 def _printed(score: ExportedScore, cells: Iterable[ComparedCell]) -> float | None:
-    """Return the printed number as a fraction; None unless a cell shows this score."""
+    """Return the printed number in the unit of the score; None if no cell shows the score."""
     for cell in cells:
         decimals = len(cell.ours.partition(".")[2])
         printed = number_in(cell.printed)

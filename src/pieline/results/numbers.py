@@ -1,6 +1,6 @@
 """Account for every number printed in the papers (all files in published/).
 
-published/tables.yaml defines which numbers count, and their kind.
+published/tables.yaml defines which numbers count, and the kind of each number.
 """
 
 from collections import Counter
@@ -25,19 +25,20 @@ _JOIN = " + "
 
 
 class PrintedNumber(Frozen):
-    """A number printed in a paper, and ours.
+    """A number printed in a paper, and our number.
 
     Attributes:
         paper: Study name.
         place: Place in the paper ("Table 2", "Section 5").
-        file: Our CSV in paper_tables/ without extension; empty if nothing computes the number.
+        file: Name of our CSV in paper_tables/, without extension; empty if nothing computes the
+            number.
         what: Row and column, or the description of a number in the text.
         kind: `score`, `count` or `parameter`.
-        model: Printed model name, if the row belongs to a model.
+        model: Printed model name; empty if the row does not belong to a model.
         ours: Our number; empty if there is none.
         verdict: One of `STATES`.
-        reason: Why it was not compared.
-        needs: Requirements for comparing it.
+        reason: Reason why the number was not compared; empty if it was.
+        needs: Requirements for comparing the number; empty if it was compared.
     """
 
     paper: str
@@ -69,10 +70,10 @@ def account_for(
         folder: Path of published/.
         catalogue: Printed tables by name.
         ours: Our cells by table.
-        absent: Why other CSVs were not made, by name.
+        absent: Reasons why other CSVs were not made, by name.
         models: Requirements for running a model, by printed name.
-        mark: Prefix of every reason in this run, removed here.
-        general_need: Requirement of every number.
+        mark: Prefix of every reason in this run, which is removed.
+        general_need: Requirement for comparing any number; empty if there is none.
     """
     numbers = []
     for name, table in catalogue.items():
@@ -115,7 +116,7 @@ def account_for(
 
 
 def summarize(numbers: Sequence[PrintedNumber]) -> str:
-    """Return one line that counts all printed numbers by verdict."""
+    """Return a line with the counts of all printed numbers by verdict, or `NO_NUMBER`."""
     if not numbers:
         return NO_NUMBER
     none = "" if kinds_of(numbers) else "none reproduced, "
@@ -123,7 +124,7 @@ def summarize(numbers: Sequence[PrintedNumber]) -> str:
 
 
 def describe(numbers: Sequence[PrintedNumber]) -> str:
-    """Return how many numbers have each verdict, and the kinds of the reproduced numbers."""
+    """Return the number of printed numbers per verdict, with the kinds of those reproduced."""
     counts = Counter(number.verdict for number in numbers)
     kinds = {"reproduced": f" ({kinds_of(numbers)})"}
     return ", ".join(
@@ -132,13 +133,13 @@ def describe(numbers: Sequence[PrintedNumber]) -> str:
 
 
 def kinds_of(numbers: Iterable[PrintedNumber]) -> str:
-    """Return how many reproduced numbers are scores, counts and parameters."""
+    """Return the number of reproduced scores, counts and parameters; empty if there are none."""
     counts = Counter(number.kind for number in numbers if number.verdict == "reproduced")
     return ", ".join(pluralize(counts[kind], kind) for kind in get_args(Kind) if counts[kind])
 
 
 def ranked(texts: Iterable[str]) -> Counter[str]:
-    """Count each text, with the most common first."""
+    """Count texts; the counter lists the most frequent first, and ties alphabetically."""
     counted = Counter(texts)
     return Counter(dict(sorted(counted.items(), key=lambda item: (-item[1], item[0]))))
 
@@ -153,7 +154,7 @@ def read_numbers(path: str | Path) -> list[PrintedNumber]:
     """Read a CSV written by `write_numbers`.
 
     Raises:
-        UserError: The file is not such a CSV.
+        UserError: The file is missing or is not a CSV of printed numbers.
     """
     hint = "name printed_numbers.csv of paper_tables/"
     rows = read_table(path, list(PrintedNumber.model_fields), hint=hint)

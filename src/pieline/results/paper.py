@@ -17,7 +17,7 @@ from pieline.results.provenance import Model
 from pieline.study import Display
 
 _RUNS = 3
-"""Longtable columns and references are stable after the third run."""
+"""Number of pdflatex runs after which longtable columns and references are stable."""
 
 _LONGEST_SECONDS = 300
 
@@ -30,7 +30,7 @@ def write_paper_source(
     models: Sequence[Model],
     data: str,
 ) -> None:
-    """Write the LaTeX document, which inputs tables and figures from its own folder.
+    """Write the LaTeX document, which includes tables and figures by relative paths.
 
     Args:
         output: LaTeX file; its folder contains the tables, and its `figures/` subfolder contains
@@ -38,7 +38,7 @@ def write_paper_source(
         template: LaTeX template.
         displays: Tables and figures of the run.
         models: Models of the run, for the provenance section.
-        data: `sample`, `released` or `own`.
+        data: Data source: `sample`, `released` or `own`.
     """
     folder = Path(output).parent
     render_latex(
@@ -71,7 +71,7 @@ def compile_pdf(source: str | Path, output: str | Path) -> None:
     """Compile a LaTeX file with pdflatex; identical sources produce byte-identical PDFs.
 
     Raises:
-        UserError: pdflatex is not installed, or fails; the message contains its first error.
+        UserError: pdflatex is not installed, or it fails; the message contains its first error.
     """
     program = shutil.which("pdflatex")
     if program is None:
@@ -81,7 +81,7 @@ def compile_pdf(source: str | Path, output: str | Path) -> None:
     environment = os.environ | {
         "SOURCE_DATE_EPOCH": "0",
         "FORCE_SOURCE_DATE": "1",
-        # Prevents line breaks within error messages.
+        # This prevents line breaks within error messages.
         "max_print_line": "1000",
     }
     with tempfile.TemporaryDirectory(prefix="paper-") as folder:
@@ -113,6 +113,6 @@ def compile_pdf(source: str | Path, output: str | Path) -> None:
 
 
 def _first_error(log: str) -> str:
-    """Return the first error in a LaTeX log with the line that it refers to."""
+    """Return the first error in a LaTeX log, with the line to which it refers."""
     match = re.search(r"^! (.*)(?:\n(?!l\.).*)*(?:\n(l\.\d+ .*))?", log, flags=re.MULTILINE)
     return " ".join(filter(None, match.groups())) if match else "pdflatex failed"

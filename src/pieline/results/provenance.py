@@ -19,7 +19,7 @@ DataSource = Literal["sample", "released", "own"]
 
 
 class Code(Frozen):
-    """Version of the project: commit, day of the commit, and whether files were modified.
+    """Version of the project: commit, commit date, and whether files were modified.
 
     All fields are None outside a git clone.
     """
@@ -30,7 +30,7 @@ class Code(Frozen):
 
 
 class File(Frozen):
-    """A file of the run."""
+    """Path, SHA-256 and size of a file of the run."""
 
     path: str
     sha256: str
@@ -38,7 +38,7 @@ class File(Frozen):
 
 
 class RawFile(File):
-    """A raw file with its public URL and the license of the copy, if known."""
+    """A raw file with its public URL and the license of the copy (None if unknown)."""
 
     url: str | None
     licence: str | None
@@ -46,7 +46,7 @@ class RawFile(File):
 
 
 class Model(Frozen):
-    """A model of the run, with the exact version that was used."""
+    """A model of the run, with the exact version of its weights."""
 
     name: str
     label: str
@@ -101,14 +101,14 @@ class Provenance(Frozen):
 
 
 class Licenses(Frozen):
-    """Licenses of a corpus."""
+    """Licenses of the released files of a corpus and of our sample."""
 
     released: str
     sample: str
 
 
 def load_licenses(path: str | Path) -> dict[str, Licenses]:
-    """Read data/licences.yaml.
+    """Read data/licences.yaml, which lists licenses by corpus.
 
     Raises:
         UserError: The file is invalid.
@@ -117,7 +117,10 @@ def load_licenses(path: str | Path) -> dict[str, Licenses]:
 
 
 def installed_packages(lock: str | Path) -> dict[str, str]:
-    """Return the installed version of each package in a lock file (`name==version` per line)."""
+    """Return the installed version of each package in a lock file (`name==version` per line).
+
+    Packages that are not installed are omitted.
+    """
     names = re.findall(r"^([A-Za-z0-9._-]+)==", read_text(lock), flags=re.MULTILINE)
     distributions = {
         name: next(iter(metadata.Distribution.discover(name=name)), None) for name in sorted(names)
@@ -127,7 +130,7 @@ def installed_packages(lock: str | Path) -> dict[str, str]:
 
 
 def describe_files(paths: Iterable[str | Path]) -> list[File]:
-    """Return path, digest and size of files, sorted by path.
+    """Return the path, digest and size of each file, sorted by path and without duplicates.
 
     Raises:
         UserError: A file is missing.
@@ -148,7 +151,18 @@ def describe_raw_files(
     *,
     folder: str = "results/raw",
 ) -> list[RawFile]:
-    """Return raw files with URL and license; `folder` is the part of their path before the name."""
+    """Describe raw files, with URL and license.
+
+    Args:
+        paths: Paths of the raw files.
+        data: Data source.
+        upstream: Public files by name.
+        licences: Licenses by corpus.
+        folder: Folder to which the names of raw files are relative.
+
+    Raises:
+        UserError: A file is missing.
+    """
     described = []
     for file in describe_files(paths):
         name = str(Path(file.path).relative_to(folder))
@@ -178,7 +192,7 @@ def make_provenance(
     recordings: Iterable[str | Path],
     outputs: Iterable[str | Path],
 ) -> Provenance:
-    """Create the provenance record of a run in this interpreter."""
+    """Create the provenance record of a run, with the versions of Python and packages in use."""
     return Provenance(
         code=code,
         data=data,

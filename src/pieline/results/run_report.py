@@ -1,7 +1,7 @@
 """Define the outputs that cover all studies, and their inputs.
 
-Used by the rules `claims`, `comparison`, `results_page`, `paper_source`, `paper_pdf` and
-`provenance`.
+The rules `claims`, `comparison`, `results_page`, `paper_source`, `paper_pdf` and `provenance` use
+this module.
 """
 
 import shutil
@@ -29,7 +29,7 @@ from pieline.results.provenance import Code, Model, RunDescription
 from pieline.study import Display, Items, Study, own_data_name
 
 CATEGORY = "The whole artifact"
-"""Category of the Snakemake report for files that do not belong to a single paper."""
+"""Category in the Snakemake report for files that do not belong to a single paper."""
 
 PARTS = {
     "paper_tables/claims.csv": (
@@ -51,7 +51,7 @@ PARTS = {
 
 
 class RunReport:
-    """The outputs of a run that cover all studies.
+    """Outputs of a run that cover all studies.
 
     Args:
         all_studies: All studies by name, including those that the configuration does not name.
@@ -106,7 +106,7 @@ class RunReport:
 
     @property
     def mark(self) -> str:
-        """Notice on every display if the run is a rehearsal or uses own data, else empty."""
+        """Notice on displays if the run is a rehearsal or uses the user's own data, else empty."""
         if label := self.run.own_label:
             return f"{label[0].upper()}{label[1:]}."
         return REHEARSAL_NOTE if self.config.rehearsal else ""
@@ -127,7 +127,7 @@ class RunReport:
         return shown.display_inputs.model_copy(update=update).canonical()
 
     def configured_digests(self, metrics: Iterable[str]) -> dict[str, str]:
-        """Return digests of the configured conditions by metric file."""
+        """Return digests of the configured conditions, by metric file; others are omitted."""
         conditions = {
             path: next(
                 filter(None, (study.conditions_of(path) for study in self.all_studies.values())),
@@ -141,7 +141,8 @@ class RunReport:
         """Check existing metric files in a run without Snakemake metadata.
 
         Raises:
-            UserError: A file was computed under conditions other than the configured ones.
+            UserError: A file was changed, or was computed under conditions other than the
+                configured ones.
         """
         present = [path for path in self.metrics() if Path(path).exists()]
         try:
@@ -159,11 +160,11 @@ class RunReport:
         return [evidence_of(path) for path in self.files("html")]
 
     def item_classes(self) -> list[str]:
-        """Return the item classes, which also read the files behind the metric files."""
+        """Return the item classes, which also read the files behind metric files."""
         return [study.items for study in self.displays.studies if study.items]
 
     def items(self) -> list[str]:
-        """Return the files of all items."""
+        """Return the paths of all item files."""
         declared = (study.items() for study in self.studies)
         return [path for items in declared if items for path in items.files.values()]
 
@@ -172,7 +173,7 @@ class RunReport:
         return list(dict.fromkeys(chain.from_iterable(study.metrics() for study in self.studies)))
 
     def behind(self) -> list[str]:
-        """Return the predictions and data sets behind the metric files, for the results page."""
+        """Return the predictions and datasets behind the metric files, for the results page."""
         return sorted(
             {
                 path
@@ -183,12 +184,12 @@ class RunReport:
         )
 
     def raw_files(self) -> list[str]:
-        """Return the raw files that the results depend on."""
+        """Return the paths of the raw files below results/raw/ on which the results depend."""
         names = chain.from_iterable(study.raw_files() for study in self.studies)
         return sorted({name for name in names if name.startswith("results/raw/")})
 
     def recordings(self) -> list[str]:
-        """Return the recordings files that predictions depend on; some may not exist."""
+        """Return the recordings files on which predictions depend; some may not exist."""
         return sorted({task.recordings for study in self.studies for task in study.tasks()})
 
     def published(self) -> list[str]:
@@ -197,7 +198,7 @@ class RunReport:
         return sorted(self.run.here("published", path.name) for path in folder.iterdir())
 
     def models(self) -> list[Model]:
-        """Return the models that the configuration names."""
+        """Return the models that the configuration uses, sorted by name."""
         names = {name for study in self.studies for name in study.models()}
         return [self._model(name) for name in sorted(names)]
 
@@ -213,7 +214,7 @@ class RunReport:
         return Model.model_validate(fields | {"name": name})
 
     def absent(self) -> dict[str, str]:
-        """Return, by table name, why this run does not produce a table that has printed numbers."""
+        """Return why this run does not make certain tables with printed numbers, by table name."""
         catalogue = load_catalogue(self.run.here("published/tables.yaml"))
         ours = chain.from_iterable(table.ours.files for table in catalogue.values() if table.ours)
         made = {table.name for study in self.studies for table in study.tables()}
@@ -242,7 +243,8 @@ class RunReport:
     def described_models(self) -> str:
         """Return descriptions of the papers' and the run's models for the page, as JSON.
 
-        Other models are omitted, so that a new entry in models.local.yaml does not make them stale.
+        Other models are omitted, so that a new entry in models.local.yaml does not make the page
+        stale.
         """
         used = {name for study in self.studies for name in study.models()}
         names = [
@@ -254,7 +256,7 @@ class RunReport:
         )
 
     def description(self) -> str:
-        """Return code version, configuration and models as canonical JSON."""
+        """Return the `RunDescription` of the run as canonical JSON."""
         return RunDescription(
             code=code_state(self.run.root),
             # Paths and API addresses do not affect the results.
@@ -270,17 +272,20 @@ class RunReport:
         ).canonical()
 
     def beside(self) -> list[str]:
-        """Return the file of printed numbers of the run that the page links to, if it exists."""
+        """Return printed_numbers.csv of the run to which the page links, as a list.
+
+        The list is empty if no run is configured or the file does not exist.
+        """
         folder = self.config.page.beside
         path = Path(folder or "", "paper_tables", "printed_numbers.csv")
         return [str(path)] if folder and path.exists() else []
 
     def extractions(self) -> list[Extraction]:
-        """Return the files that jobs extract from archives."""
+        """Return the extractions from archives for all configured studies."""
         return [extraction for study in self.studies for extraction in study.extractions()]
 
     def left_out(self) -> list[str]:
-        """Return one line per reason why runs are taken from archives or skipped."""
+        """Return lines about runs taken from archives, and about runs left out with the reasons."""
         runs: dict[tuple[str, str], Counter[str]] = {}
         for study in self.studies:
             for run, reason in study.left_out().items():
@@ -299,11 +304,11 @@ class RunReport:
 
     @property
     def _document(self) -> str:
-        """Path of the document, as PDF if pdflatex is installed."""
+        """Path of the document, which is a PDF if pdflatex is installed, else a LaTeX file."""
         return f"paper_tables/paper.{'pdf' if shutil.which('pdflatex') else 'tex'}"
 
     def targets(self) -> list[str]:
-        """Return the targets that cover all studies."""
+        """Return the paths of the targets that cover all studies."""
         return [
             "paper_tables/claims.tex",
             "paper_tables/comparison.tex",
@@ -333,7 +338,10 @@ class RunReport:
 
 
 def code_state(root: Path) -> Code:
-    """Return the commit and modification state of a git clone; all None for other folders."""
+    """Return the commit, commit date and modification state of a git clone.
+
+    For other folders, all fields are None.
+    """
 
     def git(*arguments: str) -> str | None:
         command = ["git", "-C", str(root), *arguments]

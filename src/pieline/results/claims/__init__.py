@@ -1,1 +1,1 @@
-"""The papers' claims and how they are judged."""
+"""Claims of the papers, and their judgement on printed numbers and on ours."""

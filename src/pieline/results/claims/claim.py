@@ -1,4 +1,4 @@
-"""Claims of the papers: the numbers that they use and the formula that decides them."""
+"""Claims of the papers: their numbers, and the statements that test them."""
 
 import re
 from collections import Counter
@@ -29,7 +29,7 @@ _STATISTICS = {
 _STATISTIC = re.compile(rf"({'|'.join(_STATISTICS)})\(([^()]*)\)")
 _SHARE = re.compile(r"(exactly|at least|at most) ([0-9]+)(%)?")
 _CLOSE = 1e-9
-"""Smaller differences are floating-point noise, since printed numbers have few decimals."""
+"""Difference up to which numbers count as equal, since printed numbers have few decimals."""
 
 
 class Statement(Frozen):
@@ -89,10 +89,10 @@ class Statement(Frozen):
     def judge(self, columns: Mapping[str, Values]) -> tuple[bool, str]:
         """Return whether the statement holds for the numbers, and a short summary of their values.
 
-        A tie between a named row and the next one counts as failure.
+        If `highest` or `lowest` is set, a tie between a named row and the next row is a failure.
 
         Raises:
-            ClaimError: The formula is invalid for these numbers.
+            ClaimError: The formula is invalid or undefined for these numbers.
         """
         table = evaluate(self._parts[::2], columns)
         if self._first:
@@ -141,12 +141,15 @@ class Claim(Statement):
 
     @property
     def restates(self) -> bool:
-        """True if the claim has no measured number; such claims are not counted."""
+        """Whether the claim has no measured number, in which case it is not counted."""
         return not any(number.measured for number in self.numbers.values())
 
 
 def _merged(shared: Any, number: Any) -> Any:
-    """Merge shared fields into a selection, `where` and `but_not`; its own values are kept."""
+    """Merge shared fields into the fields of a selection, whose own values take precedence.
+
+    Mappings such as `where` are merged as well. Numbers from the running text are unchanged.
+    """
     if not (isinstance(shared, dict) and isinstance(number, dict)) or "text" in number:
         return number
     inner = {
@@ -161,8 +164,8 @@ def load_claims(path: str | Path) -> list[Claim]:
     """Read published/claims.yaml.
 
     Raises:
-        UserError: A field is invalid, an id is duplicate, or the numbers do not match the formula;
-            names file and claim.
+        UserError: A field is invalid, an id is not unique, or the numbers do not match the formula;
+            the message names the file and the claim.
     """
     claims = []
     raw_claims = validated(list[Any], read_yaml(path), where=path, hint="see the top of the file")

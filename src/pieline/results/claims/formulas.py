@@ -16,7 +16,7 @@ Values = pd.Series | float
 
 
 class ClaimError(ValueError):
-    """An invalid claim: a formula or a selection of numbers is wrong."""
+    """Error in the formula or in a selection of numbers of a claim."""
 
 
 def _over_all(statistic: Callable[[Any], Any]) -> Callable[..., float]:
@@ -32,7 +32,7 @@ def _pearson(left: Any, right: Any) -> float:
     return float(np.corrcoef(left, right)[0, 1])
 
 
-# Imported lazily, since scipy.stats takes a second and is only needed to judge claims.
+# scipy.stats is imported lazily, since the import takes a second and only judging claims needs it.
 def _spearman(left: Any, right: Any) -> float:
     from scipy.stats import rankdata
 
@@ -83,18 +83,19 @@ def evaluate(formulas: Sequence[str], columns: Mapping[str, Values]) -> pd.DataF
     """Evaluate formulas row by row.
 
     Args:
-        formulas: Expressions of numbers, names, `+ - * /`, parentheses and `abs(x)`. Functions that
-            reduce columns to one number are `mean(x)`, `median(x)`, `largest(x)`, `smallest(x)`,
+        formulas: Expressions with numbers, names, `+ - * /`, parentheses and `abs(x)`. Functions
+            that reduce columns to a number are `mean(x)`, `median(x)`, `largest(x)`, `smallest(x)`,
             `total(x)`, `count(x)`, Pearson's `correlation(x, y)` and the rank correlations
             `spearman(x, y)` and `kendall(x, y)` (tau-b).
         columns: Numbers by name.
 
     Returns:
-        One column per formula; a single unnamed row if all results are single numbers.
+        A table with one column per formula; if all results are single numbers, its only row is
+        unnamed.
 
     Raises:
-        ClaimError: A formula is invalid, has an unknown name, or is undefined: one column lacks a
-            row, a division by zero, or the correlation of a constant column.
+        ClaimError: A formula is invalid, has an unknown name, or is undefined because a column
+            lacks a row, a divisor is zero, or a correlated column is constant.
     """
     values = [_value(formula, columns) for formula in formulas]
     rows = dict.fromkeys(

@@ -27,7 +27,7 @@ Verdict = Literal["holds", "fails", "not run", "not comparable", "restates the p
 
 
 class Finding(Frozen):
-    """A verdict, a summary of the values, and why the claim could not be judged."""
+    """Verdict on a claim, a summary of the values, and why the claim could not be judged, if so."""
 
     verdict: Verdict
     found: str = ""
@@ -37,8 +37,8 @@ class Finding(Frozen):
 class JudgedClaim(Frozen):
     """A claim with its two verdicts.
 
-    `tables` are printed tables, `our_files` the CSVs in paper_tables/ with our numbers for them,
-    and `models` the printed names of the models that the claim uses.
+    `tables` lists the printed tables that the claim uses, `our_files` the CSVs in paper_tables/
+    with our numbers for these tables, and `models` the printed names of the models in the claim.
     """
 
     id: str
@@ -55,7 +55,7 @@ class JudgedClaim(Frozen):
 
     @property
     def restates(self) -> bool:
-        """See `Claim.restates`."""
+        """Whether the claim has no measured number (see `Claim.restates`)."""
         return self.ours.verdict == "restates the print"
 
 
@@ -74,7 +74,7 @@ def judge_claims(
     for claim in claims:
         numbers = claim.numbers.values()
         try:
-            # Comes first, since it rejects unknown tables.
+            # This comes first, since it rejects unknown tables.
             on_printed = judge_on_printed(claim, catalogue, printed)
             sources = [catalogue[number.table].ours for number in numbers if number.measured]
             judged.append(
@@ -125,12 +125,15 @@ def judge_on_ours(
     printed: PrintedNumbers,
     ours: OurNumbers,
 ) -> Finding:
-    """Judge a claim on our numbers; numbers from the running text keep the printed value.
+    """Judge a claim on our numbers; numbers that are not measured keep the printed value.
 
-    The verdict is "restates the print" if no number is measured, "not run" if a number is missing,
-    and "not comparable" if some were computed from other data or another checkpoint; the outcome is
-    then still reported. If our numbers make the formula undefined (division by zero), the claim
-    fails.
+    The verdict is "restates the print" if no number is measured, "not run" if a number of ours is
+    missing, and "not comparable" if one is not comparable with the printed number; the outcome is
+    then part of `found`. If our numbers make the formula undefined (such as a division by zero),
+    the claim fails.
+
+    Raises:
+        ClaimError: A selection of numbers is invalid.
     """
     if claim.restates:
         return Finding(verdict="restates the print", reason="nothing here measures what it says")
@@ -240,7 +243,7 @@ def _our_cell(
 
 
 def _why_missing(missing: Sequence[tuple[str, str]], total: int) -> str:
-    """Summarize the missing numbers in one line, grouped by reason, with examples."""
+    """Summarize the missing numbers in one line, by reason and with examples."""
     reasons = Counter(reason for _, reason in missing)
     parts = []
     for reason, times in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):

@@ -21,14 +21,14 @@ from pieline.results.claims.formulas import ClaimError, Values
 TEXT_NUMBERS = "text_numbers"
 Kind = Literal["score", "count", "parameter"]
 Row = tuple[str, ...]
-"""Values of the keys of a printed row."""
+"""Values of the key columns that identify a printed row."""
 
 
 class OurTable(Frozen):
     """Location in paper_tables/ of our numbers for a printed table.
 
-    If several rows match one printed row (seeds, losses), the first one with a number is used, and
-    rows that match `prefer` come first.
+    If several rows match one printed row (such as several seeds or losses), the first row with a
+    number is used, and rows that match `prefer` come first.
     """
 
     files: list[str] = Field(
@@ -45,7 +45,7 @@ class OurTable(Frozen):
 
 
 class PrintedTable(Frozen):
-    """A file in published/, with the columns that identify a row."""
+    """Entry of published/tables.yaml for a file with printed numbers."""
 
     paper: str | None = Field(description="Study name; None for all three papers.")
     number: str = Field(description="Number in the paper.")
@@ -74,11 +74,11 @@ class OurCell:
 
 
 class Selection(Frozen):
-    """A column of a printed table, in the rows that match `where` and not `but_not`.
+    """Selection of the rows of a printed table that match `where` but not `but_not`, in one column.
 
     `{text: id}` selects a number from the paper's running text. If `measured`, our number replaces
     the printed one when the claim is judged on our numbers; by default, numbers from the running
-    text are not measured. A claim without measured numbers restates the print.
+    text are not measured.
     """
 
     table: str
@@ -99,7 +99,7 @@ class Selection(Frozen):
         return cell | {"measured": fields.get("measured", False)}
 
     def takes(self, named: Mapping[str, str]) -> bool:
-        """Return whether a row with these keys is selected."""
+        """Return whether a row is selected, given the values of its key columns."""
         return all(
             named[key] == value if isinstance(value, str) else named[key] in value
             for key, value in self.where.items()
@@ -110,14 +110,14 @@ PrintedNumbers = dict[str, dict[Row, dict[str, float]]]
 """Printed numbers by table, row (values of its keys) and column."""
 
 OurNumbers = dict[str, dict[tuple[Row, str], OurCell]]
-"""Our cells by table, then by row and printed column; only tables that a run made."""
+"""Our cells by printed table, then by row and printed column; tables without a CSV are omitted."""
 
 
 def load_catalogue(path: str | Path) -> dict[str, PrintedTable]:
-    """Read published/tables.yaml: the printed tables by file name.
+    """Read the printed tables, by file name, from published/tables.yaml.
 
     Raises:
-        UserError: A table is invalid; the message names file, table and field.
+        UserError: An entry is invalid; the message names the file, the table and the field.
     """
     return {
         name: validated(PrintedTable, fields, where=f"{path}: {name}", hint="see the other tables")
@@ -139,13 +139,13 @@ def load_ours(
     printed: PrintedNumbers,
     published_names: Mapping[str, str],
 ) -> OurNumbers:
-    """Collect our number for each printed cell from the CSVs of a run.
+    """Collect our numbers for printed cells from the CSVs of a run.
 
     Args:
         files: CSVs in paper_tables/.
         catalogue: Printed tables by name.
         printed: Printed numbers.
-        published_names: Printed model names by name in models.yaml.
+        published_names: Printed model names, by name in models.yaml.
     """
     made = {Path(file).stem: file for file in files}
     ours: OurNumbers = {}
@@ -204,7 +204,7 @@ def select(
     """Return the printed numbers of a selection.
 
     Returns:
-        Row and number, by the values of the keys that `where` leaves open.
+        The row and number by label: the values of the keys that `where` does not fix to one value.
 
     Raises:
         ClaimError: A table, key or column is unknown, or nothing is selected.
@@ -230,5 +230,5 @@ def select(
 
 
 def values_of(numbers: Mapping[str, float]) -> Values:
-    """Convert numbers by row to a column, or to a single number if the only row is unnamed."""
+    """Convert numbers by row to a series, or to a single number if the only row is unnamed."""
     return numbers[""] if set(numbers) == {""} else pd.Series(numbers, dtype=float)

@@ -1,1 +1,1 @@
-"""Generation of the results page."""
+"""Results page."""

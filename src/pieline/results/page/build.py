@@ -1,7 +1,7 @@
 """Build the results page.
 
-The page is one HTML file. Details on its numbers are loaded on demand from files next to it. These
-are scripts that call a function, since browsers do not let a local page read other files.
+The page is one HTML file. Details on its numbers are loaded on demand from files next to the page.
+These files are scripts that call a function, since browsers do not let a local page read data.
 """
 
 import base64
@@ -47,15 +47,15 @@ _LINKED = re.compile(r'(?<=data-metrics=")[^"]*')
 
 @dataclass(frozen=True)
 class TableView:
-    """A table on the page; `shown` and `cells` are empty if the run did not make the table.
+    """A table on the page, or a list of printed numbers without a table of ours.
 
     Attributes:
         study: Study of the table.
-        title: Place in the paper, or the caption if it is not in the paper.
-        caption: One sentence, or why the table was not made.
+        title: Place in the paper, or the caption of a table that is not in the paper.
+        caption: Caption of the table, or its title with the reason why the table was not made.
         numbers: Numbers that the paper prints in this table.
-        shown: Declaration of the table.
-        cells: Cells of our CSV.
+        shown: Declaration of the table; None if the run did not make it.
+        cells: Cells of our CSV; empty if the run did not make the table.
     """
 
     study: StudyDisplays
@@ -67,11 +67,11 @@ class TableView:
 
     @property
     def is_empty(self) -> bool:
-        """True if the table has cells but no number of ours."""
+        """Whether the table has cells but no number of ours."""
         return bool(self.cells) and not any(cell.ours for cell in self.cells)
 
     def layout(self, places: Mapping[str, int]) -> str:
-        """Return the HTML in the paper's layout, with metric files replaced by their index."""
+        """Return the HTML in the paper's layout; paths of metric files are replaced by `places`."""
 
         def numbered(paths: re.Match[str]) -> str:
             return " ".join(str(places[path]) for path in unescape(paths[0]).split())
@@ -81,7 +81,7 @@ class TableView:
 
     @property
     def id(self) -> str:
-        """HTML id of the section."""
+        """HTML id of the table's section."""
         return (
             f"table-{self.shown.name}"
             if self.shown
@@ -95,11 +95,11 @@ class TableView:
 
     @property
     def needs(self) -> list[str]:
-        """Requirements for comparing the remaining numbers, most frequent first."""
+        """Requirements for comparing the numbers that were not compared, most frequent first."""
         return list(ranked(need for number in self.numbers for need in number.needs))
 
     def cell_reasons(self, mark: str) -> Counter[str]:
-        """Return the reasons why cells were not compared, with their counts."""
+        """Return the reasons stated in cells, without the prefix `mark`, with their counts."""
         return ranked(cell.reason.removeprefix(mark).strip() for cell in self.cells if cell.reason)
 
 
@@ -124,7 +124,7 @@ class StudyView:
 
 @dataclass(frozen=True)
 class Need:
-    """A requirement for comparing printed numbers."""
+    """Requirement for comparing printed numbers, their count, and labels of the affected models."""
 
     what: str
     numbers: int
@@ -149,16 +149,16 @@ def write_page(
 
     Args:
         path: Path of the page.
-        items: Folder for the detail files, next to the page; emptied first.
+        items: Folder for the detail files; its previous content is deleted.
         template: HTML template.
         displays: Tables and figures of the run.
         ledger: Path of claims.json.
         numbers: Path of printed_numbers.csv.
         catalogue: Printed tables by name.
-        absent: Why CSVs with printed numbers were not made, by name.
-        models: Models of models.yaml.
-        depth: Documents shown per query.
-        other: printed_numbers.csv of another run to link to.
+        absent: Reasons why CSVs with printed numbers were not made, by name.
+        models: Descriptions of the papers' and the run's models.
+        depth: Number of documents shown per query.
+        other: Path of printed_numbers.csv of another run, to which the page links.
 
     Raises:
         UserError: A file behind the numbers has changed since they were computed.
@@ -209,7 +209,7 @@ def write_page(
 
 
 def _kind(displays: Displays, cells: Iterable[ComparedCell]) -> str:
-    """Return the kind of run: rehearsal, mixed, or the data source."""
+    """Return `rehearsal`, `mixed` (a released run with cells of sample data) or the data source."""
     if displays.mark == REHEARSAL_NOTE:
         return "rehearsal"
     of_sample = any("sample data" in cell.reason for cell in cells)
@@ -217,7 +217,7 @@ def _kind(displays: Displays, cells: Iterable[ComparedCell]) -> str:
 
 
 def _scores_by_paper(numbers: Iterable[PrintedNumber]) -> dict[str, tuple[int, int]]:
-    """Return the number of reproduced and of printed scores, for papers with reproduced scores."""
+    """Return the counts of reproduced and of printed scores, for papers with reproduced scores."""
     scores = [number for number in numbers if number.kind == "score"]
     printed = Counter(number.paper for number in scores)
     equal = Counter(number.paper for number in scores if number.verdict == "reproduced")
@@ -225,7 +225,7 @@ def _scores_by_paper(numbers: Iterable[PrintedNumber]) -> dict[str, tuple[int, i
 
 
 def _needs(numbers: Sequence[PrintedNumber], labels: Mapping[str | None, str]) -> list[Need]:
-    """Return the requirements, most frequent first, with the labels of the affected models."""
+    """Return the requirements for comparing numbers, most frequent first."""
     counts = ranked(need for number in numbers for need in number.needs)
     return [
         Need(
@@ -249,7 +249,7 @@ def _study_view(
     catalogue: Mapping[str, PrintedTable],
     absent: Mapping[str, str],
 ) -> StudyView:
-    """Arrange a study's tables in the paper's order, including tables that were not made."""
+    """Return a study with its tables in the paper's order, including tables that were not made."""
     printed = {
         table.ours.files[0]: table
         for table in catalogue.values()
@@ -282,7 +282,7 @@ def _study_view(
 def _search_terms(
     claims: Iterable[JudgedClaim], models: Iterable[ModelDescription]
 ) -> dict[str, list[str]]:
-    """Return search terms by claim: printed names and labels of the models that it uses."""
+    """Return search terms by claim id: printed names and labels of the models in the claim."""
     labels = {model.published_as: model.label for model in models}
     return {
         claim.id: [word for name in claim.models for word in (name, labels.get(name, ""))]
@@ -291,13 +291,13 @@ def _search_terms(
 
 
 def _source(maker: str) -> str:
-    """Return the file that defines the maker of a table or figure."""
+    """Return the path of the file that defines the maker of a table or figure."""
     spec = find_spec(maker.partition(":")[0])
     return str(spec.origin) if spec else ""
 
 
 def _recording(study: StudyDisplays, predictions: str) -> str | None:
-    """Return the existing recordings file behind predictions, or None."""
+    """Return the path of the recordings file behind predictions; None if there is no such file."""
     for pattern, recordings in study.recordings.items():
         wildcards = match_path(pattern, predictions)
         if wildcards is not None:
@@ -311,7 +311,7 @@ def _write_items(folder: Path, study_of: Mapping[str, StudyDisplays], depth: int
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     pool = Pool()
-    # Only one metric file is kept in memory, since each has a decision per sentence.
+    # Only one metric file is kept in memory, since its details have a row per sentence.
     for number, metric in enumerate(map(load_metric_file, sorted(study_of))):
         study = study_of[metric.path]
         evidence = import_object(study.items).evidence(metric, pool, depth) if study.items else None
@@ -344,8 +344,8 @@ def _write_items(folder: Path, study_of: Mapping[str, StudyDisplays], depth: int
 
 
 def _write_script(folder: Path, name: str, content: Json) -> None:
-    """Write compressed JSON as a script that passes it to the page."""
-    # The header written by gzip.compress depends on the version of Python.
+    """Write compressed JSON as a script that passes the JSON to the page."""
+    # zlib is used because the header that gzip.compress writes depends on the version of Python.
     packed = zlib.compress(canonical_json(content).encode(), level=6, wbits=31)
     text = base64.b64encode(packed).decode("ascii")
     write_text(folder / f"{name}.js", f'pieline("{name}", "{text}");\n')
@@ -363,7 +363,7 @@ def _settings(fields: Mapping[str, Any]) -> Json:
 
 
 def _scores(fields: Mapping[str, Any], *, depth: int = 2) -> Json:
-    """Return the numbers in a metric file, without breakdowns (`by_…`)."""
+    """Return the numbers in a metric file up to a depth, without breakdowns (`by_…`)."""
     numbers: Json = {}
     for name, value in fields.items():
         if name.startswith("by_") or name in {"computed_from", "conditions", "judged", "tuning"}:
