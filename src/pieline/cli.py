@@ -63,7 +63,7 @@ def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     verifying.add_argument("archive", type=Path, help="the file to check")
     again = actions.add_parser(
         "recompute",
-        help="Recompute a sample of an archive on the data sets in this folder.",
+        help="Recompute a sample of an archive on the datasets in this folder.",
     )
     again.set_defaults(run=_recompute)
     again.add_argument("archive", type=Path, help="the file to check")
@@ -279,7 +279,7 @@ def _format_answer(answer: "Answer", entry: "LLMEntry") -> str:
     """Format an answer with its token counts and cost."""
     from pieline.llm.costs import answer_usd
 
-    parts = {"thoughts": answer.reasoning, "refusal": answer.refusal, "answer": answer.text}
+    parts = {"reasoning": answer.reasoning, "refusal": answer.refusal, "answer": answer.text}
     parts["calls"] = ", ".join(f"{call.name} {call.arguments}" for call in answer.tool_calls or ())
     lines = [f"{name}: {text}" for name, text in parts.items() if text or name == "answer"]
     counts = {
@@ -287,7 +287,7 @@ def _format_answer(answer: "Answer", entry: "LLMEntry") -> str:
         "read from the cache": answer.cached_tokens,
         "written to the cache": answer.cache_write_tokens,
         "out": answer.output_tokens,
-        "for thoughts": answer.reasoning_tokens,
+        "for reasoning": answer.reasoning_tokens,
     }
     tokens = [f"{count} {what}" for what, count in counts.items() if count is not None]
     usd = answer_usd(answer, entry)

@@ -43,11 +43,11 @@ def study_classes() -> dict[str, type[Study[Any]]]:
 class PageSettings(Settings):
     """Settings of the results page."""
 
-    depth: PositiveInt = Field(default=10, description="Documents shown for a query.")
+    depth: PositiveInt = Field(default=10, description="Number of documents shown per query.")
     beside: str | None = Field(
         default=None,
-        description="Working directory of another run. Once it exists, the page links to it and"
-        " shows its result.",
+        description="Working directory of another run. Once that run has results, the page links to"
+        " its page and shows its scores.",
     )
 
 
@@ -55,14 +55,15 @@ class RehearsalSettings(Settings):
     """Settings of the rehearsal, which replaces data, weights and providers with stand-ins."""
 
     size: Literal["full", "small"] = Field(
-        default="full", description="As many sentences as in the papers, or a tenth."
+        default="full",
+        description="'full': as many sentences as in the papers; 'small': a tenth of them.",
     )
     seed: Seed = Field(default=1, description="Random seed for sentences and faults.")
     faults: bool = Field(
         default=False,
         description="Whether providers sometimes refuse, fail, hang or disconnect.",
     )
-    latency_s: float = Field(default=0.0, ge=0, description="Seconds before each answer.")
+    latency_s: float = Field(default=0.0, ge=0, description="Delay of each answer in seconds.")
 
 
 class Config(Settings):
@@ -70,7 +71,7 @@ class Config(Settings):
 
     studies: list[str] = Field(default=["idiolink"], description="Names of the studies to run.")
     data: Literal["sample", "released", "own"] = Field(
-        default="sample", description="Our sample, the released files, or your own."
+        default="sample", description="Data source: our sample, the released files, or your own."
     )
     own_data: str | None = Field(
         default=None,
@@ -84,12 +85,13 @@ class Config(Settings):
     archives: list[str | RemoteArchive] = Field(
         default=[],
         description="Archives of runs (`pieline runs export`), as files or URLs with their SHA-256."
-        " Runs of this configuration are taken from them where possible.",
+        " Archived runs that match the configuration are used instead of running them again.",
     )
     llm: LLMSettings = LLMSettings()
     page: PageSettings = PageSettings()
     rehearsal: RehearsalSettings | None = Field(
-        default=None, description="Run on stand-ins (config/rehearsal.yaml); null for a real run."
+        default=None,
+        description="Settings of a rehearsal (config/rehearsal.yaml); null for a real run.",
     )
 
     def section(self, study: str) -> Settings:
@@ -104,7 +106,7 @@ def config_class() -> type[Config]:
     sections: dict[str, Any] = {
         name: (study.Settings, study.Settings()) for name, study in study_classes().items()
     }
-    return create_model("Config", __base__=Config, __doc__="The whole of config.yaml.", **sections)
+    return create_model("Config", __base__=Config, __doc__="Settings in config.yaml.", **sections)
 
 
 def layered(raw: Mapping[str, Any], sample: str | Path) -> dict[str, Any]:

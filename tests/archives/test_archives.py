@@ -325,7 +325,7 @@ def no_json(fields: dict[str, Any], content: dict[str, bytes]) -> None:
                     )
                 }
             ),
-            "contains the data set test-lit_idiom",
+            "contains the dataset test-lit_idiom",
         ),
     ],
 )

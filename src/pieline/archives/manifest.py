@@ -145,7 +145,7 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
                 yield f"{run.metrics}: {name} is not in the archive"
     for where, dataset in manifest.datasets.items():
         if dataset.files != (f"{where}/meanings.jsonl", f"{where}/manifest.json"):
-            yield f"{where}: lists files of another data set"
+            yield f"{where}: lists files of another dataset"
         elif not {*dataset.files} <= manifest.files.keys():
             yield f"{where}: {dataset.files[0]} or its manifest is not in the archive"
 

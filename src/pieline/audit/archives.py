@@ -194,7 +194,7 @@ def _check_origin(run: ArchivedRun, folder: Path) -> None:
     """Raise a `UserError` if the evidence of a run contradicts the manifest or is incomplete."""
     evidence = load_record(folder / evidence_of(run.predictions), Evidence)
     if not any(path.startswith(_MADE) for path in evidence.made_from):
-        raise UserError("lists no data set among the inputs", where=evidence.path)
+        raise UserError("lists no dataset among the inputs", where=evidence.path)
     tuned = {name: sha256(folder / name) for name in run.files if name.endswith("/tuning.json")}
     for expected, actual in ((compared(evidence.made_from), run.raw), (tuned, evidence.made_from)):
         for path, digest in expected.items():
@@ -236,6 +236,6 @@ def _defects_of_dataset(where: str, folder: Path) -> Iterator[str]:
         data = Meanings.load_meanings(folder / where)
         index = data.split if data.composition == "full" else f"{data.split}-{data.composition}"
         if where != f"results/datasets/idiolink/{index}":
-            yield f"contains the data set {index}"
+            yield f"contains the dataset {index}"
     except UserError as error:
         yield str(error).replace(f"{folder}/", "")

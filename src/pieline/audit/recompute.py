@@ -122,7 +122,7 @@ def _rank_again(run: ArchivedRun, folder: Path, sample: int) -> tuple[bool, str]
     for query in sampled:
         ranked = archived.get(query.id, {})
         if len(ranked) != depth or not ranked.keys() <= known:
-            return False, f"DIFFERENT: {query.id} does not rank {depth} documents of the data set"
+            return False, f"DIFFERENT: {query.id} does not rank {depth} documents of the dataset"
     # Lower ranks are included to detect documents that were moved down.
     best = {
         query.id: [*names[:_BEST], *chance.sample(names[_BEST:], min(_BEST, depth - _BEST))]

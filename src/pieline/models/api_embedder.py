@@ -19,14 +19,15 @@ class ApiEmbedderEntry(LLMEntry, Prefixes):
     kind: Literal["embedder"]  # type: ignore[assignment]
     source: Literal["api"]
     litellm_id: str = Field(
-        pattern="^openai/.", description="'openai/' and the checkpoint, for any provider."
+        pattern="^openai/.", description="'openai/<checkpoint>', for any provider."
     )
     accepts: frozenset[Parameter] = Field(
         default=frozenset(), max_length=0, description="Must be empty; use `body` for raw fields."
     )
     max_output_tokens: Literal[0] = 0
     trained_with_instructions: bool = Field(
-        description="Whether it was trained with instructions: its group in IdioLink's Table 2."
+        description="Whether the model was trained with instructions, which determines its group in"
+        " IdioLink's Table 2."
     )
     instruction_format: InstructionFormat = Field(
         default="instruct_query",

@@ -59,26 +59,27 @@ class EmbedderEntry(CheckpointEntry, Prefixes):
     }
     kind: Literal["embedder"]
     trained_with_instructions: bool = Field(
-        description="Whether it was trained with instructions: its group in IdioLink's Table 2."
+        description="Whether the model was trained with instructions, which determines its group in"
+        " IdioLink's Table 2."
     )
     instruction_format: InstructionFormat = Field(
         description="Format that combines instruction and query (IdioLink, appendix B)."
     )
     span_instruction_format: InstructionFormat | None = Field(
         default=None,
-        description="instruction_format for queries embedded by their span; null: the same.",
+        description="Format for queries embedded by their span; null: instruction_format.",
     )
     span_query_prefix: str | None = Field(
-        default=None, description="query_prefix for queries embedded by their span; null: the same."
+        default=None, description="Prefix of queries embedded by their span; null: query_prefix."
     )
     released_inputs: ReleasedInputs | None = Field(
         default=None,
-        description="Differences in the released code (idiolink.inputs: released).",
+        description="Input formats that differ in the released code (idiolink.inputs: released).",
     )
     pooling: Literal["checkpoint", "mean", "cls", "lasttoken", "latent"] = Field(
         default="checkpoint",
-        description="'checkpoint': as in its sentence-transformers files; 'latent': the latent"
-        " attention layer stored with its weights.",
+        description="'checkpoint': as set in the checkpoint's sentence-transformers files;"
+        " 'latent': the latent attention layer stored with the weights.",
     )
     pool_prefixes: bool = Field(
         default=True,
@@ -86,8 +87,8 @@ class EmbedderEntry(CheckpointEntry, Prefixes):
     )
     end_token: str | None = Field(
         default=None,
-        description="Token that ended every input in training. It is added if the tokenizer does"
-        " not add it; an empty text means none; null: as in the tokenizer's files.",
+        description="Token at the end of every input in training, added unless the tokenizer adds"
+        " it; empty text: no token; null: as in the tokenizer's files.",
     )
     adapter: str | None = Field(
         default=None,

@@ -57,7 +57,7 @@ class ModelEntry(Settings):
     )
     published_as: str | None = Field(
         default=None,
-        description="Name of the model in published/*.csv, with the paper's printed numbers.",
+        description="Name of the model in published/*.csv, which contain the printed numbers.",
     )
     notes: str | None = Field(default=None, description="Notes for readers.")
 
@@ -98,23 +98,23 @@ class CheckpointEntry(ModelEntry):
     """Entry for a model with weights on the Hub, in a Python package, or in a local folder."""
 
     checkpoint: str = Field(
-        description="Name on the hub; for a package, the hub's name of the same weights; for a"
+        description="Name on the Hub; for a package, the name of the same weights on the Hub; for a"
         " folder, any name."
     )
     source: Literal["hub", "package", "folder"]
-    revision: str | None = Field(default=None, description="Pinned commit on the hub.")
+    revision: str | None = Field(default=None, description="Pinned commit on the Hub.")
     package: str | None = Field(
-        default=None, description="Import name of the package with weights."
+        default=None, description="Import name of the package that contains the weights."
     )
     path: str | None = Field(
         default=None,
-        description="Folder or GGUF file of the weights: relative to the package; or on disk,"
-        " absolute or relative to the working directory.",
+        description="Folder or GGUF file of the weights: for a package, relative to its folder; for"
+        " a folder, absolute or relative to the working directory.",
     )
     pickled: Literal[True] | None = Field(
         default=None,
-        description="The commit has its weights only as a pickle, which a separate job converts to"
-        " safetensors.",
+        description="true: the commit has the weights only as a pickle, which a separate job"
+        " converts to safetensors.",
     )
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     trust_remote_code: bool = False

@@ -55,13 +55,13 @@ class Prices(Settings):
     input: float = Field(ge=0)
     output: float = Field(ge=0)
     cached_input: float | None = Field(
-        default=None, ge=0, description="Price of input read from the cache; null: as input."
+        default=None, ge=0, description="Price of input read from the cache; null: same as input."
     )
     cache_write: float | None = Field(
-        default=None, ge=0, description="Price of input written to the cache; null: as input."
+        default=None, ge=0, description="Price of input written to the cache; null: same as input."
     )
     reasoning: float | None = Field(
-        default=None, ge=0, description="Price of thoughts; null: as output."
+        default=None, ge=0, description="Price of thinking tokens; null: same as output."
     )
 
     @property
@@ -94,8 +94,8 @@ class LLMEntry(ModelEntry):
     answers_as: tuple[str, ...] | None = Field(
         default=None,
         min_length=1,
-        description="Model names accepted in its responses, as shell patterns ('*' is any or none);"
-        " null: the litellm_id without its prefix, or any name for a local model.",
+        description="Model names accepted in responses, as shell patterns ('*' matches any name and"
+        " no name); null: the litellm_id without its prefix, or any name for a local model.",
     )
     provider: str = Field(
         min_length=1, description="Provider whose limits apply (llm.providers in config.yaml)."
@@ -105,7 +105,7 @@ class LLMEntry(ModelEntry):
         description="Address of an OpenAI-compatible endpoint; null: the provider's default.",
     )
     api_base_env: Variable | None = Field(
-        default=None, description="Environment variable with this address."
+        default=None, description="Environment variable with the address of the endpoint."
     )
     api_key_env: Variable | None = Field(
         default=None, description="Environment variable with the API key, if one is needed."
@@ -136,18 +136,19 @@ class LLMEntry(ModelEntry):
         description="Maximum tokens of an answer, including reasoning; limits the cost if no"
         " max_tokens is sent.",
     )
-    reasoning: bool = Field(default=False, description="Whether it thinks before it answers.")
+    reasoning: bool = Field(default=False, description="Whether this is a reasoning model.")
     thinks: bool | None = Field(
         default=None,
-        description="Whether thoughts are billed with its answers; null: as `reasoning`.",
+        description="Whether thinking tokens are billed with answers; null: same as reasoning.",
     )
     retired: str | None = Field(
         default=None,
-        description="Reason why the provider no longer serves the checkpoint, which is then asked"
-        " only through a gateway (llm.api_bases in config.yaml).",
+        description="Reason why the provider no longer serves the checkpoint. A retired model is"
+        " queried only through a gateway (llm.api_bases in config.yaml).",
     )
     ends: date | None = Field(
-        default=None, description="Day (YYYY-MM-DD) from which the provider no longer serves it."
+        default=None,
+        description="Date (YYYY-MM-DD) from which the provider no longer serves the checkpoint.",
     )
     package: str | None = None
     path: Path | None = Field(
@@ -159,16 +160,16 @@ class LLMEntry(ModelEntry):
         default=None,
         pattern="^[0-9a-f]{64}$",
         description="SHA-256 of the GGUF file, or of the output of `sha256sum` for the files in a"
-        " folder; it is verified, and part of the key of each question.",
+        " folder; the digest is verified, and is part of the key of each question.",
     )
-    repository: str | None = Field(default=None, description="Name on the hub.")
+    repository: str | None = Field(default=None, description="Repository on the Hub.")
     revision: str | None = Field(
         default=None,
         pattern="^[0-9a-f]{40}$",
-        description="Commit on the hub, part of the key of each question; required for asking.",
+        description="Commit on the Hub, part of the key of each question; required for queries.",
     )
     pickled: Literal[True] | None = Field(
-        default=None, description="The commit has its weights only as a pickle."
+        default=None, description="true: the commit has the weights only as a pickle."
     )
     quantisation: str | None = Field(
         default=None,
@@ -192,10 +193,10 @@ class LLMEntry(ModelEntry):
     gpus: int | None = Field(
         default=None,
         ge=0,
-        description="Number of GPUs over which the model is split; null: one if it is large.",
+        description="Number of GPUs over which the model is split; null: one for a large model.",
     )
     slots: int | None = Field(
-        default=None, ge=1, le=256, description="Concurrent questions to its server; null: 1."
+        default=None, ge=1, le=256, description="Concurrent questions to the server; null: 1."
     )
     repeatable: Literal[False] | None = Field(
         default=None,

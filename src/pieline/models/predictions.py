@@ -14,13 +14,15 @@ from pieline.models.entries import ModelEntry
 class PredictionFile(Settings):
     """Entry for a file with external predictions of one run."""
 
-    study: str = Field(description="Study for which they were made.")
+    study: str = Field(description="Study for which the predictions were made.")
     file: str = Field(
         min_length=1,
         description="jam: JSONL or CSV with id and idioms (or BIO tags); idiots: with id, has_idiom"
         " and idiom; idiolink: a TREC run.",
     )
-    language: LanguageName | None = Field(default=None, description="jam: language of sentences.")
+    language: LanguageName | None = Field(
+        default=None, description="jam: language of the sentences."
+    )
     setting: Name = Field(description="Any name; for idiolink, the query mode of the search.")
     seed: Seed = 0
     format: Literal["mteb", "inspect"] | None = Field(

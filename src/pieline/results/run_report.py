@@ -36,14 +36,14 @@ PARTS = {
         "Ledger",
         "The papers' claims, judged on the printed numbers and on ours.",
     ),
-    "paper_tables/comparison.csv": ("Comparison", "Every cell of ours beside the printed one."),
+    "paper_tables/comparison.csv": ("Comparison", "All our cells next to the printed ones."),
     "paper_tables/printed_numbers.csv": (
         "Printed numbers",
-        "Every number that the papers print, and what became of it in this run.",
+        "All numbers that the papers print, with their verdicts in this run.",
     ),
     "paper_tables/index.html": (
         "Results page",
-        "Everything on one page, and the way from a number to its sentences.",
+        "All results on one page, with the sentences behind each number.",
     ),
     "paper_tables/paper.pdf": ("Document", "All tables and figures in the papers' order."),
 }

@@ -105,7 +105,7 @@ def evaluate(formulas: Sequence[str], columns: Mapping[str, Values]) -> pd.DataF
     undefined = table.index[~table.map(math.isfinite).all(axis=1)].tolist()
     if undefined:
         raise ClaimError(
-            f"undefined{f' in row {undefined[0]}' if undefined[0] else ''}: a row stands in one"
+            f"undefined{f' in row {undefined[0]}' if undefined[0] else ''}: a row is in one"
             " column only, a division by zero, or the correlation of a constant"
         )
     return table
