@@ -102,7 +102,7 @@ class Config(Settings):
 
 @cache
 def config_class() -> type[Config]:
-    """Return `Config` with one section per study."""
+    """Return a subclass of `Config` with one section per study."""
     sections: dict[str, Any] = {
         name: (study.Settings, study.Settings()) for name, study in study_classes().items()
     }
@@ -184,7 +184,7 @@ def _has(settings: Any, keys: Iterable[str]) -> bool:
 
 
 def _check_data(config: Config, where: str) -> None:
-    """Raise a `UserError` if data settings conflict or have an invalid or missing folder."""
+    """Raise a `UserError` if data settings conflict or name an invalid or missing folder."""
     if config.data != "own" and config.own_data:
         raise UserError(
             f"own_data is set, but data is {config.data}",

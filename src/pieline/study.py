@@ -54,7 +54,7 @@ EXTERNAL = "external"
 
 
 def match_path(pattern: str, path: str) -> dict[str, str] | None:
-    """Return the wildcard values for which a pattern yields a path, or None if it never does."""
+    """Return the wildcard values of a path that matches a pattern; None if it does not match."""
     regex = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(pattern))
     match = re.fullmatch(regex, path)
     return match and match.groupdict()
@@ -76,7 +76,7 @@ def _model_of(metrics: str) -> str:
 
 
 def own_data_name(folder: str) -> str:
-    """Return the name of the folder with the user's own data, by which the data is called."""
+    """Return the name of the user's own data, which is that of its folder."""
     return Path(folder).resolve().name
 
 
@@ -152,7 +152,7 @@ class Run:
         return str(self.root.joinpath(*parts))
 
     def configured_file(self, path: str) -> str:
-        """Return a configured path as it is if it exists, else as a path in the project folder."""
+        """Return a configured path unchanged if it exists, else the path in the project folder."""
         return path if Path(path).exists() else self.here(path)
 
     def recordings(self, *parts: str) -> str:
@@ -289,7 +289,7 @@ class Run:
         return [f"results/raw/weights/{model}"] if unpacked else []
 
     def weights_files(self, model: str) -> list[str]:
-        """Return the files of a model's local checkpoint and adapter, whose changes rerun jobs."""
+        """Return the files of a model's local checkpoint and adapter; jobs rerun if one changes."""
         entry = self.entry(model)
         own = isinstance(entry, CheckpointEntry) and entry.source == "folder"
         places = [Path(str(vars(entry)["path"]))] if own else []

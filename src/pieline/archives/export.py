@@ -170,7 +170,7 @@ def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun
 
 
 def _is_made(path: str) -> bool:
-    """Return whether a job makes a file other than a raw file."""
+    """Return whether a file is made by a job and is not a raw file."""
     is_raw = path.startswith("results/raw/") or path.endswith("/.snakemake_timestamp")
     return path.startswith("results/") and not is_raw
 
@@ -178,7 +178,8 @@ def _is_made(path: str) -> bool:
 def _sibling_rankings(predictions: str) -> list[str]:
     """Return the existing rankings of a model in all query modes; empty for other predictions.
 
-    They are needed because Snakemake detects changed settings only if all outputs of a job exist.
+    All of these are exported, since Snakemake detects changed settings only if it knows all outputs
+    of a job.
     """
     path = Path(predictions)
     if not path.name.endswith(".run.gz"):
@@ -209,9 +210,9 @@ def _add_answers(predictions: str, evidence: Evidence, members: dict[str, bytes]
 def _datasets(
     runs: Iterable[ArchivedRun], chains: Chains, members: dict[str, bytes]
 ) -> Iterator[tuple[str, ArchivedDataset]]:
-    """Yield the folders of ranked datasets with the files that scoring needs, which have no texts.
+    """Yield the folder and manifest entry of each ranked dataset.
 
-    The files are added to `members`.
+    The files that scoring needs, which contain no texts, are added to `members`.
     """
     folders = {
         str(Path(path).parent)

@@ -153,8 +153,8 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
 def _belongs_to(name: str, predictions: str) -> bool:
     """Return whether a file belongs to a run.
 
-    These are the predictions of the run and, for IdioLink, rankings by the same model in other
-    query modes and its tuning files.
+    The files of a run are its predictions and, for IdioLink, rankings by the same model in other
+    query modes and the model's tuning files.
     """
     path, own = Path(evidence_of(name)), Path(evidence_of(predictions))
     if path == own:

@@ -49,8 +49,8 @@ def verified(
 
     Args:
         path: Path of the archive.
-        only: Paths of the predictions whose content is checked; for others, only digests are. By
-            default, all are checked.
+        only: Paths of the predictions whose content is checked (default: all). For other
+            predictions, only digests are checked.
 
     Yields:
         The archive and the temporary folder.

@@ -18,7 +18,7 @@ _PLAIN: dict[str, Any] = {
     **dict.fromkeys(("rank_pattern", "alpha_pattern", "layer_replication"), None),
     **dict.fromkeys(("modules_to_save", "target_parameters", "trainable_token_indices"), None),
 }
-"""Required configuration values: the adapter only adds products of one low rank to weights."""
+"""Configuration values of a supported adapter, which only adds low-rank products to weights."""
 
 
 def merge_adapter(model: Any, folder: str | Path, where: str) -> None:

@@ -9,7 +9,7 @@ from pieline.models.llm import LLMEntry, Parameter
 
 
 class ApiEmbedderEntry(LLMEntry, Prefixes):
-    """Entry for an embedding model behind an endpoint that is compatible with OpenAI's embeddings.
+    """Entry for an embedding model behind an OpenAI-compatible embeddings endpoint.
 
     As for language models, the entry has limits, prices and API keys. Answers have no output
     tokens.

@@ -136,7 +136,7 @@ class EmbedderEntry(CheckpointEntry, Prefixes):
     def training_spec(self, *, instructed: bool) -> str:
         """Return the `execution_spec` without the fields that training does not use.
 
-        These are `device`, since training never runs on Apple's GPU, and the fields for queries
-        with instructions or, if `instructed`, those for queries without instructions.
+        The omitted fields are `device`, since training never runs on Apple's GPU, and the fields
+        for queries with instructions or, if `instructed`, for queries without instructions.
         """
         return self._spec("device", *(_OF_PLAIN_QUERIES if instructed else _OF_INSTRUCTED_QUERIES))

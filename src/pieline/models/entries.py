@@ -157,7 +157,7 @@ class CausalEntry(CheckpointEntry):
 
 
 class EncoderEntry(CheckpointEntry):
-    """Entry for a bidirectional encoder, fine-tuned to tag idioms (ID10M-JAM, appendix D)."""
+    """Entry for a bidirectional encoder to fine-tune for tagging idioms (ID10M-JAM, appendix D)."""
 
     SPEC_DEFAULTS: ClassVar = {**CheckpointEntry.SPEC_DEFAULTS, "languages": ["english"]}
     kind: Literal["encoder"]

@@ -102,7 +102,7 @@ class HubCheckpoint:
         return [name for name in loaded if not fnmatch(name, parts)]
 
     def cached(self) -> Listing | None:
-        """Return the listing if all files are in the cache, else None; make no request."""
+        """Return the listing if all files are in the cache, else None, without any request."""
         try:
             tree = get_cached_repo_tree(self.repository, revision=self.revision)
         except CachedRepoTreeNotFoundError:

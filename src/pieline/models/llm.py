@@ -313,7 +313,7 @@ class LLMEntry(ModelEntry):
 
     @property
     def is_local(self) -> bool:
-        """Whether a job runs the model itself instead of calling a provider."""
+        """Whether jobs run the model instead of calling a provider."""
         return self.source != "api"
 
     @property
@@ -388,7 +388,7 @@ class LLMEntry(ModelEntry):
         return "+".join([f"{self.litellm_id}{pin}", *filter(None, details)])
 
     def accepts_model_name(self, name: str | None) -> bool:
-        """Return whether a response that states this model name, or none, is from this model."""
+        """Return whether the model name in a response (None if missing) is accepted."""
         wire = "*" if self.is_local else api_model_name(self.checkpoint)
         allowed = self.answers_as or (wire,)
         return any(name == each or fnmatchcase(name or "", each) for each in allowed)

@@ -139,7 +139,7 @@ def require_complete(model: Any, report: dict[str, Any], where: str) -> None:
 
     Raises:
         UserError: Weights of the model are missing or have a different shape, or the checkpoint has
-            weights that its base model does not, such as those of additional layers.
+            weights that the base model lacks, such as those of additional layers.
     """
     # Each of the `mismatched_keys` is a tuple of the name and both shapes.
     absent = {*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}

@@ -5,7 +5,7 @@ from string import Formatter
 from typing import NamedTuple
 
 PLACEHOLDERS = frozenset({"checkpoint", "port", "gpus"})
-"""Placeholders in a custom server command for the path of the weights, port and GPU count."""
+"""Placeholders in a custom server command: path of the weights, port, and number of GPUs."""
 
 _COMMON = frozenset({"temperature", "top_p", "max_tokens", "seed", "stop"})
 _MORE = frozenset({"top_k", "response_format", "presence_penalty", "frequency_penalty"})

@@ -18,7 +18,7 @@ TRAINING_BYTES_PER_WEIGHT = 16
 INTERPRETER_MB = 4000
 """Memory of Python with torch, the dataset and its vectors."""
 ACTIVATIONS_MB = 2000
-"""Memory of the activations of a batch of 32 texts; more in training, which keeps every layer's."""
+"""Memory of the activations of 32 texts; in training, the activations of all layers are kept."""
 TRAINING_ACTIVATIONS_MB = 6000
 SMALL_MODEL_PARAMETERS = 50_000_000
 """Size up to which embedding the corpora on a CPU is faster than waiting for a GPU."""

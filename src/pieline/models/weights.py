@@ -78,7 +78,7 @@ def weights_location(entry: CheckpointEntry) -> str:
 
 
 def find_weights(spec: "LLMEntry") -> Path:
-    """Return the path of a local model's GGUF file or weights folder; download nothing.
+    """Return the path of a local model's GGUF file or weights folder, without downloading.
 
     Raises:
         UserError: The file or folder is missing or incomplete, or the entry does not pin a commit
@@ -105,7 +105,7 @@ def find_weights(spec: "LLMEntry") -> Path:
 
 
 def _find_snapshot(spec: "LLMEntry") -> Path:
-    """Return the path of the weights in the Hub's cache; download nothing, since they are large."""
+    """Return the path of the weights in the Hub's cache, without downloading missing files."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -158,7 +158,7 @@ def weights_path(spec: "LLMEntry") -> Path:
 
     Raises:
         UserError: The weights are missing or differ from the entry, the entry does not pin them
-            (see `require_digest`), or they lack a required chat template.
+            (see `require_digest`), or the weights lack a required chat template.
     """
     path = find_weights(spec)
     if spec.source != "hub":

@@ -56,7 +56,7 @@ class MetricFile:
         return conditions and digest_of(canonical_json(conditions))
 
     def predictions(self, ending: str) -> list[str]:
-        """Return the paths of input predictions that end with `ending`."""
+        """Return the paths of prediction files among the inputs that end with `ending`."""
         return [
             name
             for name in self.inputs
@@ -84,9 +84,9 @@ def check_metrics(paths: Iterable[str], asked: Mapping[str, str]) -> None:
         asked: Digests of the expected conditions by path; other files may have any conditions.
 
     Raises:
-        UserError: A metric file was changed or copied, an input of it is missing or has a different
-            digest, or it was computed under different conditions. The hint contains the command
-            that recreates the metric file.
+        UserError: A metric file was changed or copied, one of its inputs is missing or has a
+            different digest, or the file was computed under different conditions. The hint contains
+            the command that recreates the file.
     """
     known: dict[str, str] = {}
     for metric in map(load_metric_file, paths):
@@ -102,10 +102,10 @@ def check_metrics(paths: Iterable[str], asked: Mapping[str, str]) -> None:
 
 
 def input_of(metric: MetricFile, ending: str) -> str:
-    """Return the path of the first input of a metric file that ends with `ending`.
+    """Return the path of a metric file's first input that ends with `ending`.
 
     Raises:
-        UserError: There is no such input.
+        UserError: No input ends with `ending`.
     """
     names = [name for name in metric.inputs if name.endswith(ending)]
     if not names:

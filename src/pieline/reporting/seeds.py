@@ -11,7 +11,7 @@ The papers' seeds are a sample like ours, so printed numbers are estimates, too.
   24% of the runs that differ only in their three seeds.
 
 A number printed for a single seed has no deviation, and a deviation of 0.00 over a few seeds does
-not show that other seeds would agree. In these cases the pooled deviation of other rows of the
+not show that other seeds would agree. In both cases, the pooled deviation of other rows of the
 table (the root of their mean variance) is used.
 
 A paper may not state whether its deviations divide by n - 1 (ddof 1, as ours do) or by n (ddof 0).

@@ -107,7 +107,8 @@ class TableContent:
     """Content of a table and its CSV.
 
     Attributes:
-        heads: Header rows from top to bottom; the spans of each add up to the number of columns.
+        heads: Header rows from top to bottom; the spans of each row add up to the number of
+            columns.
         groups: Rows of the table, in groups.
         caption: Caption in plain text.
         caption_latex: LaTeX source of the caption, if different.
@@ -226,7 +227,7 @@ def without_printed(content: TableContent, models: Collection[str]) -> TableCont
 
 @dataclass(frozen=True)
 class ShownCell:
-    """Texts and appearance of a cell; `printed` is empty if nothing is printed or to be shown."""
+    """Texts and appearance of a cell; `printed` is empty if there is no printed value to show."""
 
     ours: str
     printed: str

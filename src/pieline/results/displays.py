@@ -55,7 +55,7 @@ class Displays(Frozen):
         return {study.name: study.paper for study in self.studies}
 
     def files(self, ending: str) -> list[str]:
-        """Return the files of all tables and figures that have an extension (without a dot)."""
+        """Return the files of tables and figures with this extension, given without a dot."""
         return [path for path in self.all_files() if Path(path).suffix == f".{ending}"]
 
     def all_files(self) -> list[str]:

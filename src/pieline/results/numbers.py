@@ -124,7 +124,7 @@ def summarize(numbers: Sequence[PrintedNumber]) -> str:
 
 
 def describe(numbers: Sequence[PrintedNumber]) -> str:
-    """Return the number of printed numbers per verdict, with the kinds of those reproduced."""
+    """Return a phrase with the counts of numbers by verdict, and of reproduced numbers by kind."""
     counts = Counter(number.verdict for number in numbers)
     kinds = {"reproduced": f" ({kinds_of(numbers)})"}
     return ", ".join(
@@ -133,7 +133,7 @@ def describe(numbers: Sequence[PrintedNumber]) -> str:
 
 
 def kinds_of(numbers: Iterable[PrintedNumber]) -> str:
-    """Return the number of reproduced scores, counts and parameters; empty if there are none."""
+    """Return a phrase with the counts of reproduced numbers by kind; empty if there are none."""
     counts = Counter(number.kind for number in numbers if number.verdict == "reproduced")
     return ", ".join(pluralize(counts[kind], kind) for kind in get_args(Kind) if counts[kind])
 

@@ -127,7 +127,7 @@ class RunReport:
         return shown.display_inputs.model_copy(update=update).canonical()
 
     def configured_digests(self, metrics: Iterable[str]) -> dict[str, str]:
-        """Return digests of the configured conditions, by metric file; others are omitted."""
+        """Return digests of the configured conditions of metric files that have any, by path."""
         conditions = {
             path: next(
                 filter(None, (study.conditions_of(path) for study in self.all_studies.values())),
@@ -272,7 +272,7 @@ class RunReport:
         ).canonical()
 
     def beside(self) -> list[str]:
-        """Return printed_numbers.csv of the run to which the page links, as a list.
+        """Return the path of printed_numbers.csv of the run to which the page links, as a list.
 
         The list is empty if no run is configured or the file does not exist.
         """
@@ -285,7 +285,7 @@ class RunReport:
         return [extraction for study in self.studies for extraction in study.extractions()]
 
     def left_out(self) -> list[str]:
-        """Return lines about runs taken from archives, and about runs left out with the reasons."""
+        """Return lines that list runs taken from archives, and runs left out with the reasons."""
         runs: dict[tuple[str, str], Counter[str]] = {}
         for study in self.studies:
             for run, reason in study.left_out().items():
@@ -322,7 +322,7 @@ class RunReport:
         return self._reported[path][0]
 
     def labels(self, path: str) -> dict[str, str]:
-        """Return place, caption and format of a file for the Snakemake report."""
+        """Return the place, caption and format of a file for the Snakemake report."""
         _, place, caption = self._reported[path]
         return {"place": place, "shows": caption, "as": Path(path).suffix.strip(".").upper()}
 

@@ -1,1 +1,1 @@
-"""Claims of the papers, and their judgement on printed numbers and on ours."""
+"""Claims of the papers, judged on the printed numbers and on ours."""

@@ -27,7 +27,7 @@ Verdict = Literal["holds", "fails", "not run", "not comparable", "restates the p
 
 
 class Finding(Frozen):
-    """Verdict on a claim, a summary of the values, and why the claim could not be judged, if so."""
+    """Verdict on a claim, with a summary of the values and the reason for a missing judgment."""
 
     verdict: Verdict
     found: str = ""

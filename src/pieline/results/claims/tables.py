@@ -74,7 +74,7 @@ class OurCell:
 
 
 class Selection(Frozen):
-    """Selection of the rows of a printed table that match `where` but not `but_not`, in one column.
+    """Numbers in a column of a printed table, in rows that match `where` but not `but_not`.
 
     `{text: id}` selects a number from the paper's running text. If `measured`, our number replaces
     the printed one when the claim is judged on our numbers; by default, numbers from the running
@@ -204,7 +204,8 @@ def select(
     """Return the printed numbers of a selection.
 
     Returns:
-        The row and number by label: the values of the keys that `where` does not fix to one value.
+        The row and the number, by label. The label contains the values of the keys that `where`
+        does not set to a single value.
 
     Raises:
         ClaimError: A table, key or column is unknown, or nothing is selected.
