@@ -169,4 +169,4 @@ def test_statements_are_shown_but_never_count_as_reproduced(tmp_path: Path) -> N
     write_comparison(
         cells, **whole, summary=summary, template=ROOT / "templates/comparison.tex.jinja"
     )
-    assert "o number of the papers is of these data" in whole["tex"].read_text(encoding="utf-8")
+    assert "he papers print no numbers for this data" in whole["tex"].read_text(encoding="utf-8")

@@ -153,7 +153,7 @@ def test_a_page_of_own_data_has_no_printed_numbers(small_run: Path) -> None:
     with contextlib.chdir(small_run):
         page = make_page(mark="Own data: mine.", data="own")
     first = first_screen(page)
-    assert "No number of the papers is of these data." in first
+    assert "The papers print no numbers for this data." in first
     assert "printed" not in first
     assert "What the rest requires" not in first
     assert "absent-" not in page.read_text(encoding="utf-8")

@@ -413,7 +413,7 @@ class LLMEntry(ModelEntry):
 
     @field_serializer("body", when_used="json-unless-none")
     def _in_order(self, body: dict[str, JsonValue]) -> str:
-        # As text, because a spec sorts fields by name and the order of a schema's fields matters.
+        # Text, because a spec sorts fields by name, but the order of a schema's fields matters.
         return json.dumps(body, ensure_ascii=False)
 
 

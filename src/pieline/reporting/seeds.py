@@ -31,7 +31,7 @@ Ranges = dict[str, tuple[float, float]]
 """Sampling ranges by reading of the printed number."""
 
 _TAIL = (1 - CONFIDENCE) / 2
-POOLED = "it deviates as the rows with several seeds do"
+POOLED = "its deviation is that of rows with several seeds"
 """Reading of a number that is printed without a deviation or with a deviation of 0."""
 _DRAWS = 4000
 

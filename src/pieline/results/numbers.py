@@ -18,7 +18,7 @@ from pieline.results.comparison import COMPARED
 STATES = (*VERDICTS.values(), "not comparable", "not run")
 """Possible verdicts on a printed number."""
 NOWHERE = "nothing in this project computes it"
-NO_NUMBER = "no number of the papers is of these data"
+NO_NUMBER = "the papers print no numbers for this data"
 REAL_DATA = "the papers' data in place of the sample"
 UNPUBLISHED = "something that was never published"
 _JOIN = " + "

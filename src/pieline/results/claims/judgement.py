@@ -136,7 +136,7 @@ def judge_on_ours(
         ClaimError: A selection of numbers is invalid.
     """
     if claim.restates:
-        return Finding(verdict="restates the print", reason="nothing here measures what it says")
+        return Finding(verdict="restates the print", reason="no number in this claim is measured")
     columns: dict[str, dict[str, float]] = {}
     missing: list[tuple[str, str]] = []
     obstacles: list[str] = []

@@ -184,7 +184,7 @@ def load_ours(
                 reason=_reason(row),
                 verdict=verdict_of(row),
             )
-            # If several models match one printed row, use the first with a number.
+            # If several models match one printed row, use the first one that has a number.
             known = cells.get((named, column))
             if known is None or known.value is None:
                 cells[named, column] = cell
