@@ -229,10 +229,10 @@ class Run:
         return own if Path(own).exists() and model in read_yaml(own) else self.here("models.yaml")
 
     def check_folder(self, model: str) -> None:
-        """Raise a `UserError` if a model's folder is missing or its checkpoint is ambiguous.
+        """Raise a `UserError` if local files of a model are missing or its checkpoint is ambiguous.
 
-        A checkpoint on the Hub without a pinned revision is ambiguous if a local folder has the
-        same name and contains a model.
+        The local files are the weights and the adapter. A checkpoint on the Hub without a pinned
+        revision is ambiguous if a local folder has the same name and contains a model.
         """
         entry = self.entry(model)
         if not isinstance(entry, CheckpointEntry):

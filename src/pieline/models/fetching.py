@@ -120,7 +120,7 @@ def _look(
 
 
 def estimated_bytes(entry: ModelEntry) -> int | None:
-    """Estimate the bytes of the weights; None if the entry states no number of parameters."""
+    """Estimate the bytes of the weights; None if the entry's `parameters` are not one number."""
     try:
         weights = parameter_count(entry.parameters or "")
     except UserError:
