@@ -1,1 +1,1 @@
-"""The studies, one package each: every package here with a module `study` is one."""
+"""The studies; each subpackage with a `study` module defines one study."""

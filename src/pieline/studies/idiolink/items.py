@@ -1,4 +1,4 @@
-"""Item rows and results-page evidence of IdioLink: the ranking of each query in each run."""
+"""Items of IdioLink (one row per query and run), and evidence for the results page."""
 
 import csv
 from collections.abc import Iterator
@@ -34,8 +34,8 @@ class IdiolinkItem(Item):
         subject: Domain of the query.
         composition: Index composition of the run.
         r_precision, ndcg_at_10: Scores in [0, 1]; null if unknown (see `RankingScores`).
-        first_relevant: Rank, from 1, of the first document with the query's meaning; null if the
-            run keeps no such document.
+        first_relevant: Rank (from 1) of the first document with the query's meaning; null if the
+            run contains none.
     """
 
     query: str
@@ -60,7 +60,10 @@ class IdiolinkItem(Item):
 
     @classmethod
     def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
-        """Return the top `depth` documents of each query; None unless there is exactly one run."""
+        """Return the top `depth` documents of each query, and add their texts to `pool`.
+
+        The result is None unless the metric file is based on exactly one run.
+        """
         run_paths = metric.predictions(".run.gz")
         if len(run_paths) != 1:
             return None
@@ -106,7 +109,7 @@ def _load_queries(path: str) -> list[Meaning]:
 
 
 def _load(path: str, kind: type[PieText]) -> list[Meaning]:
-    """Return the texts in a file, or only their meanings if the dataset ships without texts."""
+    """Return the texts in a file, or the meanings next to it if the file does not exist."""
     if Path(path).exists():
         return [*load_jsonl(path, kind)]
     folder = Meanings.load_meanings(Path(path).parent)

@@ -4,7 +4,7 @@ An index is named after its split (`test`), with a suffix if it excludes usages 
 """
 
 RELEASED_TUPLES = "results/raw/idiolink/{split}/triplets_{split}_full.jsonl"
-"""Mined tuples of the sentence modes; the tuples of the span modes are not public."""
+"""Mined tuples for the sentence modes; those for the span modes are not public."""
 CANDIDATES = "results/raw/idiolink/MAGPIE_SOURCE_IDIOMS.csv"
 
 EXCLUSIONS = "results/originals/idiolink/exclusions.tsv"
@@ -31,11 +31,11 @@ TRAINING_LOG = "results/training/idiolink/{model}/{train_mode}/{loss}/seed-{seed
 TUNING = "results/predictions/idiolink/{index}/{model}/{query_mode}/tuning.json"
 RUN = "results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz"
 VECTORS = "results/predictions/idiolink/{split}/{model}/{texts}/seed-{seed}.npy"
-"""Embeddings of the documents (`documents`), or of the queries in one query mode."""
+"""Embeddings; `texts` is `documents`, or the query mode of the embedded queries."""
 VECTORS_MANIFEST = "results/predictions/idiolink/{split}/{model}/{texts}/seed-{seed}.json"
 
 API_VECTORS = VECTORS.replace("{texts}", "vectors-{texts}")
-"""Embeddings from an API provider; each file has its own evidence."""
+"""Embeddings from an API; each file has its own evidence file."""
 
 METRICS = "results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.json"
 QUERY_SCORES = "results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.queries.csv"
@@ -46,13 +46,13 @@ CONSTRUCTION_METRICS = "results/metrics/idiolink/construction.json"
 
 
 def dataset(index: str) -> dict[str, str]:
-    """Return the dataset files of an index, by name."""
+    """Return the paths of an index's dataset files, by name."""
     files = {"documents": "jsonl", "queries": "jsonl", "qrels": "txt"}
     paths = {name: f"results/datasets/idiolink/{index}/{name}.{end}" for name, end in files.items()}
     return paths | scoring_files(index)
 
 
 def scoring_files(index: str) -> dict[str, str]:
-    """Return the dataset files that scoring reads, by name; they do not contain the texts."""
+    """Return the paths of the dataset files for scoring, which contain no texts, by name."""
     folder = f"results/datasets/idiolink/{index}"
     return {"meanings": f"{folder}/meanings.jsonl", "manifest": f"{folder}/manifest.json"}

@@ -13,7 +13,7 @@ QUERY_MODES: tuple[QueryMode, ...] = get_args(QueryMode)
 
 
 class Meaning(Record):
-    """The parts of a text that scoring reads: its PIE (canonical form), usage and domain."""
+    """Fields of a text that scoring reads; `pie` is the canonical form, `subject` the domain."""
 
     id: Id
     pie: str
@@ -22,7 +22,7 @@ class Meaning(Record):
 
 
 class JudgedMeaning(Meaning):
-    """A line of meanings.jsonl: a document or query without its wording."""
+    """Line of meanings.jsonl, which describes a document or query without its wording."""
 
     text: Literal["document", "query"]
 
@@ -48,7 +48,7 @@ class PieText(Meaning):
 
 
 class Document(PieText):
-    """A document of the IdioLink index."""
+    """A document of an IdioLink index."""
 
 
 class Query(PieText):
@@ -58,5 +58,5 @@ class Query(PieText):
 
 
 def query_scores_file(metrics: str) -> str:
-    """Return the path of a run's per-query scores, given the path of its metric file."""
+    """Return the path of the per-query scores that belong to a metric file."""
     return f"{metrics.removesuffix('.json')}.queries.csv"

@@ -38,7 +38,7 @@ PAPER_PARAMETERS = {"k1": [0.9], "b": [0.4]}
 
 
 class FineTuning(Hyperparameters):
-    """Contrastive fine-tuning (IdioLink, section 4.3), with the hyperparameters of Table 3."""
+    """Settings of contrastive fine-tuning (IdioLink, section 4.3)."""
 
     models: list[str] = Field(default=[], description="Embedders in models.yaml to fine-tune.")
     train_modes: list[QueryMode] = Field(
@@ -74,7 +74,7 @@ class GenerationParameters(Settings):
 
 
 class Construction(FilterOptions):
-    """Construction of IdioLink, from MAGPIE to a validated dataset with splits (section 3.2)."""
+    """Settings for constructing a validated dataset with splits from MAGPIE (section 3.2)."""
 
     enabled: bool = Field(
         default=False,

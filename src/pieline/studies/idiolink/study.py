@@ -1,4 +1,4 @@
-"""IdioLink: do embeddings retrieve the same meaning across idiomatic and literal wording?"""
+"""IdioLink, a study of whether embeddings match texts by meaning despite different wording."""
 
 import json
 import re
@@ -66,7 +66,7 @@ NO_SPAN_VECTOR = "token vectors are not available"
 
 
 class IdiolinkStudy(Study[IdiolinkSettings]):
-    """The IdioLink study."""
+    """Definition of the IdioLink study: models, runs, file paths, tables and figures."""
 
     name = "idiolink"
     paper = "IdioLink"
@@ -77,7 +77,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         super().__init__(settings, run, chosen=chosen)
         tuning = settings.finetuning
         self._trains = bool(tuning.models)
-        # A study that is not selected may name unknown models.
+        # An unselected study may name models that the registry lacks.
         self._skipped = settings.leave_out | (self._unanswered() if chosen else {})
         self.settings = settings.model_copy(
             update={
@@ -94,9 +94,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return [name for name in models if name not in self._skipped]
 
     def _unanswered(self) -> dict[str, str]:
-        """Return the reasons why API embedders, and rerankers based on them, cannot run.
+        """Return why API embedders, and rerankers that depend on them, cannot run, by model.
 
-        An API embedder cannot run if its API is unavailable and it has no recorded vectors.
+        An API embedder cannot run if its API is unavailable and its vectors are not recorded.
         """
         firsts = self.first_stages()
         reasons = {
@@ -117,13 +117,13 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         }
 
     def _is_archived(self, model: str) -> bool:
-        """Return whether archives provide all zero-shot runs of a model with these settings."""
+        """Return whether archives contain all zero-shot runs of a model, with matching settings."""
         compositions = dict.fromkeys(["full", *self.settings.compositions])
         runs = chain.from_iterable(self.metrics_files(name, [model]) for name in compositions)
         return all((offer := self.offer_of(path)) and not offer.differences for path in runs)
 
     def _embedding_models(self) -> list[str]:
-        """Return the models to run, including their first stages."""
+        """Return the models to run and their first stages, except for archived models."""
         models = [name for name in self.settings.models if not self._is_archived(name)]
         firsts = self.first_stages()
         first_stages = (firsts[name] for name in models if name in firsts)
@@ -131,7 +131,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return [name for name in dict.fromkeys([*models, *first_stages]) if name not in archived]
 
     def left_out(self) -> dict[str, str]:
-        """Return why models are left out, and why models cannot run some modes."""
+        """Return the reasons for skipping models and modes, by model or `model/mode`."""
         settings = self.settings
         without = {
             f"{model}/{mode}": NO_SPAN_VECTOR
@@ -143,10 +143,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return self._skipped | without
 
     def check(self, where: str) -> None:
-        """Validate the models, the dataset and the fine-tuning settings.
+        """Validate the settings for models, the dataset, its construction and fine-tuning.
 
         Raises:
-            UserError: A setting is invalid.
+            UserError: A setting is invalid, or a prompt file is missing.
         """
         settings, tuning = self.settings, self.settings.finetuning
         kinds = ("bm25", "embedder", *OWN_RANKERS, "predictions")
@@ -231,7 +231,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             )
 
     def check_own_data(self) -> None:
-        """Validate the user's data; a sentence may occur in only one split.
+        """Validate the user's own data; each sentence must occur in only one split.
 
         Raises:
             UserError: The data are invalid.
@@ -252,7 +252,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                     )
 
     def wildcards(self) -> dict[str, str]:
-        """Return the regular expressions of the wildcards in the study's paths."""
+        """Return a regular expression for each wildcard in the study's paths."""
         compositions = alternatives(set(get_args(Composition)) - {"full"})
         return {
             "split": alternatives(SPLITS),
@@ -266,7 +266,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         }
 
     def embedder_constraint(self) -> str:
-        """Return a regular expression for local embedders, including fine-tuned ones."""
+        """Return a regular expression that matches local embedders, including fine-tuned ones."""
         modes, losses = alternatives(QUERY_MODES), alternatives(get_args(Loss))
         local = alternatives({*self.run.names("embedder")} - {*self.api_embedders()})
         return rf"({local})(\+({modes})\+({losses}))?"
@@ -277,28 +277,28 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return [name for name, entry in entries if isinstance(entry, ApiEmbedderEntry)]
 
     def ranker_constraint(self) -> str:
-        """Return a regular expression for all ranking models."""
+        """Return a regular expression that matches all ranking models."""
         others = self.run.constraint("bm25", *OWN_RANKERS, "predictions")
         return f"{self.embedder_constraint()}|{alternatives(self.api_embedders())}|{others}"
 
     # Datasets, models and runs
 
     def dataset(self, index: str) -> list[str]:
-        """Return the dataset files of an index, the documents first."""
+        """Return the paths of an index's dataset files, starting with the documents."""
         return list(paths.dataset(index).values())
 
     def all_documents(self, index: str) -> str:
-        """Return the documents file of the split that an index is built from."""
+        """Return the path of the documents in the split that an index is built from."""
         return self.dataset(index.split("-", maxsplit=1)[0])[0]
 
     def vectors(self, index: str, model: str, what: str, seed: str) -> str:
-        """Return the embeddings of a split: its `documents`, or its queries in one mode."""
+        """Return the path of a split's embeddings; `what` is `documents` or a query mode."""
         split = index.split("-", maxsplit=1)[0]
         pattern = paths.API_VECTORS if model in self.api_embedders() else paths.VECTORS
         return pattern.format(split=split, model=model, texts=what, seed=seed)
 
     def models(self) -> list[str]:
-        """Return the ranking, fine-tuned and construction models."""
+        """Return the models for ranking, first stages, fine-tuning and enabled construction."""
         roles = self.roles().values() if self.constructs() else ()
         settings = self.settings
         ranking = [*settings.models, *self.first_stages().values(), *settings.finetuning.models]
@@ -309,16 +309,16 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return [name for name in self.settings.models if self.run.registry[name].kind in kinds]
 
     def first_stages(self) -> dict[str, str]:
-        """Return the first-stage model of each reranker."""
+        """Return the first-stage models of the configured rerankers, by reranker."""
         entries = ((name, self.run.registry[name]) for name in self.settings.models)
         return {
             name: entry.first_stage for name, entry in entries if isinstance(entry, RerankerEntry)
         }
 
     def first_stage_run(self, model: str, index: str, query_mode: str) -> str:
-        """Return the run that a reranker reorders.
+        """Return the path of the run that a reranker reorders.
 
-        It has the query mode of the reranker; BM25 always ranks by sentence.
+        The run has the reranker's query mode, except that BM25 always ranks by sentence.
         """
         entry = self.run.entry(model)
         assert isinstance(entry, RerankerEntry)
@@ -327,11 +327,11 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return paths.RUN.format(index=index, model=entry.first_stage, query_mode=mode, seed=0)
 
     def _has_token_vectors(self, model: str) -> bool:
-        """Return whether a model can embed spans, which requires token vectors."""
+        """Return whether a model supports span modes; API embedders and rerankers do not."""
         return not isinstance(self.run.entry(model), ApiEmbedderEntry | RerankerEntry)
 
     def tuned_models(self) -> list[str]:
-        """Return the fine-tuned models, as base+training mode+loss."""
+        """Return the names of the fine-tuned models, in the form base+training mode+loss."""
         tuning = self.settings.finetuning
         return [
             f"{model}+{mode}+{loss}"
@@ -343,8 +343,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def modes_of(self, model: str) -> list[str]:
         """Return the query modes in which a model is evaluated.
 
-        BM25 skips the instruction modes. Rerankers, which score pairs of texts, and API embedders,
-        which return one vector per text, skip the span modes.
+        Fine-tuned models have the modes of Table 5, and external models those of their files. BM25
+        skips the instruction modes. Rerankers, which score pairs of texts, and API embedders, which
+        return one vector per text, skip the span modes.
         """
         if "+" in model:
             return evaluated_modes(model.split("+")[1])
@@ -360,9 +361,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def metrics_files(self, composition: str, models: Iterable[str]) -> list[str]:
-        """Return the metric files of zero-shot models for one index composition.
+        """Return the paths of the metric files of zero-shot models for one index composition.
 
-        External runs rank only the full index.
+        External models have files only for the full index.
         """
         index = "test" if composition == "full" else f"test-{composition}"
         return [
@@ -373,7 +374,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def tuned_metrics(self) -> list[str]:
-        """Return the metric files of the fine-tuned models, for all modes and seeds."""
+        """Return the paths of the fine-tuned models' metric files, for all modes and seeds."""
         return [
             paths.METRICS.format(index="test", model=model, query_mode=mode, seed=seed)
             for model in self.tuned_models()
@@ -383,11 +384,11 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     @property
     def has_texts(self) -> bool:
-        """Whether the run has the texts, rather than only the files that scoring reads."""
+        """Whether the run has the texts, not only the dataset files that scoring reads."""
         return self.settings.dataset != "archived"
 
     def archived_datasets(self) -> dict[str, Extraction]:
-        """Return the archived dataset files that a run without texts uses, by index."""
+        """Return the extractions of archived dataset files for a run without texts, by index."""
         if self.has_texts or not self.archived:
             return {}
         archive = next(iter(self.archived.values())).archive
@@ -406,7 +407,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         }
 
     def _check_archived(self, where: str) -> None:
-        """Raise a `UserError` if a run without texts needs files that the archives lack."""
+        """Raise a `UserError` if a run without texts needs texts or files not in the archives."""
         if self.has_texts:
             return
         if self.settings.shortcuts:
@@ -442,27 +443,27 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 )
 
     def run_metrics(self) -> list[str]:
-        """Return the metric files of all runs."""
+        """Return the paths of the metric files of all runs."""
         compositions = dict.fromkeys(["full", *self.settings.compositions])
         zero_shot = (self.metrics_files(name, self.settings.models) for name in compositions)
         return [*chain.from_iterable(zero_shot), *self.tuned_metrics()]
 
     def file_usage(self, metrics: str) -> dict[str, bool]:
-        """Return whether a run depends on MAGPIE and on a tuning file, by path."""
+        """Return whether a run depends on certain files: MAGPIE and, for BM25, its tuning file."""
         run = match_path(paths.METRICS, metrics)
         assert run
         tuned = self.tuning(run["model"], run["index"], run["query_mode"])
         return {self.magpie(): self.settings.dataset == "constructed", **dict.fromkeys(tuned, True)}
 
     def archived_models(self) -> set[str]:
-        """Return the models with archived results, except those that construct the dataset."""
+        """Return the models with only archived runs, except those that construct the dataset."""
         return super().archived_models() - {*(self.roles().values() if self.constructs() else ())}
 
     def runs_of_same_job(self, metrics: str) -> list[str]:
-        """Return the metric files that the same job computes.
+        """Return the paths of the metric files of all runs that the same job computes.
 
-        One job ranks all query modes of a model, except for BM25, rerankers and API embedders,
-        which have one job per mode.
+        One job ranks with a model in all query modes; BM25, rerankers and API embedders have one
+        job per mode.
         """
         run = match_path(paths.METRICS, metrics)
         assert run
@@ -473,13 +474,13 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return [paths.METRICS.format(**run | {"query_mode": mode}) for mode in modes]
 
     def items(self) -> Items:
-        """Return the items: one per query and run, over all compositions and fine-tuned models."""
+        """Return the specification of the items, one per query and run."""
         metrics = self.run_metrics()
         models = [*self.settings.models, *self.settings.finetuning.models]
         return self.items_of(metrics, dict.fromkeys(models), map(query_scores_file, metrics))
 
     def significance_tests(self) -> list[str]:
-        """Return the test files for each model that runs in more than one query mode."""
+        """Return the paths of the tests of each model that runs in more than one query mode."""
         seeds = {model: [0] for model in self.settings.models}
         seeds |= dict.fromkeys(self.tuned_models(), self.settings.finetuning.seeds)
         return [
@@ -490,7 +491,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def shortcuts(self) -> list[str]:
-        """Return the word-overlap files of the zero-shot models for the full index."""
+        """Return the paths of the zero-shot models' word-overlap files; empty if disabled."""
         return [
             paths.SHORTCUTS.format(**run)
             for metrics in self.metrics_files("full", self.settings.models)
@@ -498,17 +499,18 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def tested_runs(self, model: str, seed: str) -> list[str]:
-        """Return the runs that the test between query modes compares."""
+        """Return the paths of the runs that a model's test between query modes compares."""
         return [
             paths.RUN.format(index="test", model=model, query_mode=mode, seed=seed)
             for mode in self.modes_of(model)
         ]
 
     def tuning(self, model: str, index: str, query_mode: str) -> list[str]:
-        """Return the file with BM25's tuned k1 and b for a run; other models have none.
+        """Return the path of the file with a BM25 run's k1 and b; empty for other models.
 
-        For the full index, it is the file of the sentence queries, because the paper reports a
-        single pair of values for both query modes.
+        The full index uses the values tuned on sentence queries, because the paper reports a single
+        pair of values for both query modes. Other compositions use the same values if configured,
+        or if there is no validation split.
         """
         if not isinstance(self.run.entry(model), Bm25Entry):
             return []
@@ -524,11 +526,14 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return "val" in self.splits(self.settings.dataset)
 
     def tuning_dataset(self, index: str) -> list[str]:
-        """Return the dataset for tuning k1 and b; empty without a validation split."""
+        """Return the paths of the data for tuning k1 and b; empty without a validation split."""
         return self.dataset(index) if self._is_tuned() else []
 
     def bm25_points(self) -> Bm25Tuning:
-        """Return the BM25 grid; without a validation split, it is reduced to a single point."""
+        """Return the BM25 grid.
+
+        Without a validation split, the paper's values replace a grid with several points.
+        """
         grid = self.settings.bm25
         if self._is_tuned() or len(grid.k1) == len(grid.b) == 1:
             return grid
@@ -537,7 +542,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     # Weights and training
 
     def embedder(self, model: str) -> EmbedderEntry:
-        """Return the entry of an embedder or fine-tuned embedder.
+        """Return the entry of an embedder, with the configured inputs and device.
 
         Raises:
             UserError: The model is not an embedder.
@@ -551,7 +556,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return entry.with_inputs(self.settings.inputs).model_copy(update={"device": device})
 
     def weights(self, model: str, seed: str) -> list[str]:
-        """Return the fine-tuned or unpacked weights that replace a model's checkpoint, if any."""
+        """Return the path of fine-tuned or unpacked weights that replace a checkpoint, if any."""
         if "+" in model:
             base, train_mode, loss = model.split("+")
             wildcards = {"model": base, "train_mode": train_mode, "loss": loss, "seed": seed}
@@ -568,18 +573,18 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return "released" if is_available else "sampled"
 
     def tuples(self, seed: str) -> str:
-        """Return the file of training tuples."""
+        """Return the path of the training tuples."""
         sampled = self.tuples_source() == "sampled"
         pattern = paths.SAMPLED_TUPLES if sampled else paths.MINED_TUPLES
         return pattern.format(split="train", seed=seed)
 
     def training_spec(self, model: str, train_mode: str) -> str:
-        """Return the parts of an embedder's entry that affect its training."""
+        """Return the parts of an embedder's entry that affect its training, as JSON."""
         instructed = train_mode.startswith("instruction")
         return self.embedder(model).training_spec(instructed=instructed)
 
     def training(self, model: str, train_mode: str, loss: str, seed: str) -> TrainingSettings:
-        """Return the hyperparameters of a training run."""
+        """Return the settings of a training run."""
         tuning = self.settings.finetuning
         shared = tuning.model_dump(include=set(Hyperparameters.model_fields))
         shared["batch_size"] = tuning.batch_sizes.get(model, tuning.batch_size)
@@ -590,7 +595,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     # Conditions of the numbers
 
     def metric_conditions(self) -> dict[str, Callable[..., str]]:
-        """Return functions that map wildcards to conditions as JSON, by metric file pattern."""
+        """Return functions that map wildcards to conditions (JSON), by metric file pattern."""
         return {
             # Must precede paths.METRICS, which also matches these files.
             paths.SIGNIFICANCE: lambda model, **_: self.conditions(model, "permutations"),
@@ -601,7 +606,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         }
 
     def conditions(self, model: str, *also: str) -> str:
-        """Return the conditions of a model's runs as canonical JSON; `also` adds settings.
+        """Return the conditions of a model's runs as canonical JSON; `also` names more settings.
 
         Loss, tuples and inputs are recorded but never count as deviations: the paper and its
         released code disagree on them, and it is unknown which of the two produced the numbers.
@@ -641,7 +646,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return Conditions(settings=conditions, weights=weights, deviations=tuple(reasons))
 
     def data_conditions(self, origin: str) -> str:
-        """Return the conditions of dataset counts as canonical JSON."""
+        """Return the conditions of the counts of an origin's texts, as canonical JSON."""
         if origin != "constructed":
             return self.mark_own_data(Conditions()).canonical()
         construction = self.settings.construction
@@ -676,31 +681,34 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return self.settings.construction.model_dump(include=roles)
 
     def magpie(self) -> str:
-        """Return the MAGPIE file from which PIEs are selected."""
+        """Return the path of the MAGPIE file from which PIEs are selected."""
         name = "MAGPIE_sample" if self.run.is_sample else "MAGPIE_unfiltered"
         return f"results/raw/magpie/{name}.jsonl"
 
     def released_indexes(self) -> list[str]:
-        """Return the released documents of every split."""
+        """Return the paths of the released documents of every split."""
         return [f"results/raw/idiolink/{split}/indexes.json" for split in SPLITS]
 
     def candidates(self) -> list[str]:
-        """Return the released list of candidate PIEs, if available."""
+        """Return the path of the released list of candidate PIEs; empty if unavailable."""
         name = raw_name(paths.CANDIDATES)
         is_available = not self.run.is_sample and self.run.is_available(name)
         return [paths.CANDIDATES] if is_available else []
 
     def compared_indexes(self) -> list[str]:
-        """Return the released documents, if they can be compared with the selected PIEs."""
+        """Return the paths of the released documents; empty without the released candidates."""
         return self.released_indexes() if self.candidates() else []
 
     def split_source_indexes(self) -> list[str]:
-        """Return the released documents, if the configuration uses their splits."""
+        """Return the paths of the released documents; empty if the splits are drawn."""
         follows = self.settings.construction.split_source == "released"
         return self.released_indexes() if follows else []
 
     def exclusions(self) -> str:
-        """Return the file of manually excluded PIEs: the user's, the sample's or the release's."""
+        """Return the path of the TSV of manually excluded PIEs.
+
+        The TSV is the configured file, the sample's, or the one derived from the released files.
+        """
         if self.settings.construction.exclusions:
             return self.settings.construction.exclusions
         if self.run.is_sample:
@@ -708,7 +716,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return paths.EXCLUSIONS
 
     def corrections(self) -> list[str]:
-        """Return the human corrections of generated texts, if any."""
+        """Return the path of the human corrections of generated texts, if any."""
         if self.settings.construction.corrections:
             return [self.settings.construction.corrections]
         if self.run.is_sample:
@@ -721,16 +729,16 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return canonical_json(self.settings.construction.model_dump(include=fields))
 
     def of_collections(self, pattern: str) -> list[str]:
-        """Expand a pattern for both collections."""
+        """Return the paths that a pattern yields for both collections."""
         return [pattern.format(collection=collection) for collection in COLLECTIONS]
 
     def data_folder(self, origin: str) -> str:
-        """Return the folder of the texts from an origin, in the released format."""
+        """Return the folder with an origin's texts in the released format."""
         constructed = origin == "constructed"
         return paths.CONSTRUCTED if constructed else "results/raw/idiolink"
 
     def splits(self, origin: str) -> list[str]:
-        """Return the available splits of an origin; the user's own data may have only `test`."""
+        """Return the available splits; in the user's own data, only `test` is required."""
         if origin == "constructed" or not self.run.own_data:
             return list(SPLITS)
         return [
@@ -741,7 +749,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def checked_files(self, origin: str) -> list[str]:
-        """Return the text files of every split of an origin."""
+        """Return the paths of the text files in every split of an origin."""
         return [
             f"{self.data_folder(origin)}/{split}/{name}.json"
             for split in self.splits(origin)
@@ -749,17 +757,17 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         ]
 
     def experiment_texts(self, split: str, name: str) -> str:
-        """Return the file of texts used in the experiments: `indexes` or `queries`."""
+        """Return the path of a split's texts in the experiments, `indexes` or `queries`."""
         return f"{self.data_folder(self.settings.dataset)}/{split}/{name}.json"
 
     def evidence_of_texts(self, origin: str) -> list[str]:
-        """Return the evidence file of constructed texts; released texts have none."""
+        """Return the path of the evidence of constructed texts; empty for released texts."""
         return [evidence_of(f"{paths.CONSTRUCTED}.json")] if origin == "constructed" else []
 
     # LLM tasks
 
     def writing(self, collection: str) -> Writing:
-        """Return the task that generates a collection."""
+        """Return the task that generates the texts of a collection."""
         chosen = self.settings.construction
         model = chosen.index_writer if collection == "documents" else chosen.query_writer
         return Writing(
@@ -777,7 +785,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         )
 
     def validation(self, collection: str) -> Validation:
-        """Return the task that validates a collection."""
+        """Return the task that validates the texts of a collection."""
         chosen = self.settings.construction
         return Validation(
             model=chosen.validator,
@@ -816,7 +824,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return self.run.recordings("idiolink_embedding", model, f"{texts}.jsonl")
 
     def llm_tasks(self) -> list[LLMTaskSpec]:
-        """Return the generation, validation and API embedding tasks."""
+        """Return the specifications of the generation, validation and API embedding tasks."""
         runs = [{"collection": name} for name in COLLECTIONS] if self.constructs() else []
         apis = self.api_embedders()
         where = {"collection": alternatives(COLLECTIONS)}
@@ -860,7 +868,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     # Tables and figures
 
     def tables(self) -> list[Table]:
-        """Return the paper's tables and the additional ones."""
+        """Return the paper's tables and additional ones."""
         return list(self._tables())
 
     def _tables(self) -> Iterator[Table]:
@@ -1031,7 +1039,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return reasons.get(name, super().why_no_table(name))
 
     def figures(self) -> list[Figure]:
-        """Return the paper's figures and the additional ones."""
+        """Return the paper's figures and additional ones."""
         return list(self._figures())
 
     def _figures(self) -> Iterator[Figure]:
@@ -1092,7 +1100,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         *,
         models: Iterable[str] = (),
     ) -> Figure:
-        """Return a figure; `maker` is its module and function."""
+        """Return a figure that `maker`, in the form `module:function`, draws."""
         maker = f"pieline.studies.idiolink.figures.{maker}"
         inputs = DisplayInputs(metrics=tuple(metrics), models=self.describe_models(models))
         return Figure(name, place, caption, maker, inputs)
@@ -1116,7 +1124,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             place: Place in the paper.
             caption: Caption of the table.
             inputs: Inputs of the table.
-            published: Name of the file with the printed numbers.
+            published: Name of the CSV in published/ with the printed numbers, if any.
             **files: Other input files, by parameter name.
         """
         if published:
@@ -1125,13 +1133,13 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return Table(name, place, caption, maker, inputs.with_files(**files))
 
     def _with_own_models(self, inputs: DisplayInputs) -> DisplayInputs:
-        """Return the inputs, adding the user's models that are not run to `absent`."""
+        """Return the inputs, with the user's skipped models added to `absent`."""
         registry = self.run.registry
         own = [name for name in self._skipped if registry[name].published_as is None]
         return inputs.model_copy(update={"absent": (*inputs.absent, *self.describe_models(own))})
 
     def _checkpoints(self) -> dict[str, Any]:
-        """Return the entries of the paper's embedders and the construction's models for Table 6."""
+        """Return entry fields of embedders and construction models, by name in Table 6."""
         fields = {"checkpoint", "licence", "parameters", "revision", "source", "package"}
         entries: dict[str, Any] = {}
         for name in [*self.run.names("embedder"), *self.roles().values()]:
@@ -1144,13 +1152,13 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return entries
 
     def _checks(self) -> str:
-        """Return the data checks behind Table 1."""
+        """Return the path of the data checks behind Table 1."""
         return paths.CHECKS.format(origin="constructed" if self.constructs() else "released_format")
 
     # Other inputs and targets
 
     def raw_files(self) -> list[str]:
-        """Return the raw files that this configuration uses."""
+        """Return the paths of the raw files that this configuration uses."""
         if not self.has_texts:
             return []
         files = self.checked_files("released_format")
@@ -1162,7 +1170,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return files
 
     def other_targets(self) -> list[str]:
-        """Return the data checks and the review file."""
+        """Return the paths of the data checks and, with construction, the review sheet."""
         files = [paths.CHECKS.format(origin="released_format")] if self.has_texts else []
         return (
             [*files, paths.CHECKS.format(origin="constructed"), paths.REVIEW]
@@ -1171,7 +1179,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         )
 
     def behind(self, metrics: str) -> list[str]:
-        """Return the run and the dataset behind a metric file."""
+        """Return the paths of the run and the dataset behind a metric file.
+
+        The result is empty for significance tests, data checks and construction statistics.
+        """
         if not metrics.startswith("results/metrics/idiolink/test") or "/significance/" in metrics:
             return []
         index = metrics.split("/")[3]

@@ -1,1 +1,1 @@
-"""Datasets of IdioLink."""
+"""Reading, assembly and checks of IdioLink's datasets."""

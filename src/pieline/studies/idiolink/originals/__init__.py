@@ -1,1 +1,1 @@
-"""Selection of the PIEs of IdioLink."""
+"""Selection of IdioLink's PIEs, domains and splits."""

@@ -23,7 +23,7 @@ DOMAINS: tuple[Domain, ...] = get_args(Domain)
 DOMAIN_CODES: dict[str, str] = {
     domain: f"s{number:02d}" for number, domain in enumerate(DOMAINS, start=1)
 }
-"""Code of each domain in released ids."""
+"""Codes in released ids, by domain."""
 
 USAGE_CODES = {
     "literal": "lit",
@@ -31,13 +31,13 @@ USAGE_CODES = {
     "simplification": "sim",
     "sense": "sense",
 }
-"""Code of each usage in released ids."""
+"""Codes in released ids, by usage."""
 
 TEXTS_PER_PAIR: dict[Collection, dict[str, int]] = {
     "documents": {"literal": 4, "idiomatic": 2, "simplification": 2, "sense": 2},
     "queries": {"literal": 1, "idiomatic": 1},
 }
-"""Number of texts of each usage per (PIE, domain) pair (section 3.2.2)."""
+"""Number of texts per (PIE, domain) pair, by collection and usage (section 3.2.2)."""
 
 _ID = re.compile(r"(q_)?(\d{3,})_(s\d\d)_(lit|idiom|sim|sense)_(\d\d)")
 
@@ -62,7 +62,7 @@ def parse_id(text: str) -> TextId:
     """Parse a released id, such as `001_s01_idiom_01` or `q_001_s01_lit_01`.
 
     Raises:
-        UserError: The id has another format.
+        UserError: The id is not in the released format.
     """
     match = _ID.fullmatch(text)
     domains = {code: domain for domain, code in DOMAIN_CODES.items()}

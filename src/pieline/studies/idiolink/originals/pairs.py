@@ -24,7 +24,7 @@ from pieline.studies.idiolink.raw.magpie import read_magpie
 
 
 class Pair(Record):
-    """A (PIE, domain) pair, for which texts are generated in one request."""
+    """A (PIE, domain) pair; one request generates all its documents or all its queries."""
 
     pie: str
     pie_number: int
@@ -32,7 +32,7 @@ class Pair(Record):
 
     @property
     def name(self) -> str:
-        """Display name."""
+        """Name for display."""
         return f"{self.pie} / {self.domain}"
 
 
@@ -58,12 +58,12 @@ def filter_magpie(
     """Filter the PIEs of MAGPIE; return all verdicts, the kept (PIE, domain) pairs and a report.
 
     Args:
-        magpie: The MAGPIE corpus.
-        exclusions: TSV of manual exclusions.
+        magpie: Path of the MAGPIE corpus.
+        exclusions: Path of the TSV of manual exclusions.
         options: Criteria, PIEs and domains.
-        candidates: The released list, or None.
-        documents: Released index files, which show which candidates were used.
-        computed_from: Digests of these files.
+        candidates: Path of the released list; None skips the comparison.
+        documents: Paths of the released documents, which show which candidates were used.
+        computed_from: Digests of the input files, for the report.
 
     Raises:
         UserError: A file is invalid, an excluded PIE is not in MAGPIE, or a PIE named in the

@@ -50,16 +50,16 @@ class PieVerdict(Record):
     """The filter's verdict on one PIE.
 
     Attributes:
-        number: Position, from 1, among the PIEs that meet all criteria, in alphabetical order;
-            text ids start with it.
+        number: Position (from 1) in alphabetical order among the PIEs that meet the three criteria;
+            null for other PIEs. Text ids contain this number.
         occurrences: Number of MAGPIE lines with this PIE.
-        idiomatic, literal, other: Number of occurrences by label.
+        idiomatic, literal, other: Number of occurrences with an idiomatic, literal or other label.
         confident: Number of idiomatic and literal occurrences with enough confidence.
         least_confidence: Lowest confidence of any occurrence.
-        idiomatic_share, literal_share: Fractions, whose denominator depends on the semantics; null
-            if it is zero.
-        failed: Criteria that the PIE does not meet, in the order of the paper.
-        reasons: Explanations of `failed`.
+        idiomatic_share, literal_share: Fractions of idiomatic and literal occurrences; the
+            denominator depends on the semantics. Null if the denominator is zero.
+        failed: Criteria that the PIE does not meet, including manual exclusion and selection.
+        reasons: Explanation of each item in `failed`.
         kept: Whether the study uses the PIE.
         released: Status on the released list, if available: `used`, `valid` (but in no released
             split), `invalid` or `absent`.
@@ -83,7 +83,7 @@ class PieVerdict(Record):
 
 @dataclass
 class LabelCounts:
-    """Counts of one PIE's occurrences by label: in total, and for those with enough confidence."""
+    """Label counts of one PIE: of all occurrences, and of those with enough confidence."""
 
     labels: Counter[str] = field(default_factory=Counter)
     confident_labels: Counter[str] = field(default_factory=Counter)
@@ -110,14 +110,14 @@ class LabelCounts:
         return self.confident_labels["i"] + self.confident_labels["l"]
 
     def of_confident(self) -> "LabelCounts":
-        """Return the counts over occurrences with enough confidence."""
+        """Return the counts of only the occurrences with enough confidence."""
         return LabelCounts(self.confident_labels, self.confident_labels)
 
 
 def count_labels(
     occurrences: Iterable[Occurrence], thresholds: FilterThresholds
 ) -> dict[str, LabelCounts]:
-    """Count labels, and those above the confidence threshold, by PIE."""
+    """Count each PIE's labels, in total and among occurrences with enough confidence."""
     counts: dict[str, LabelCounts] = {}
     for occurrence in occurrences:
         pie_counts = counts.setdefault(occurrence.idiom, LabelCounts())
@@ -138,7 +138,7 @@ def filter_pies(
     only: Collection[str] | None = None,
     where: str | Path = "exclusions",
 ) -> list[PieVerdict]:
-    """Judge every PIE, in alphabetical order.
+    """Return the verdict on every PIE, in alphabetical order.
 
     `paper` follows section 3.2.1: a PIE needs enough occurrences, an idiomatic share among its
     idiomatic and literal occurrences within the bounds, and enough confidence in all of its
@@ -153,9 +153,9 @@ def filter_pies(
         counts: Label counts by PIE.
         thresholds: Thresholds of the three criteria.
         semantics: Reading of the criteria.
-        exclusions: Reasons of manually excluded PIEs. They may include PIEs that the criteria
-            remove, because other thresholds may keep those.
-        only: Passing PIEs to keep; None keeps all.
+        exclusions: Reasons for manual exclusions, by PIE. PIEs that fail the criteria may be
+            included, because they may pass with other thresholds.
+        only: PIEs to keep among those that pass; None keeps all.
         where: Path of the exclusions, for error messages.
 
     Raises:
@@ -209,7 +209,7 @@ def readings_of(
     thresholds: FilterThresholds,
     exclusions: Mapping[str, str],
 ) -> dict[str, list[PieVerdict]]:
-    """Return the verdicts under each reading of section 3.2.1.
+    """Return the verdicts under each reading of section 3.2.1, by reading.
 
     "We retain only PIEs annotated with maximal annotator confidence" allows more readings than
     `paper` and `released`: `confident_annotations` applies the criteria of `paper` to only the
@@ -229,7 +229,7 @@ def readings_of(
 def _judge(
     counts: LabelCounts, thresholds: FilterThresholds, semantics: Semantics
 ) -> tuple[tuple[float | None, float | None], dict[Criterion, str]]:
-    """Return the idiomatic and literal share of a PIE, and a reason for each failed criterion."""
+    """Return a PIE's idiomatic and literal shares, and a reason for each failed criterion."""
     as_paper = semantics == "paper"
     total = counts.idiomatic + counts.literal if as_paper else counts.occurrences
     shares = (counts.idiomatic / total, counts.literal / total) if total else (None, None)
@@ -264,7 +264,7 @@ def _percent(share: float | None) -> str:
 
 
 def read_exclusions(path: str | Path) -> dict[str, str]:
-    """Read manual exclusions: a TSV with the columns `pie` and `reason`.
+    """Read the reasons for manual exclusions, by PIE, from a TSV with columns `pie` and `reason`.
 
     Raises:
         UserError: The columns are wrong, a field is empty, a PIE is repeated, or the final newline

@@ -26,15 +26,17 @@ class Candidate(Record):
 
 
 class ReleasedComparison(Record):
-    """Comparison of our selection with the released one.
+    """Comparison of our selection with the released one; lists contain PIEs.
 
     Attributes:
-        candidates, valid, used: Number of PIEs on the released list, marked valid there, and in a
-            released split, respectively (the paper states 118 and 107; 109 are marked valid).
+        candidates: Number of PIEs on the released list (118 in the paper).
+        valid: Number of PIEs marked valid on the list (109 in the released file).
+        used: Number of PIEs in a released split (107 in the paper).
         valid_but_unused: PIEs marked valid but in no released split.
-        only_ours, only_released: PIEs kept by only one of the two selections.
-        candidates_we_add, candidates_we_drop: The same differences before manual exclusion.
-        same_number: Whether all shared candidates have their released number.
+        only_ours, only_released: PIEs that we keep but the released splits lack, and the reverse.
+        candidates_we_add, candidates_we_drop: PIEs that meet our criteria but are not on the
+            released list, and the reverse.
+        same_number: Whether all candidates in both selections have the same number.
     """
 
     candidates: int
@@ -52,14 +54,14 @@ class FilterReport(Record):
     """Summary of the filter.
 
     Attributes:
-        semantics: Reading of the criteria.
-        pies, occurrences: Totals in MAGPIE.
+        semantics: Reading of the criteria, `paper` or `released`.
+        pies, occurrences: Number of PIEs and of their occurrences in MAGPIE.
         candidates: Number of PIEs that meet the three criteria, before manual exclusion.
         kept: Number of PIEs that the study uses.
         failed: Number of PIEs that fail each criterion; a PIE may fail several.
         kept_by_reading: Number of PIEs kept under each reading of the criteria (see
             `readings_of`), after manual exclusion and before selection by the configuration.
-        differs: PIEs kept by only one of `paper` and `released`, with the name of that reading.
+        differs: PIEs kept under only one of the readings `paper` and `released`, with its name.
         released: Comparison with the released list; null without that list.
         computed_from: Digests of the input files.
     """
@@ -95,7 +97,7 @@ def read_candidates(path: str | Path) -> list[Candidate]:
 
 
 def used_pies(documents: Iterable[str | Path]) -> set[str]:
-    """Return the PIEs in the released index files.
+    """Return the PIEs in released files of documents.
 
     Raises:
         UserError: A file is not in the released format.
@@ -104,7 +106,7 @@ def used_pies(documents: Iterable[str | Path]) -> set[str]:
 
 
 def released_exclusions(candidates: Iterable[Candidate], used: Set[str]) -> dict[str, str]:
-    """Return the manual exclusions that the released files imply, with reasons."""
+    """Return the reasons for the manual exclusions that the released files imply, by PIE."""
     reasons = {
         True: "valid on the released list, but in no released split",
         False: "marked invalid on the released list",
@@ -119,7 +121,7 @@ def released_exclusions(candidates: Iterable[Candidate], used: Set[str]) -> dict
 def mark_released(
     verdicts: Iterable[PieVerdict], candidates: Iterable[Candidate], used: Set[str]
 ) -> list[PieVerdict]:
-    """Return the verdicts with `released` filled in."""
+    """Return the verdicts with the status on the released list in the field `released`."""
     listed = {candidate.pie: candidate for candidate in candidates}
 
     def status(pie: str) -> Literal["used", "valid", "invalid", "absent"]:
@@ -135,7 +137,7 @@ def mark_released(
 def compare_released(
     verdicts: Sequence[PieVerdict], candidates: Sequence[Candidate], used: Set[str]
 ) -> ReleasedComparison:
-    """Compare our selection with the released list."""
+    """Compare our selection with the released list and the PIEs used in the released splits."""
     listed = {candidate.pie: candidate.number for candidate in candidates}
     ours = {verdict.pie: verdict.number for verdict in verdicts if verdict.number is not None}
     kept = {verdict.pie for verdict in verdicts if verdict.kept}
@@ -162,7 +164,16 @@ def filter_report(
     released: ReleasedComparison | None,
     computed_from: dict[str, str],
 ) -> FilterReport:
-    """Summarize the filter; `readings` are the verdicts under each reading, before selection."""
+    """Summarize the filter.
+
+    Args:
+        verdicts: Verdicts of the filter as configured.
+        readings: Verdicts under each reading, without selection by the configuration.
+        semantics: Configured reading.
+        thresholds: Configured thresholds.
+        released: Comparison with the released list, if available.
+        computed_from: Digests of the input files.
+    """
     kept = {name: {item.pie for item in items if item.kept} for name, items in readings.items()}
     differing = kept["paper"] ^ kept["released"]
     return FilterReport(

@@ -19,7 +19,7 @@ SPLITS: tuple[SplitName, ...] = ("train", "val", "test")
 
 
 class SplitSizes(Settings):
-    """Number of PIEs in each split; `gold` PIEs are the part of test annotated by humans."""
+    """Number of PIEs in each split; the gold PIEs are those in `test` annotated by humans."""
 
     train: NonNegativeInt = 22
     val: NonNegativeInt = 10
@@ -36,7 +36,7 @@ class SplitSizes(Settings):
 class Splits(Record):
     """Sorted PIEs of each split; the splits are disjoint, and `gold` is a subset of `test`.
 
-    `source` describes the origin: drawn with a seed, or the released files.
+    `source` describes how the splits were made: drawn with a seed, or read from released files.
     """
 
     source: str
@@ -53,7 +53,7 @@ class Splits(Record):
         return self
 
     def pies(self, name: str) -> list[str]:
-        """Return the PIEs of `train`, `val`, `test` or `gold`."""
+        """Return the PIEs of the split `name`, or the gold PIEs if it is `gold`."""
         return list(getattr(self, name))
 
     def split_of(self, pie: str) -> SplitName:
@@ -69,7 +69,7 @@ class Splits(Record):
 
 
 def draw_splits(pies: Iterable[str], sizes: SplitSizes, *, seed: int) -> Splits:
-    """Split PIEs at random: sort, shuffle and slice; the gold PIEs are sampled from test.
+    """Split PIEs at random: sort, shuffle and slice; then sample the gold PIEs from test.
 
     Raises:
         UserError: The sizes do not sum to the number of PIEs.
@@ -82,7 +82,7 @@ def draw_splits(pies: Iterable[str], sizes: SplitSizes, *, seed: int) -> Splits:
             where="idiolink.construction.splits",
             hint="set sizes that sum to the number of PIEs",
         )
-    generator = random.Random(seed)  # noqa: S311 - a reproducible draw, no secret
+    generator = random.Random(seed)  # noqa: S311 - not security-related
     generator.shuffle(ordered)
     train, rest = ordered[: sizes.train], ordered[sizes.train :]
     val, test = rest[: sizes.val], sorted(rest[sizes.val :])
@@ -99,7 +99,8 @@ def released_splits(pies: Iterable[str], paths: Iterable[str | Path]) -> Splits:
     """Split PIEs as in the released documents; `paths` are the train, val and test files.
 
     Raises:
-        UserError: A file is not in the released format, or a PIE is in no released split or in two.
+        UserError: A file is not in the released format, or a PIE is in no released split or in
+            several.
     """
     kept = set(pies)
     released = {
@@ -127,11 +128,11 @@ def released_splits(pies: Iterable[str], paths: Iterable[str | Path]) -> Splits:
 def gold_pies(test: Iterable[tuple[str, bool]]) -> set[str]:
     """Return the gold PIEs: those whose test documents are all marked gold.
 
-    `test` has the PIE of each test document, and whether the document is marked gold.
+    `test` contains the PIE of each test document and whether the document is marked gold.
 
     The released files mark every text that was checked manually, so most PIEs have some marked
-    texts. In the released test split, exactly 13 PIEs have all 100 documents marked, which is the
-    number in the paper. Their queries are only partly marked, but all count as gold.
+    texts. In the released test split, all 100 documents are marked for exactly 13 PIEs, the number
+    in the paper. The queries of these PIEs are only partly marked, but all count as gold.
     """
     marked: dict[str, bool] = {}
     for pie, is_gold in test:

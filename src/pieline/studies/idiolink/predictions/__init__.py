@@ -1,1 +1,1 @@
-"""Rankings and embeddings of IdioLink."""
+"""Embeddings and rankings of IdioLink's texts."""

@@ -1,1 +1,1 @@
-"""Raw files of IdioLink."""
+"""Readers of IdioLink's raw files."""

@@ -1,4 +1,4 @@
-"""Reader of MAGPIE (Haagsma et al., 2020), with one PIE occurrence in context per line."""
+"""Reader of MAGPIE (Haagsma et al., 2020), a file with one annotated PIE occurrence per line."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ _HINT = "correct this line or download the file again; see data/sample/magpie/RE
 
 
 class Occurrence(Record):
-    """The fields of an annotated occurrence of a PIE that the filter reads.
+    """An annotated occurrence of a PIE, with only the fields that the filter reads.
 
     `confidence` is the share of votes for `label`.
     """
@@ -37,7 +37,7 @@ class Occurrence(Record):
 
 
 def read_magpie(path: str | Path) -> Iterator[Occurrence]:
-    """Yield the occurrences in a MAGPIE file; only their ids are kept in memory.
+    """Yield the occurrences in a MAGPIE file, keeping only their ids in memory.
 
     Raises:
         UserError: The file is missing or empty, or a line is invalid or repeats an id.

@@ -63,5 +63,5 @@ def read_rows(path: str | Path, record: type[B], **more: str) -> list[B]:
 
 
 def compose_index(documents: Iterable[Document], composition: str) -> list[Document]:
-    """Return the documents in an index composition, in order."""
+    """Return the documents in an index composition, in their original order."""
     return [text for text in documents if text.usage in COMPOSITIONS[composition]]

@@ -1,1 +1,1 @@
-"""Generated texts of IdioLink."""
+"""Generation, validation and correction of IdioLink's texts."""
