@@ -1,4 +1,4 @@
-"""Assembly of the dataset: corrected texts, split and saved in the released format."""
+"""Final steps of the construction: check of the review, statistics and released format."""
 
 import json
 from collections import Counter
@@ -25,12 +25,12 @@ from pieline.studies.idiolink.variants.votes import TextVerdict
 
 
 class SilverReview(Record):
-    """Automatic validation and human review of the texts outside the gold PIEs.
+    """Results of automatic validation and human review for the texts outside the gold PIEs.
 
     Attributes:
         texts: Number of documents and queries.
         flagged: Number of texts judged invalid or undecided.
-        flagged_share: Fraction of flagged texts; null if there are no texts.
+        flagged_share: Fraction of texts that were flagged; null if there are no texts.
         reviewed: Number of flagged texts that were reviewed.
         awaiting: Number of flagged texts not yet reviewed.
         confirmed: Number of flagged texts that reviewers also judged invalid and changed.
@@ -56,10 +56,11 @@ class ConstructionMetrics(MetricRecord):
         labels: Number of texts by label of the automatic validation.
         votes: Number of votes by value.
         agreement: Agreement of the automatic validation with reviewers, on documents of gold PIEs
-            that both judged; null if there are none.
-        gold_corrections, silver_corrections: Corrections in the gold PIEs and in the others.
+            that both judged; null if there are no such documents.
+        gold_corrections, silver_corrections: Corrections of texts with gold PIEs, and of the other
+            texts.
         silver: Review of the flagged texts outside the gold PIEs.
-        gold_texts: Number of reviewed texts.
+        gold_texts: Number of reviewed texts, which are marked gold.
         generation: Generation statistics by collection.
         validator: Name of the validating model in models.yaml.
     """
@@ -141,7 +142,7 @@ def require_review(
     *,
     sheet: str | Path,
 ) -> None:
-    """Check that all texts that need review (`to_review`) were reviewed.
+    """Check that all texts that need review (see `to_review`) were reviewed.
 
     Raises:
         UserError: Some texts await review.
@@ -161,7 +162,7 @@ def save_released_format(texts: Iterable[PieText], splits: Splits, folder: str |
     """Save `<split>/indexes.json` and `<split>/queries.json` in the released format, sorted by id.
 
     Raises:
-        UserError: A PIE is in no split.
+        UserError: A PIE is in no split, or an id is not in the released format.
     """
     rows: dict[tuple[str, Collection], list[PieText]] = {
         (split, collection): [] for split in SPLITS for collection in FILE_NAMES

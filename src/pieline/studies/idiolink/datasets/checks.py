@@ -1,4 +1,4 @@
-"""Automatic checks of IdioLink data (sections 3.1, 3.2.2 and 3.2.3).
+"""Automatic checks of IdioLink's data (sections 3.1, 3.2.2 and 3.2.3).
 
 The checks apply to generated and released data, list their findings, and never fail.
 """
@@ -185,7 +185,7 @@ def _across_splits(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
 
 
 def _near_duplicates(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
-    """Find pairs of similar, not identical texts, except simplifications with their originals."""
+    """Find pairs of similar but not equal texts, except simplifications and their originals."""
     plain = [normalize(text.sentence) for text in texts]
     shingles = [_shingles(text) for text in plain]
     holders: dict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -196,7 +196,7 @@ def _near_duplicates(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for places in holders.values():
         shared.update(combinations(places, 2))
     needed = [_SHARED_SHINGLES * len(triples) for triples in shingles]
-    # Filter before sorting, because few pairs share so many triples.
+    # Filter before sorting, because few pairs share that many triples.
     near = (
         (one, other)
         for (one, other), count in shared.items()
@@ -225,7 +225,7 @@ def _shingles(text: str) -> set[tuple[str, ...]]:
 
 
 SLOTS = frozenset({"someone", "someones", "somebody", "somebodys", "something", "ones", "oneself"})
-"""Words in a PIE's base form that are placeholders."""
+"""Placeholders in the canonical forms of PIEs."""
 
 _LONGEST_FILLER = 4
 
@@ -246,7 +246,7 @@ def occurrences(text: str, pie: str) -> int:
 
 
 def _end_of_match(words: Sequence[str], pie_words: Sequence[str], start: int) -> int | None:
-    """Return the end of the shortest match of the PIE's words at `start`, or None."""
+    """Return the end index of the shortest match of a PIE that begins at `start`, or None."""
     if not pie_words:
         return start
     if pie_words[0] in SLOTS:
@@ -264,7 +264,10 @@ def _end_of_match(words: Sequence[str], pie_words: Sequence[str], start: int) ->
 
 
 def names_pie(span: str, pie: str) -> bool:
-    """Return whether a span is the PIE, allowing inserted words ("out of her own pocket")."""
+    """Return whether a span is a form of a PIE, possibly with inserted words.
+
+    "out of her own pocket" is a form of "out of pocket".
+    """
     if matches_pie(span, pie, language=_LANGUAGE):
         return True
     words = normalize(span).split()

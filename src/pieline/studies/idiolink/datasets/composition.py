@@ -14,7 +14,7 @@ ROWS = ("train", "validation", "test_silver", "test_gold", "test", "total")
 
 
 class SplitCounts(Record):
-    """A row of Table 1."""
+    """Counts in one row of Table 1."""
 
     pies: int
     queries: int
@@ -25,7 +25,7 @@ class DatasetChecks(MetricRecord):
     """Counts and check results of IdioLink's data.
 
     Attributes:
-        origin: `constructed` by this project, or `released_format`.
+        origin: Origin of the texts, `constructed` or `released_format`.
         sample: Whether the texts are this repository's sample data.
         released: Whether the files' digests match the paper's release.
         counts: Rows of Table 1, by name.
@@ -54,7 +54,7 @@ def check_dataset(
     computed_from: dict[str, str],
     conditions: Conditions = NO_CONDITIONS,
 ) -> DatasetChecks:
-    """Count and check the texts of all splits."""
+    """Count the texts of all splits and run all checks on them."""
     gold = gold_pies(
         (text.pie, text.is_gold)
         for text in texts

@@ -1,4 +1,4 @@
-"""Datasets of the experiments, stored as folders of validated files."""
+"""Datasets of the experiments, stored as folders of JSON Lines, qrels and manifests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from pieline.studies.idiolink.records import Document, JudgedMeaning, Meaning, Q
 class IdiolinkManifest(Record):
     """Description of an IdioLink dataset.
 
-    `released` states whether the digests of the raw files match the paper's release.
+    `released` is true if the digests of the raw files match the paper's release.
     """
 
     split: str
@@ -28,7 +28,7 @@ class IdiolinkManifest(Record):
 
 @dataclass(frozen=True)
 class Meanings:
-    """The meanings of the texts in one split and index composition, which scoring reads."""
+    """Documents and queries of one split and index composition, possibly without their texts."""
 
     split: str
     composition: str
@@ -62,7 +62,7 @@ class Meanings:
 
 @dataclass(frozen=True)
 class IdiolinkDataset(Meanings):
-    """Documents and queries of one split and index composition."""
+    """Documents and queries of one split and index composition, with their texts."""
 
     documents: list[Document]
     queries: list[Query]

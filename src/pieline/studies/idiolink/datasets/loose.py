@@ -30,7 +30,7 @@ class LooseText(BaseModel):
 
     @property
     def outside_span(self) -> tuple[str, str]:
-        """The text before and after the span; without a span, the whole sentence and ""."""
+        """The text before and after the span; for a missing span, the whole sentence and ""."""
         before, _, after = self.sentence.partition(self.span) if self.span else ("", "", "")
         return (before, after) if self.span else (self.sentence, "")
 
@@ -41,7 +41,8 @@ def read_loosely(
     """Return the texts of several splits, and the files that were read.
 
     Raises:
-        UserError: A file is missing or not a JSON array of objects, or an object lacks a field.
+        UserError: A file is missing or not a JSON array of objects, or an object has a missing or
+            mistyped field.
     """
     texts: list[LooseText] = []
     files = []

@@ -1,4 +1,4 @@
-"""Strict reader of a split of IdioLink, which rejects data that would distort the scores."""
+"""Strict reader of an IdioLink split that rejects data that would distort the scores."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,16 +11,18 @@ from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, PieText, Query
 
 _MAX_SHARE_WITHOUT_PIE = 0.05
-"""The data are rejected if at least this share of spans contain no word of their PIE."""
+"""The data are rejected if at least this share of literal and idiomatic spans contain no word of
+their PIE.
+"""
 
 
 def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Document], list[Query]]:
     """Read `indexes.json` and `queries.json` of one split.
 
     Raises:
-        UserError: As in `read_texts`; also for a repeated text, a usage that contradicts the id,
-            spans without their PIEs, a document that is also a query, a PIE or subject with two
-            spellings, or a query without a relevant document.
+        UserError: A file is invalid (see `read_texts`), a text is repeated or is both a document
+            and a query, a usage contradicts the id, too many spans do not contain their PIE, a PIE
+            or subject has two spellings, or a query has no relevant document.
     """
     index, query_texts = read_texts(documents, Document), read_texts(queries, Query)
     names = {normalize(query.sentence): query.id for query in query_texts}
@@ -59,7 +61,12 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
 
 
 def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
-    """Raise a `UserError` for repeated texts and for inconsistent columns."""
+    """Check one file for repeated texts and for usages and spans that contradict other columns.
+
+    Raises:
+        UserError: A text is repeated, a usage contradicts the id, or too many spans do not contain
+            their PIE.
+    """
     ids: dict[tuple[str, str], str] = {}
     for text in texts:
         first = ids.setdefault((normalize(text.sentence), text.pie), text.id)
@@ -84,7 +91,7 @@ def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
 
 
 def _starts(text: str) -> set[str]:
-    """Return the first three letters of each word."""
+    """Return the first three letters of each word, except for a, an and the."""
     return {word[:3] for word in normalize(text).split()} - {"a", "an", "the"}
 
 

@@ -1,4 +1,4 @@
-"""Relevance judgments (qrels) by meaning and by subject."""
+"""Relevance judgments (qrels), based on meaning or on subject."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ Qrels = dict[str, dict[str, int]]
 
 
 def meaning_qrels(queries: Iterable[Meaning], documents: Sequence[Meaning]) -> Qrels:
-    """Return each query's relevant documents, which share its PIE and meaning (section 3.1)."""
+    """Return each query's documents with the same PIE and meaning (section 3.1)."""
     by_pie = defaultdict(list)
     for text in documents:
         by_pie[text.pie].append(text)
@@ -32,7 +32,7 @@ def meaning_qrels(queries: Iterable[Meaning], documents: Sequence[Meaning]) -> Q
 
 
 def subject_qrels(queries: Iterable[Meaning], documents: Iterable[Meaning]) -> Qrels:
-    """Return the documents with the query's subject, to measure how topical a ranking is."""
+    """Return each query's documents with the same subject, to measure how topical a ranking is."""
     by_subject = defaultdict(list)
     for text in documents:
         by_subject[text.subject].append(text.id)
@@ -40,7 +40,7 @@ def subject_qrels(queries: Iterable[Meaning], documents: Iterable[Meaning]) -> Q
 
 
 def write_qrels(path: str | Path, qrels: Qrels) -> None:
-    """Write qrels in TREC format (`query 0 document relevance`), sorted."""
+    """Write qrels in TREC format (`query 0 document relevance`), sorted by both ids."""
     lines = (
         f"{query} 0 {document} {qrels[query][document]}\n"
         for query in sorted(qrels)

@@ -14,7 +14,7 @@ from pieline.studies.idiolink.records import Document, Query
 
 SOFT_NEGATIVES = 3
 HARD_NEGATIVES = 2
-"""Negatives per tuple (Table 3); released tuples have no more than this."""
+"""Hard negatives per tuple (Table 3); released tuples have the same numbers of negatives."""
 
 
 class TrainingTuple(Record):
@@ -34,7 +34,7 @@ class TrainingTuple(Record):
 
 
 class _ReleasedTuple(Record):
-    """A line of the released file of mined tuples, which contains texts instead of ids."""
+    """A line of the released file of mined tuples, with texts instead of ids."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
@@ -51,12 +51,12 @@ def sample_tuples(
     hard: int = HARD_NEGATIVES,
     soft: int = SOFT_NEGATIVES,
 ) -> list[TrainingTuple]:
-    """Sample one tuple per query without replacement, in query order.
+    """Sample one tuple per query, in query order; documents are drawn without replacement.
 
-    The sample for a query depends only on the seed, the query's id and the numbers of negatives.
+    Each query has its own generator, so its tuple does not depend on the other queries.
 
     Raises:
-        UserError: A query has too few documents of some kind.
+        UserError: The documents are too few for the positive or the negatives of a query.
     """
     ids = [document.id for document in documents]
     result = []
@@ -69,7 +69,7 @@ def sample_tuples(
                 same_meaning.append(name)
             else:
                 opposite.append(name)
-        generator = random.Random(f"{seed}/{query.id}")  # noqa: S311 - no secret
+        generator = random.Random(f"{seed}/{query.id}")  # noqa: S311 - not security-related
         samples = []
         for kind, names, count in (
             ("documents of the same meaning", same_meaning, 1),
@@ -97,11 +97,11 @@ def read_released_tuples(
     hard: int = HARD_NEGATIVES,
     soft: int = SOFT_NEGATIVES,
 ) -> list[TrainingTuple]:
-    """Read the released mined tuples, keeping the first hard and soft negatives of each.
+    """Read the released mined tuples, keeping the first `hard` and `soft` negatives of each.
 
     Raises:
         UserError: A line is invalid, contains a text that is not in the split, or does not have
-            two hard negatives followed by three soft ones.
+            one positive, two hard negatives and three soft negatives, in this order.
     """
     by_query = {query.sentence: query for query in queries}
     by_document = {document.sentence: document for document in documents}

@@ -10,11 +10,11 @@ class Agreement(Record):
     """Agreement of the automatic validation with human reviewers, as a binary task (section 3.2.4).
 
     Attributes:
-        texts: Number of texts judged by both.
+        texts: Number of texts judged by both the model and reviewers.
         invalid: Number of texts that reviewers judged invalid.
-        valid_judged_invalid, invalid_judged_valid: Number of disagreements; undecided texts count
-            as judged invalid, because they are flagged.
-        accuracy: Share of texts with agreement.
+        valid_judged_invalid, invalid_judged_valid: Number of errors of the model on texts that
+            reviewers judged valid and invalid; undecided votes count as invalid.
+        accuracy: Share of texts with equal judgments.
         macro_f1: Mean of the F1 scores of both classes.
         valid_f1, invalid_f1: F1 score of each class; 0 if undefined.
         missed: `invalid_judged_valid` as a share of all texts.
@@ -32,7 +32,7 @@ class Agreement(Record):
 
 
 def agreement(flagged: Mapping[str, bool], judged_invalid: Mapping[str, bool]) -> Agreement | None:
-    """Compare automatic validation and reviewers on texts that both judged; None if there are none.
+    """Return the agreement on texts judged by both, or None if there are no such texts.
 
     Args:
         flagged: Whether the votes resulted in a label other than `valid`, by text id.

@@ -38,7 +38,7 @@ def score_queries(run: Scores, qrels: Scores, *, depth: int | None = None) -> Qu
 
     Args:
         run: The ranking.
-        qrels: Relevant documents.
+        qrels: Relevant documents of each query.
         depth: Number of documents that the run keeps per query; None for the whole index.
     """
     scores: QueryScores = {}
@@ -52,12 +52,12 @@ def score_queries(run: Scores, qrels: Scores, *, depth: int | None = None) -> Qu
 
 
 def first_relevant(ranked: Iterable[str], relevant: Container[str]) -> int | None:
-    """Return the rank, from 1, of the first relevant document, or None if there is none."""
+    """Return the rank (from 1) of the first relevant document, or None if there is none."""
     return next((rank for rank, name in enumerate(ranked, start=1) if name in relevant), None)
 
 
 def mean_scores(scores: QueryScores, queries: Iterable[str]) -> RankingScores:
-    """Return the mean scores over some queries."""
+    """Return the mean scores over the given queries."""
     names = sorted(queries)
     means = {measure: _mean([scores[name][measure] for name in names]) for measure in MEASURES}
     return RankingScores.model_validate({"queries": len(names), **means})

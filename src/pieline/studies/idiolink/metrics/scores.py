@@ -1,6 +1,6 @@
-"""Metric files of IdioLink runs: overall, by usage, by subject and by PIE, and per-query scores.
+"""Metrics of IdioLink runs: overall, by usage, by subject, by PIE and by query.
 
-Both files contain the same scores, so their means agree.
+Scores by query are saved in a separate CSV, from which the metric file's means can be reproduced.
 """
 
 from collections import defaultdict
@@ -29,8 +29,8 @@ QUERY_COLUMNS = (
     *MEASURES,
     "first_relevant",
 )
-"""Columns of the per-query scores, which are fractions, empty if unknown. `first_relevant` is the
-rank of the first document with the query's meaning, empty if the run keeps no such document.
+"""Columns of the CSV of per-query scores. Scores are fractions, empty if unknown; `first_relevant`
+is the rank of the first document with the query's meaning, empty if the run contains none.
 """
 
 
@@ -38,12 +38,14 @@ class IdiolinkMetrics(Measured):
     """Metrics of one run; all scores are fractions.
 
     Attributes:
-        overall, by_usage, by_subject, by_pie: Scores in which documents with the query's meaning
-            are relevant.
-        same_meaning_and_subject: Scores in which only documents with the query's meaning and
-            subject are relevant.
-        same_subject: Scores in which documents with the query's subject are relevant, to measure
+        overall, by_usage, by_subject, by_pie: Scores with the documents of the query's meaning as
+            relevant.
+        same_meaning_and_subject: Scores with only the documents of the query's meaning and subject
+            as relevant.
+        same_subject: Scores with the documents of the query's subject as relevant, which measure
             how topical a ranking is.
+        depth: Number of documents that the run keeps per query.
+        tuning: Tuned BM25 parameters; null for other models.
         intervals: Intervals of `overall` by metric, from bootstrap resamples of the PIEs with all
             their queries; missing if the score is unknown or there is a single PIE.
         resamples: Number of resamples.
@@ -81,11 +83,11 @@ def idiolink_metrics(
 ) -> tuple[IdiolinkMetrics, QueryScores]:
     """Score a run that ranks `depth` documents for each query of the dataset.
 
-    `seed` is the training seed, 0 for zero-shot models; `resamples` is the number of resamples of
-    the PIEs for the intervals. The other arguments are copied to the metric file.
+    `seed` is the training seed (0 for zero-shot models), and `resamples` is the number of resamples
+    of the PIEs for the intervals. The remaining keyword arguments are copied to the metrics.
 
     Returns:
-        The metric file, and the scores by meaning of each query, including the rank of the first
+        The metrics, and the scores of each query by meaning, including the rank of the first
         relevant document (`first_relevant`).
     """
     queries = dataset.queries
@@ -136,7 +138,7 @@ def idiolink_metrics(
 
 
 def _intervals(by_pie: Mapping[str, RankingScores], resamples: int) -> dict[str, Interval]:
-    """Return intervals of the means over queries, by resampling PIEs."""
+    """Return intervals of the means over queries by metric, from resampled PIEs."""
     sizes = [scores.queries for scores in by_pie.values()]
     intervals = {}
     for metric in MEASURES:

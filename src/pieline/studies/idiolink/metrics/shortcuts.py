@@ -25,7 +25,7 @@ from pieline.studies.idiolink.records import Document, PieText, Query
 
 MEASURES = ("jaccard", "recall", "jaccard_without_span", "recall_without_span")
 ALL = "all"
-"""Group of all usages."""
+"""Name of the group of all usages."""
 TENTHS = 10
 
 Array = NDArray[Any]
@@ -37,17 +37,17 @@ Overlaps = dict[str, dict[str, dict[str, float]]]
 
 
 class ShortcutEstimate(Frozen):
-    """An estimate and its interval over PIEs; null if undefined."""
+    """An estimate and its bootstrap interval over PIEs; each is null if undefined."""
 
     value: float | None
     interval: Interval | None
 
 
 class Tenth(ShortcutEstimate):
-    """Mean nDCG@10 of a tenth of the queries; tenths are formed by overlap within PIE and usage.
+    """Mean nDCG@10 of one tenth of the queries, by overlap among queries of the same PIE and usage.
 
     Attributes:
-        tenth: 1 (lowest overlap) to 10 (highest overlap).
+        tenth: Number of the tenth, from 1 (lowest overlap) to 10 (highest overlap).
         usage: Usage of the queries, or `all`.
         overlap: Mean overlap of the queries.
     """
@@ -66,8 +66,8 @@ class Shortcuts(Frozen):
         overlap: Mean overlap by usage of the queries, usage of the documents, and measure.
         correlations: Partial rank correlation of overlap and nDCG@10 over queries given PIE and
             usage, by measure; empty if the nDCG@10 of some query is unknown.
-        tenths: Tenths of the queries of each usage and of all queries, by measure; empty in the
-            same case.
+        tenths: Tenths of the queries of each usage and of all queries, by measure; empty if the
+            nDCG@10 of some query is unknown.
     """
 
     pies: int
@@ -85,12 +85,12 @@ class ShortcutMetrics(Measured, Shortcuts):
 
 
 def content_words(text: str) -> frozenset[str]:
-    """Return the words of a text without function words and quantifiers."""
+    """Return the words of a text, except for function words and quantifiers."""
     return frozenset(normalize(text).split()) - _NO_CONTENT
 
 
 def overlaps(queries: Iterable[Query], documents: Iterable[Document], qrels: Scores) -> Overlaps:
-    """Return the mean overlap of each query with its relevant documents."""
+    """Return the mean overlaps of each query with its relevant documents."""
     words = {document.id: (document.usage, _words(document)) for document in documents}
     result: Overlaps = {}
     for query in queries:
@@ -111,7 +111,7 @@ def _words(text: PieText) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _overlap(one: frozenset[str], other: frozenset[str]) -> tuple[float, float]:
-    """Return the Jaccard index and recall; both are 0 if there are no words."""
+    """Return the Jaccard index, and the share of `one` that is in `other`; 0 without words."""
     shared = len(one & other)
     return shared / max(1, len(one | other)), shared / max(1, len(one))
 
@@ -123,12 +123,12 @@ def _means(rows: Iterable[Iterable[float]]) -> dict[str, float]:
 def shortcuts(
     queries: Iterable[Query], query_overlaps: Overlaps, scores: QueryScores, *, resamples: int
 ) -> Shortcuts:
-    """Relate the nDCG@10 of each query to its overlap.
+    """Relate the nDCG@10 of queries to their word overlap with relevant documents.
 
     Args:
         queries: All queries of the run.
-        query_overlaps: Overlaps of the queries.
-        scores: Scores of the queries.
+        query_overlaps: Overlaps returned by `overlaps`.
+        scores: Scores of each query.
         resamples: Number of resamples of the PIEs with all their queries.
     """
     ordered = sorted(queries, key=lambda query: query.id)
@@ -180,14 +180,14 @@ def shortcuts(
 def partial_correlation(
     first: Array, second: Array, cells: Array, draws: Array
 ) -> ShortcutEstimate:
-    """Return Spearman's partial correlation of two values of each query, given its PIE and usage.
+    """Return Spearman's partial correlation of two variables over queries, given PIE and usage.
 
-    Both values are ranked over all queries, and the mean rank of each (PIE, usage) cell is
+    Both variables are ranked over all queries, and the mean rank of each (PIE, usage) cell is
     subtracted. The result is Pearson's correlation of these residuals.
 
     Args:
-        first: First value of each query.
-        second: Second value of each query.
+        first: Value of the first variable for each query.
+        second: Value of the second variable for each query.
         cells: Index of each query's (PIE, usage) cell.
         draws: Weight of each query in each resample, equal for all queries of a PIE; shape
             (resamples, queries).
@@ -213,7 +213,10 @@ def partial_correlation(
 
 
 def _tenths(overlap: Array, cells: Array) -> Array:
-    """Return the tenth of each query within its cell; small cells do not have all tenths."""
+    """Return the tenth (1 to 10) of each query by overlap within its cell.
+
+    Cells with fewer than ten queries do not have all tenths.
+    """
     sizes = np.bincount(cells)
     order = np.lexsort((overlap, cells))
     in_cell = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[cells[order]]

@@ -45,9 +45,10 @@ class ModeSignificance(Measured):
     """Comparisons of all pairs of query modes of one model and seed.
 
     Attributes:
-        queries, pies: Number of queries and of their PIEs, which are resampled.
-        patterns: Number of sign patterns over PIEs in the test: a sample, or all 2^PIEs if that is
-            not more than the maximum.
+        queries: Number of queries.
+        pies: Number of PIEs, which are resampled with all their queries.
+        patterns: Number of sign patterns over PIEs in the test: all 2^PIEs, or a sample of the
+            maximum size if there are more.
         resamples: Number of resamples of the PIEs for the intervals.
     """
 
@@ -72,7 +73,7 @@ def compare_modes(
     """Test every pair of query modes on both metrics, using the same queries.
 
     Args:
-        scores: Scores of each query, by query mode; their order determines the order of pairs.
+        scores: Scores of each query, by query mode; the order of modes determines that of pairs.
         pies: PIE of each query.
         permutations: Maximum number of sign patterns (see `randomization_test`).
         resamples: Number of resamples of the PIEs for the intervals.
@@ -110,7 +111,7 @@ def compare_models(
     """Test every pair of models on both metrics, using the same queries in one query mode.
 
     Args:
-        scores: Scores of each PIE, by model; their order determines the order of pairs.
+        scores: Scores of each PIE, by model; the order of models determines that of pairs.
         permutations: Maximum number of sign patterns (see `randomization_test`).
         resamples: Number of resamples of the PIEs for the intervals.
         seed: Seed of patterns and resamples, which all pairs share.
@@ -142,7 +143,7 @@ def _compare(
     resamples: int,
     seed: int,
 ) -> list[RankingComparison]:
-    """Test pairs on one metric.
+    """Test all pairs on one metric; if a score is unknown, all values are None.
 
     Args:
         metric: Name of the metric.

@@ -62,7 +62,7 @@ def filter_magpie(
         exclusions: Path of the TSV of manual exclusions.
         options: Criteria, PIEs and domains.
         candidates: Path of the released list; None skips the comparison.
-        documents: Paths of the released documents, which show which candidates were used.
+        documents: Paths of the released documents, whose PIEs count as used.
         computed_from: Digests of the input files, for the report.
 
     Raises:

@@ -48,7 +48,7 @@ LABELLING = """<View>
   <TextArea name="new_span" toName="sentence" maxSubmissions="1"/>
 </View>
 """
-"""Label Studio labeling interface of the tasks."""
+"""Label Studio labeling configuration for the tasks."""
 
 
 class Correction(Record):
@@ -56,7 +56,7 @@ class Correction(Record):
 
     Attributes:
         id: Id of the text.
-        sentence, span: The text that was reviewed; the decision applies only to this version.
+        sentence, span: Sentence and span as reviewed; the decision applies only to this version.
         action: `valid`: no change; `span_corrected`: different span in the same sentence;
             `text_revised`: edited sentence; `replaced`: different sentence.
         cause: Reason for the change, if stated.
@@ -87,12 +87,12 @@ class Correction(Record):
 
     @property
     def sentence_after(self) -> str:
-        """The sentence after correction."""
+        """The corrected sentence, or the original one if unchanged."""
         return self.new_sentence or self.sentence
 
     @property
     def span_after(self) -> str:
-        """The span after correction."""
+        """The corrected span, or the original one if unchanged."""
         return self.new_span or self.span
 
     @property
@@ -102,7 +102,7 @@ class Correction(Record):
 
 
 class ReviewRow(NamedTuple):
-    """A text to review; `why` is `gold` or `flagged`."""
+    """A text to review with its verdict; `why` is `gold` or `flagged`."""
 
     text: GeneratedText
     verdict: TextVerdict
@@ -147,7 +147,7 @@ def _cells(row: ReviewRow, correction: Correction | None) -> dict[str, str]:
 
 
 def _task(cells: Mapping[str, str]) -> dict[str, Any]:
-    """Return a Label Studio task, with the existing decision, if any, as its annotation."""
+    """Return a Label Studio task, with any existing decision as its annotation."""
     data = {name: value for name, value in cells.items() if name not in _DECISION}
     if not cells["action"]:
         return {"data": data}
@@ -173,7 +173,7 @@ def read_corrections(path: str | Path) -> dict[str, Correction]:
     Rows and tasks without any decision are skipped.
 
     Raises:
-        UserError: A column is missing, a decision is inconsistent or has no action, or a text has
+        UserError: The file is invalid, a decision is inconsistent or has no action, or a text has
             two decisions.
     """
     controls = {name: name for name in _DECISION}
@@ -195,7 +195,7 @@ def read_corrections(path: str | Path) -> dict[str, Correction]:
 def apply_corrections(
     texts: Iterable[GeneratedText], corrections: Mapping[str, Correction], *, where: str | Path
 ) -> list[GeneratedText]:
-    """Return the corrected texts, with reviewed texts marked gold.
+    """Return all texts with the corrections applied and reviewed texts marked gold.
 
     Raises:
         UserError: A decision refers to an unknown text or to another version of the text.
@@ -224,7 +224,7 @@ def apply_corrections(
 
 
 class CorrectionCounts(Record):
-    """Counts of reviewers' decisions; `valid` decisions are counted only in `reviewed`."""
+    """Counts of reviewers' decisions; only `reviewed` includes decisions with action `valid`."""
 
     reviewed: int
     corrected: int
@@ -235,7 +235,7 @@ class CorrectionCounts(Record):
 
 
 def count_corrections(corrections: Iterable[Correction]) -> CorrectionCounts:
-    """Count decisions by action, cause, usage and collection."""
+    """Count reviewed texts, and corrected ones by action, cause, usage and collection."""
     decisions = list(corrections)
     changed = [decision for decision in decisions if decision.judged_invalid]
     return CorrectionCounts(

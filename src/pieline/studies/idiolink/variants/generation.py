@@ -55,10 +55,10 @@ class GenerationReport(Record):
     Attributes:
         collection: `documents` or `queries`.
         model: Name in models.yaml.
-        pairs, texts: Number of pairs processed and texts generated.
-        answers: Number of answers by outcome; `unusable` ones can be parsed but lack texts or
-            marks.
-        asked_again: Pairs whose first answer was rejected.
+        pairs, texts: Number of pairs processed and of texts generated.
+        answers: Number of answers by outcome; `unusable` answers can be parsed but have a wrong
+            number of texts or marks.
+        asked_again: Names of the pairs whose first answer was rejected.
         origins: Number of answers by origin; `hand-written` answers are part of the sample and do
             not come from a model.
         dropped_parameters: Configured parameters that the provider does not accept.
@@ -76,7 +76,7 @@ class GenerationReport(Record):
 
 @dataclass(frozen=True)
 class Role:
-    """A model used as writer or validator, with its prompt.
+    """A model used as a writer or validator, with its prompt and parameters.
 
     Attributes:
         name: Name in models.yaml.
@@ -91,14 +91,14 @@ class Role:
     times: int
 
     def question(self, name: str, sample: int, *, pie: str, **variables: object) -> Question:
-        """Return the question about a PIE; keyword arguments fill in the prompt."""
+        """Return the question about a PIE, whose prompt is filled in with `variables`."""
         self.prompt.check_shows("pie", **variables)
         messages = self.prompt.messages(pie=pie, **variables)
         return make_question(self.spec, messages, self.parameters, sample=sample, name=name)
 
 
 class RoleTask(Task):
-    """A language model task in the construction of IdioLink; `inputs` must contain `prompt`."""
+    """Base class of the construction's language model tasks; `inputs` must contain `prompt`."""
 
     parameters: GenerationParameters
 
@@ -111,7 +111,7 @@ class RoleTask(Task):
 def generation_question(
     pair: Pair, writer: Role, collection: Collection, *, attempt: int
 ) -> Question:
-    """Return the question to a writer about a pair; `attempt` is the sample number."""
+    """Return the question to a writer about a pair; each attempt requests a new sample."""
     texts = TEXTS_PER_PAIR[collection]
     return writer.question(pair.name, attempt, pie=pair.pie, domain=pair.domain, texts=texts)
 
@@ -119,12 +119,13 @@ def generation_question(
 def generate(
     pairs: Sequence[Pair], writer: Role, collection: Collection, ask: Ask
 ) -> tuple[list[GeneratedText], GenerationReport]:
-    """Generate the texts of every pair, sorted by id.
+    """Generate the texts of every pair; return them sorted by id, with a report.
 
-    Answers that cannot be parsed, or lack texts or marks, are requested again as a new sample.
+    If an answer cannot be parsed or has a wrong number of texts or marks, a new sample is
+    requested.
 
     Raises:
-        UserError: A pair has no texts after all attempts.
+        UserError: A pair has no usable answer after all attempts.
     """
     texts: list[GeneratedText] = []
     outcomes: Counter[str] = Counter()
@@ -186,7 +187,7 @@ class Writing(RoleTask):
     attempts: int
 
     def questions(self, entry: LLMEntry) -> list[Question]:
-        """Return the first question about every pair, and retries of unusable recorded answers."""
+        """Return the first question about every pair, and a retry per unusable recorded answer."""
         writer, waiting = self.role(entry, self.attempts), load_jsonl(self.inputs["pairs"], Pair)
         result: list[Question] = []
         for attempt in range(self.attempts):
@@ -205,11 +206,11 @@ class Writing(RoleTask):
         return result
 
     def likely_output_tokens(self) -> int:
-        """Estimate the output tokens for all texts of a pair."""
+        """Return the estimated number of output tokens for all texts of a pair."""
         return TEXT_TOKENS * sum(TEXTS_PER_PAIR[self.collection].values())
 
     def reading(self, answer: Answer) -> Parsed[WrittenTexts]:
-        """Return the texts by usage, including rejected ones."""
+        """Return the texts in an answer by usage, even if generation rejects the answer."""
         return parse_object(answer, WrittenTexts)
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
@@ -264,7 +265,8 @@ def unmark(text: str) -> tuple[str, str]:
     """Return the sentence and span of a text whose span is in double square brackets.
 
     Raises:
-        ValueError: The text does not have exactly one pair of brackets, or it is empty.
+        ValueError: The text does not have exactly one marked span, the span is blank, or a bracket
+            is unmatched.
     """
     marks = _MARK.findall(text)
     if len(marks) != 1 or not marks[0].strip():

@@ -1,4 +1,4 @@
-"""Automatic validation: a model judges every text several times; the majority wins (3.2.4)."""
+"""Automatic validation by majority vote of a model's repeated judgments (section 3.2.4)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ Label = Literal["valid", "invalid", "undecided"]
 
 
 class TextJudgment(Record):
-    """A model's judgment of one text, which is valid if it meets all four criteria."""
+    """A model's judgment of one text; a text is valid if it meets all four criteria."""
 
     number: int
     fluent: bool
@@ -35,7 +35,7 @@ class TextJudgment(Record):
 
 
 class Judgments(Record):
-    """A model's answer about the texts of one pair."""
+    """A model's answer, with a judgment of each text of one pair."""
 
     judgements: list[TextJudgment]
 
@@ -45,12 +45,12 @@ class TextVerdict(Record):
 
     Attributes:
         id: Id of the text.
-        votes: One vote per run: `valid`, `invalid`, or the reason for a missing vote: the answer's
-            outcome, or `missing` if a parsed answer omits the text.
+        votes: One vote per run: `valid`, `invalid`, or the reason for a missing vote (the answer's
+            outcome, or `missing` if a parsed answer omits the text).
         label: Majority label.
         failed: Number of runs in which the text failed each criterion.
         comments: Comments from runs in which the text failed a criterion.
-        answer_keys: Keys of the recorded answers.
+        answer_keys: Key of the recorded answer of each run.
     """
 
     id: str
@@ -62,15 +62,15 @@ class TextVerdict(Record):
 
     @property
     def flagged(self) -> bool:
-        """Whether the text needs human review, because it was not judged valid."""
+        """Whether the text needs human review, because the majority did not judge it valid."""
         return self.label != "valid"
 
 
 def majority(votes: Sequence[str]) -> Label:
-    """Return the label with more than half of all votes, including missing votes in the total.
+    """Return the label with more than half of all votes, or `undecided`; missing votes count.
 
-    With three runs, two identical votes win regardless of the third. One valid, one invalid and one
-    unparseable vote give `undecided`, and the text goes to human review.
+    With three runs, two equal labels win regardless of the third vote. One valid, one invalid and
+    one unparseable vote give `undecided`, and the text goes to human review.
     """
     decisive: tuple[Label, ...] = ("valid", "invalid")
     for label in decisive:
@@ -100,7 +100,7 @@ def validation_questions(
 
 
 def validate(texts: Sequence[GeneratedText], judge: Role, ask: Ask) -> list[TextVerdict]:
-    """Judge the texts of one collection by majority vote; verdicts are sorted by id."""
+    """Judge the texts of one collection by majority vote; return the verdicts sorted by id."""
     questions = validation_questions(texts, judge)
     answers = ask([question for question, _ in questions])
     votes: dict[str, list[tuple[str, TextJudgment | None, str]]] = defaultdict(list)
@@ -127,7 +127,7 @@ def validate(texts: Sequence[GeneratedText], judge: Role, ask: Ask) -> list[Text
 
 
 class Validation(RoleTask):
-    """Votes on all texts of a collection.
+    """Task that validates all texts of a collection by repeated votes.
 
     `inputs` has `texts` and `prompt`; `outputs` has only `verdicts`.
     """
@@ -135,14 +135,15 @@ class Validation(RoleTask):
     runs: int
 
     def questions(self, entry: LLMEntry) -> list[Question]:
-        """Return all questions; the texts must already be generated."""
+        """Return all questions about the texts, which must already exist."""
         questions = validation_questions(self._texts(), self.role(entry, self.runs))
         return [question for question, _ in questions]
 
     def likely_output_tokens(self) -> int:
-        """Estimate the tokens of a number, four booleans and a comment for each of six texts.
+        """Return the estimated number of output tokens per answer.
 
-        Six is the mean of the ten documents and two queries of a pair.
+        A text takes about 40 tokens: its number, four booleans and a comment. A pair has six texts,
+        the mean of ten documents and two queries.
         """
         return 6 * 40
 
@@ -152,7 +153,7 @@ class Validation(RoleTask):
         save_jsonl(self.outputs["verdicts"], verdicts)
 
     def reading(self, answer: Answer) -> Parsed[Judgments]:
-        """Return one judgment per text."""
+        """Return the judgments in an answer."""
         return parse_object(answer, Judgments)
 
     def _texts(self) -> list[GeneratedText]:
@@ -160,7 +161,7 @@ class Validation(RoleTask):
 
 
 def _judgments(answer: Answer, texts: int) -> list[tuple[str, TextJudgment | None]]:
-    """Return the vote on each text in an answer, with the judgment that it is based on."""
+    """Return an answer's vote on each text, with the judgment; None for a missing vote."""
     parsed = parse_object(answer, Judgments)
     if parsed.value is None:
         return [(parsed.outcome.value, None)] * texts
