@@ -14,7 +14,7 @@ from pieline.studies.idiolink.records import Document, Query
 
 SOFT_NEGATIVES = 3
 HARD_NEGATIVES = 2
-"""Hard negatives per tuple (Table 3); released tuples have the same numbers of negatives."""
+"""Hard negatives per tuple (Table 3); released tuples have the same numbers."""
 
 
 class TrainingTuple(Record):

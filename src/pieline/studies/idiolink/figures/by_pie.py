@@ -1,4 +1,4 @@
-"""Figure of nDCG@10 by PIE. Not in the paper."""
+"""Figure of nDCG@10 by PIE (not in the paper)."""
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -19,9 +19,9 @@ from pieline.studies.idiolink.tables.zero_shot import notes_on
 
 
 def by_pie(inputs: DisplayInputs) -> Figure:
-    """Plot the nDCG@10 of each PIE, hardest first: one dot per query mode, the mean over models.
+    """Plot the mean nDCG@10 over zero-shot models by PIE (hardest first) and query mode.
 
-    A second panel shows the mean change from zero-shot to fine-tuned models.
+    If there are fine-tuned models, a second panel shows the mean change by fine-tuning.
     """
     metrics = load_records(inputs.metrics, IdiolinkMetrics)
     scores = scores_by_pie(metrics)

@@ -11,7 +11,7 @@ from pieline.studies.idiolink.tables.dataset import about_data
 
 
 def domains(inputs: DisplayInputs) -> Figure:
-    """Plot the number of documents and queries by domain and usage, as a shaded table."""
+    """Plot the number of documents and queries by domain and usage, as a heat map."""
     checks = load_record(inputs.metrics[0], DatasetChecks)
     columns = [
         (collection, usage) for collection, usages in TEXTS_PER_PAIR.items() for usage in usages

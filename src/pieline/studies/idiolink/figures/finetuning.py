@@ -20,10 +20,10 @@ _WIDTH = 0.38
 
 
 def finetuning(inputs: DisplayInputs) -> Figure:
-    """Plot bars of both metrics (percent) by model: metrics as rows, query modes as columns.
+    """Plot both metrics (percent) by model as bars, with a row per metric and a column per mode.
 
-    Error bars are standard deviations over seeds; `shown_loss` selects the loss. Zero-shot bars are
-    omitted for models without a zero-shot run.
+    Error bars are standard deviations over seeds; `shown_loss` selects the loss. Models without a
+    zero-shot run have no zero-shot bars.
     """
     metrics = load_records(inputs.metrics, IdiolinkMetrics)
     zero_shot = [item for item in metrics if not is_fine_tuned(item.model)]

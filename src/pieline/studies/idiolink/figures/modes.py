@@ -1,4 +1,4 @@
-"""Figure of both metrics of each model in the four query modes (IdioLink, section 6)."""
+"""Figure of both metrics by model and query mode (IdioLink, section 6)."""
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -22,11 +22,11 @@ MODE_COLORS = {
     "instruction_sentence": "#fdc086",
     "instruction_span": "#d95f0e",
 }
-"""Hue shows the instruction, lightness the embedding; distinguishable with color blindness."""
+"""Colors safe for color blindness: hue encodes the instruction, lightness the embedding."""
 
 
 def modes(inputs: DisplayInputs) -> Figure:
-    """Plot bars of both metrics (percent) by model and query mode, for the full index.
+    """Plot both metrics (percent) as bars by model and query mode, for the full index.
 
     Error bars are bootstrap intervals over PIEs.
     """

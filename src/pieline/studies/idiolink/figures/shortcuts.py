@@ -1,4 +1,4 @@
-"""Figure of retrieval scores by word overlap. Not in the paper."""
+"""Figure of retrieval scores by word overlap (not in the paper)."""
 
 from itertools import cycle, product
 from math import nan
@@ -20,7 +20,8 @@ from pieline.studies.idiolink.tables.zero_shot import notes_on
 def shortcuts(inputs: DisplayInputs) -> Figure:
     """Plot nDCG@10 (percent) by tenth of overlap, with one line per model.
 
-    Rows are usages and columns are query modes. Bands are bootstrap intervals over PIEs.
+    Rows are usages of the queries, and columns are query modes. Bands are bootstrap intervals over
+    PIEs.
     """
     metrics = load_records(inputs.metrics, ShortcutMetrics)
     modes = [mode for mode in QUERY_MODES if any(item.query_mode == mode for item in metrics)]

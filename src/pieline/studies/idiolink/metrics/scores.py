@@ -1,6 +1,6 @@
 """Metrics of IdioLink runs: overall, by usage, by subject, by PIE and by query.
 
-Scores by query are saved in a separate CSV, from which the metric file's means can be reproduced.
+The metric file and the CSV of per-query scores are computed from the same scores.
 """
 
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Embeddings of IdioLink's texts from API providers, recorded like answers of language models.
+"""Embeddings of IdioLink's texts from APIs, recorded like the answers of language models.
 
 The text of a recorded answer is the vector as base64 of little-endian float32.
 """
@@ -23,10 +23,10 @@ from pieline.studies.idiolink.records import Document, Query
 
 
 class Embedding(Task):
-    """Task that embeds the documents of a split, or of its queries in one mode; writes `vectors`.
+    """Task that embeds a split's documents, or its queries in one mode, and writes `vectors`.
 
     Attributes:
-        texts: `documents` or a query mode.
+        texts: Texts to embed: `documents` or the query mode of the queries.
     """
 
     texts: str
@@ -36,7 +36,7 @@ class Embedding(Task):
         return ApiEmbedderEntry.from_spec(self.spec, label=self.model)
 
     def questions(self, entry: LLMEntry) -> list[Question]:
-        """Return one question per text, in order."""
+        """Return one question per text, in dataset order."""
         assert isinstance(entry, ApiEmbedderEntry)
         path = self.inputs["texts"]
         if self.texts == "documents":
@@ -74,7 +74,7 @@ class Embedding(Task):
         save_vectors(self.outputs["vectors"], np.stack(vectors))
 
     def reading(self, answer: Answer) -> Parsed[Any]:
-        """Return the vector, of shape (dimensions,)."""
+        """Return the vector in an answer, of shape (dimensions,); unparseable if not finite."""
         try:
             raw = base64.b64decode(answer.text or "", validate=True)
             vector: Vectors = np.frombuffer(raw, dtype="<f4")

@@ -1,4 +1,4 @@
-"""The BM25 baseline (IdioLink, appendix E): rank-bm25's BM25Okapi, tuned on validation."""
+"""The BM25 baseline (IdioLink, appendix E): BM25Okapi, tuned on the validation split."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from pieline.studies.idiolink.records import Document, Query
 Bm25QueryMode = Literal["sentence", "span"]
 
 _TUNING_DEPTH = 10
-"""Cutoff of nDCG@10; tuning needs no more documents."""
+"""Number of documents ranked per query during tuning, which is the cutoff of nDCG@10."""
 _TOKEN = re.compile(r"\b\w+(?:'\w+)?\b")
 
 
@@ -27,9 +27,9 @@ def tokenize(text: str) -> list[str]:
 
 
 class Bm25Index(BM25Okapi):  # type: ignore[misc] # rank_bm25 has no types
-    """BM25Okapi with an inverted index and bit-identical scores.
+    """Faster BM25Okapi with an inverted index; the scores are bit-identical.
 
-    BM25Okapi scans all documents for each query term.
+    The base class scans all documents for each query term.
     """
 
     def __init__(self, corpus: Sequence[list[str]], *, k1: float, b: float) -> None:
@@ -57,14 +57,14 @@ class Bm25Index(BM25Okapi):  # type: ignore[misc] # rank_bm25 has no types
         return scores
 
     def with_parameters(self, parameters: Bm25Parameters) -> "Bm25Index":
-        """Return the index with other parameters; corpus statistics are shared."""
+        """Return a copy with other parameters, which shares the corpus statistics."""
         other = copy(self)
         other.k1, other.b = parameters.k1, parameters.b
         return other
 
 
 def build_index(documents: Sequence[Document], parameters: Bm25Parameters) -> Bm25Index:
-    """Index the `sentence` field of the documents."""
+    """Return an index of the documents' sentences."""
     corpus = [tokenize(document.sentence) for document in documents]
     return Bm25Index(corpus, k1=parameters.k1, b=parameters.b)
 
@@ -98,7 +98,7 @@ def tune(
     b: Sequence[float],
     ndcg_at_10: Callable[[RankedRun], float],
 ) -> Tuning:
-    """Search the grid on the validation split; ties go to the first point in grid order.
+    """Find the best grid point on the validation split; ties go to the first in grid order.
 
     Args:
         documents: Documents of the index.

@@ -1,10 +1,10 @@
-"""Results of tuning BM25 (IdioLink, appendix E.1)."""
+"""Records of the results of tuning BM25 (IdioLink, appendix E.1)."""
 
 from pieline.core.records import Record
 
 
 class Bm25Parameters(Record):
-    """A grid point."""
+    """Values of BM25's parameters."""
 
     k1: float
     b: float

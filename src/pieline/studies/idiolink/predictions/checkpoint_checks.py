@@ -1,4 +1,4 @@
-"""Checks that embedders load as they were trained, which the libraries do not verify."""
+"""Checks, missing from the libraries, that embedders are loaded as they were trained."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ def require_pooling_in_files(location: str, where: str) -> None:
     """Check that a checkpoint defines its pooling; otherwise the library guesses it.
 
     Raises:
-        UserError: A sentence-transformers file is missing.
+        UserError: modules.json is missing.
     """
     if not any(Path(location, name).exists() for name in ("modules.json", "config.json")):
         raise UserError(
@@ -48,7 +48,8 @@ def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
     """Make a fast tokenizer end every input with a token, including truncated inputs.
 
     Raises:
-        UserError: The token is not in the vocabulary, or inputs end with another special token.
+        UserError: The token is not in the vocabulary, inputs end with another special token, or
+            the tokenizer cannot be configured.
     """
     number = tokenizer.convert_tokens_to_ids(token)
     if number is None or (number == tokenizer.unk_token_id and token != tokenizer.unk_token):
@@ -69,7 +70,7 @@ def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
         )
     inner = tokenizer.backend_tokenizer
     steps = [inner.post_processor] if inner.post_processor else []
-    # The prefix that a previous step adds arrives here as the first sequence of a pair.
+    # A prefix added by a previous step arrives here as the first sequence of a pair.
     ending = processors.TemplateProcessing(
         single=f"$A {token}", pair=f"$A:0 $B:0 {token}:0", special_tokens=[(token, number)]
     )

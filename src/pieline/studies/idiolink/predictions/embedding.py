@@ -22,7 +22,7 @@ _OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory",
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Return whether torch ran out of memory, on a GPU or CPU."""
+    """Return whether an error means that torch ran out of memory, on a GPU or CPU."""
     return any(words in str(error).lower() for words in _OUT_OF_MEMORY)
 
 
@@ -36,9 +36,9 @@ class QueryVectors:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Embeddings of a batch on the model's device, of shape (texts, dimensions).
+    """Embeddings of a batch, each of shape (texts, dimensions); `span` is None if not requested.
 
-    They have the model's precision. `span` is None if not requested.
+    The device and precision are those of the model.
     """
 
     sentence: torch.Tensor
@@ -46,7 +46,7 @@ class Encoded:
 
 
 class TokenizedTexts:
-    """Tokenized texts, to be padded batch by batch."""
+    """Tokenized texts, which are padded batch by batch."""
 
     def __init__(self, model: SentenceTransformer, texts: Sequence[QueryText]) -> None:
         self.model = model
@@ -62,12 +62,12 @@ class TokenizedTexts:
 
     @property
     def by_length(self) -> list[int]:
-        """Indices from longest to shortest, to minimize padding and reach peak memory early."""
+        """Indices of the texts, longest first, to minimize padding and reach peak memory early."""
         lengths = [len(offsets) for offsets in self._offsets]
         return sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
 
     def check_spans(self) -> None:
-        """Raise a `UserError` for a span that the model's length limit truncates entirely."""
+        """Raise a `UserError` if a span is entirely beyond the model's length limit."""
         for text, offsets in zip(self._texts, self._offsets, strict=True):
             if not span_mask(offsets.unsqueeze(0), [text.span]).any():
                 raise UserError(
@@ -77,7 +77,7 @@ class TokenizedTexts:
                 )
 
     def encode(self, indices: Sequence[int], *, spans: bool) -> Encoded:
-        """Run one forward pass; gradients are kept unless the caller disables them."""
+        """Embed some texts in one forward pass, with gradients unless the caller disables them."""
         backbone, pooling, *heads = self.model
         offsets = self._padded([self._offsets[index] for index in indices], 0)
         features = backbone(
@@ -130,10 +130,10 @@ def embed_documents(
 
     Args:
         model: Model returned by `load_encoder`.
-        texts: Inputs of the model; strings are pooled entirely.
+        texts: Inputs of the model; all tokens of strings are pooled.
         batch_size: Texts per forward pass; halved when memory runs out.
         progress: Whether to show a progress bar.
-        shards: Storage of finished parts, from which an interrupted job resumes.
+        shards: Storage of finished parts, for resuming an interrupted job.
     """
     inputs = [QueryText(text) if isinstance(text, str) else text for text in texts]
     (vectors,) = _in_batches(
@@ -157,12 +157,12 @@ def embed_queries(
     """Return sentence and span embeddings of each query from one forward pass.
 
     The span embedding uses late chunking (section 4.1): the mean of the last-layer vectors of the
-    tokens that overlap the span, without special tokens. It passes through the modules after the
-    pooling (dense layer, normalization), as document embeddings do. The arguments are the same as
-    in `embed_documents`.
+    tokens that overlap the span, without special tokens. The mean passes through the modules after
+    the pooling (dense layer, normalization), as document embeddings do. The arguments are the same
+    as in `embed_documents`.
 
     Raises:
-        UserError: A span is truncated entirely, because the text exceeds the model's limit.
+        UserError: A span is entirely beyond the model's length limit.
     """
     tokenized = TokenizedTexts(model, queries)
     tokenized.check_spans()
@@ -212,7 +212,7 @@ def embed_index(
     progress: bool = True,
     shards: Shards | None = None,
 ) -> Vectors:
-    """Return embeddings of an index's documents: sentences without instructions (section 4.1)."""
+    """Return the embeddings of documents, as sentences without instructions (section 4.1)."""
     return embed_documents(
         model,
         [document_text(document, entry) for document in documents],
@@ -223,13 +223,13 @@ def embed_index(
 
 
 def use_deterministic_kernels() -> None:
-    """Make GPU sums deterministic; call this before any GPU computation."""
+    """Make GPU results deterministic; must be called before any GPU computation."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True, warn_only=True)
 
 
 def span_mask(offsets: torch.Tensor, spans: Sequence[tuple[int, int]]) -> torch.Tensor:
-    """Return a mask of the tokens that overlap the span.
+    """Return a mask of the tokens that overlap each text's span.
 
     Args:
         offsets: Start and exclusive end of each token in characters, shape (texts, tokens, 2);
@@ -246,7 +246,7 @@ def span_mask(offsets: torch.Tensor, spans: Sequence[tuple[int, int]]) -> torch.
 
 
 def instruction_mask(offsets: torch.Tensor, ends: Sequence[int]) -> torch.Tensor:
-    """Return a mask of the tokens before the query: the instruction and adjacent special tokens.
+    """Return a mask of the tokens before the query: special tokens and the instruction.
 
     Args:
         offsets: As in `span_mask`.
@@ -256,7 +256,7 @@ def instruction_mask(offsets: torch.Tensor, ends: Sequence[int]) -> torch.Tensor
         Booleans of shape (texts, tokens); all false for a text without an instruction.
 
     Raises:
-        UserError: The instruction fills the model's input.
+        UserError: The instruction leaves no room for the query.
     """
     end = torch.tensor(ends).unsqueeze(-1)
     real = offsets[..., 1] > offsets[..., 0]
@@ -273,7 +273,7 @@ def instruction_mask(offsets: torch.Tensor, ends: Sequence[int]) -> torch.Tensor
 
 
 def pool_span(token_embeddings: torch.Tensor, in_span: torch.Tensor) -> torch.Tensor:
-    """Return the mean of the span's token vectors in float32, of shape (texts, dimensions)."""
+    """Return the float32 means of the spans' token vectors, of shape (texts, dimensions)."""
     weights = in_span.float().unsqueeze(-1)
     pooled: torch.Tensor = (token_embeddings * weights).sum(dim=1) / weights.sum(dim=1)
     return pooled
@@ -287,7 +287,7 @@ def _in_batches(
     progress: bool,
     shards: Shards | None,
 ) -> tuple[Vectors, ...]:
-    """Return sentence and, if requested, span embeddings, in the order of the texts."""
+    """Return sentence embeddings and, if requested, span embeddings, in the order of the texts."""
 
     def embed(indices: Sequence[int]) -> tuple[Vectors, ...]:
         # inference_mode applies to the current thread only.
@@ -333,9 +333,10 @@ def _in_batches(
 
 
 def _parallel_batches(model: SentenceTransformer) -> int:
-    """Return the number of parallel batches: on a CPU one per thread, otherwise 1.
+    """Return the number of parallel batches: the number of threads on a CPU, otherwise 1.
 
-    Single-threaded batches are faster, and the numbers do not depend on the number of threads.
+    Parallel single-threaded batches are faster than one multithreaded batch, and the results do not
+    depend on the number of threads.
     """
     return torch.get_num_threads() if model.device.type == "cpu" else 1
 
@@ -349,7 +350,7 @@ def _halving_batches(
     pool: Executor,
     at_once: int,
 ) -> tuple[list[tuple[Vectors, ...]], int]:
-    """Return the results of consecutive batches, and the batch size after any halving.
+    """Embed batches, halving their size if memory runs out; return results and the final size.
 
     Raises:
         UserError: Memory is insufficient for a batch of one text.
@@ -377,7 +378,7 @@ def _halving_batches(
             bar.write(f"out of memory: continuing with batches of {size}")
             continue
         finally:
-            # Otherwise the freed blocks of the larger batch stay reserved.
+            # Otherwise, the freed blocks of the larger batch would stay reserved.
             if size < used_size and torch.cuda.is_available():
                 torch.cuda.empty_cache()
         start += len(group)

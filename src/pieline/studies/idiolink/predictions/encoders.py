@@ -42,13 +42,13 @@ def load_encoder(
     Args:
         entry: Entry in models.yaml.
         weights: Folder with unpacked or fine-tuned weights that replace those of the entry.
-        device: torch device; defaults to the entry's device, then CUDA if available.
-        dtype: Precision; defaults to the entry's.
+        device: torch device; None selects the entry's, or else CUDA if available.
+        dtype: Precision; None selects the entry's.
 
     Raises:
-        UserError: The device is missing, the weights are unavailable or incomplete, the pooling is
-            undefined, inputs do not end with the end token used in training, or attention is
-            causal although the entry declares it bidirectional.
+        UserError: The device is missing, the weights are unavailable or incomplete, the pooling or
+            the end token is undefined, the tokenizer is unsuitable, or attention is causal although
+            the entry declares it bidirectional.
     """
     if entry.device == "mps" and not torch.backends.mps.is_available():
         raise UserError("no Apple GPU available", where="device: mps", hint="set device: null")
@@ -81,7 +81,7 @@ def load_encoder(
         require_bidirectional(model, where)
     if entry.source == "hub" and not weights:
         # The library sets the commit only for models loaded by name; snapshot folders are named
-        # after it.
+        # after the commit.
         commit = backbone_of(model).config._commit_hash = Path(location).name
         if not entry.revision:
             print(f"{where}: no revision pinned; loaded commit {commit}", file=sys.stderr)
@@ -91,7 +91,7 @@ def load_encoder(
 def _assembled(
     entry: EmbedderEntry, location: str, *, device: str | None, dtype: str
 ) -> SentenceTransformer:
-    """Return the checkpoint's modules, or its transformer with the pooling in the entry."""
+    """Return the checkpoint as published, or its transformer with the pooling in the entry."""
     model_kwargs: dict[str, Any] = {
         "dtype": getattr(torch, dtype),
         "use_safetensors": True,
@@ -127,7 +127,7 @@ def _assembled(
 def _prepare_tokenizer(
     model: SentenceTransformer, entry: EmbedderEntry, where: str, in_files: str | None
 ) -> None:
-    """Set up padding and the end token as in training; `in_files` is the checkpoint's end token."""
+    """Set padding and the end token as in training; `in_files` is the end token in the files."""
     tokenizer = model.tokenizer
     if not tokenizer.is_fast:
         raise UserError(
@@ -158,7 +158,7 @@ def backbone_of(model: SentenceTransformer) -> Any:
 
 
 def loaded_revision(model: SentenceTransformer) -> str | None:
-    """Return the hub commit that a model was loaded from, or None if it is not from the hub."""
+    """Return the Hub commit of a model's weights, or None for weights from another source."""
     revision: str | None = getattr(backbone_of(model).config, "_commit_hash", None)
     return revision
 
@@ -166,7 +166,7 @@ def loaded_revision(model: SentenceTransformer) -> str | None:
 def weights_digests(entry: EmbedderEntry, weights: str | Path | None = None) -> dict[str, str]:
     """Return the SHA-256 of the files that `load_encoder` reads, by name.
 
-    Weights from the hub have no digests, because the commit identifies them.
+    Weights from the Hugging Face Hub have no digests, because the commit identifies them.
 
     Args:
         entry: Entry of the model.

@@ -1,4 +1,4 @@
-"""IdioLink as an MTEB task: data in BEIR format, and a reader of MTEB's predictions."""
+"""IdioLink as MTEB tasks: a writer of BEIR data, and a reader of MTEB's predictions."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,14 @@ from pieline.studies.idiolink.predictions.query_texts import instructed_text
 from pieline.studies.idiolink.records import Document, Query
 
 MTEB_INSTRUCTION_FORMAT = "instruction_newline_query"
-"""Instruction format of the exported queries; MTEB itself appends instructions to queries."""
+"""Instruction format of the exported queries; MTEB would append instructions to the queries."""
 _NO_PREDICTIONS = "use a TASK_predictions.json file that MTEB wrote for one of our tasks"
 
 
 def write_mteb_data(
     files: Mapping[str, str], documents: Sequence[Document], queries: Sequence[Query]
 ) -> None:
-    """Write the data of both tasks.
+    """Write the data of the tasks with and without instructions, in BEIR format.
 
     Args:
         files: Paths of `corpus`, `qrels`, `queries_sentence` and `queries_instruction_sentence`.
@@ -54,7 +54,7 @@ def mteb_scores(path: str | Path) -> dict[str, dict[str, float]]:
     """Return MTEB's scores by query and document, from subset `default` and split `test`.
 
     Raises:
-        UserError: The file does not contain such predictions.
+        UserError: The file does not contain valid predictions for this subset and split.
     """
     predictions: Any = read_json(path)
     for name in ("default", "test"):
@@ -67,5 +67,5 @@ def mteb_scores(path: str | Path) -> dict[str, dict[str, float]]:
 
 
 def task_of(path: str | Path) -> str:
-    """Return the task name in a prediction file's name, which ends in the query mode."""
+    """Return the task name in the name of a prediction file; it ends in the query mode."""
     return Path(path).name.removesuffix(".json").removesuffix("_predictions")

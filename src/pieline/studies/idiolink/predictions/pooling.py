@@ -18,8 +18,9 @@ class LatentAttentionPooling(nn.Module):
     """Latent attention layer of NV-Embed (Lee et al., 2025), followed by mean pooling.
 
     Each token vector attends to the same `latents` and passes through a gated feed-forward block;
-    both steps have residual connections. The mean covers the tokens in the attention mask. The
-    layer is a sentence-transformers module, with the weight names of the published checkpoint.
+    both steps have residual connections. The mean is taken over the tokens in the attention mask.
+    The layer is a sentence-transformers module whose weights have the names in the published
+    checkpoint.
     """
 
     def __init__(self, *, latents: int, dimensions: int, inner: int, heads: int) -> None:
@@ -33,7 +34,7 @@ class LatentAttentionPooling(nn.Module):
     def from_weights(
         cls, weights: Mapping[str, torch.Tensor], *, heads: int = 8
     ) -> "LatentAttentionPooling":
-        """Return a layer with these weights (names without prefix), which define its sizes."""
+        """Return a layer with these weights, whose names have no prefix."""
         latents, dimensions = weights["latents"].shape
         inner = weights["cross_attend_blocks.0.fn.to_q.weight"].shape[0]
         layer = cls(latents=latents, dimensions=dimensions, inner=inner, heads=heads)
@@ -60,7 +61,7 @@ class LatentAttentionPooling(nn.Module):
         return cls.from_weights(weights)
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
-        """Add `sentence_embedding`, of shape (texts, dimensions), to the features."""
+        """Return the features with `sentence_embedding`, of shape (texts, dimensions), added."""
         attend, feed_forward = self.cross_attend_blocks
         tokens = features["token_embeddings"]
         tokens = attend(tokens, self.latents) + tokens

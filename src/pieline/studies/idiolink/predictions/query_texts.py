@@ -1,4 +1,4 @@
-"""Query and document texts given to a model in each query mode (IdioLink, appendix B)."""
+"""Texts of queries and documents as input of models, by query mode (IdioLink, appendix B)."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -18,13 +18,13 @@ prints 32.57/52.76).
 
 @dataclass(frozen=True)
 class QueryText:
-    """An embedder's input, with the position of the span.
+    """A model's input, with the position of the span.
 
     Attributes:
         text: Input of the tokenizer.
         span: Start and exclusive end of the span, in characters.
-        instruction_end: End of an instruction or prefix that the model excludes from pooling
-            (InstructOR, GritLM), in characters; 0 if it is included.
+        instruction_end: Exclusive end, in characters, of an instruction or prefix that the model
+            excludes from pooling (InstructOR, GritLM); 0 if the whole text is pooled.
     """
 
     text: str
@@ -45,8 +45,8 @@ INSTRUCTION_FORMATS: dict[str, str] = {
     "represent_sentence_query": "Represent this sentence for searching relevant passages: {query}",
     "search_query": "search_query: {query}",
 }
-"""Templates that combine instruction and query, by their name in models.yaml. The last two are the
-released code's templates for BGE and Nomic, which replace the paper's instruction.
+"""Templates that combine instruction and query, by name in models.yaml. In the last two, from the
+released code for BGE and Nomic, the prefix replaces the paper's instruction.
 """
 
 _UNPOOLED = {"instruction_query_pair", "gritlm_user_embed"}
@@ -54,13 +54,13 @@ _UNPOOLED = {"instruction_query_pair", "gritlm_user_embed"}
 
 
 def plain_text(query: Query, *, query_prefix: str, pool_prefix: bool = True) -> QueryText:
-    """Return the query without an instruction and with the first occurrence of its span."""
+    """Return the query without an instruction; its span is the first occurrence."""
     start = query.sentence.find(query.span)
     return _prepend(query_prefix, query, start, pooled=pool_prefix)
 
 
 def instructed_text(query: Query, *, instruction_format: str) -> QueryText:
-    """Return the query after its instruction, with the last occurrence of its span."""
+    """Return the query after its instruction; its span is the last occurrence in the query."""
     instruction = INSTRUCTION.format(span=query.span)
     head = INSTRUCTION_FORMATS[instruction_format].format(instruction=instruction, query="")
     start = query.sentence.rfind(query.span)
@@ -83,8 +83,8 @@ def query_text(
         query: The query.
         entry: Entry of the model.
         instructed: Whether to prepend the instruction.
-        by_span: Whether the input is used for the span's vector; the released code of some models
-            uses a different text for it.
+        by_span: Whether the input is for the span's vector; the released code of some models uses a
+            different text for this vector.
     """
     if instructed:
         own = entry.span_instruction_format if by_span else None
@@ -96,7 +96,7 @@ def query_text(
 
 
 class QueryFormat(Protocol):
-    """Entry fields of a model that encodes texts without spans."""
+    """Entry fields that determine the texts of queries."""
 
     @property
     def instruction_format(self) -> str:
@@ -108,13 +108,13 @@ class QueryFormat(Protocol):
 
 
 def text_in_mode(query: Query, entry: QueryFormat, mode: str) -> QueryText:
-    """Return the input for a query of a model with the same input in sentence and span modes."""
+    """Return a query's input for a model that has the same input in sentence and span modes."""
     if mode.startswith("instruction"):
         return instructed_text(query, instruction_format=entry.instruction_format)
     return plain_text(query, query_prefix=entry.query_prefix)
 
 
 def document_text(document: Document, entry: EmbedderEntry) -> QueryText:
-    """Return a model's input for a document: its sentence, without span (section 4.1)."""
+    """Return a model's input for a document: prefix and sentence, without span (section 4.1)."""
     uncounted = 0 if entry.pool_prefixes else len(entry.passage_prefix)
     return QueryText(entry.passage_prefix + document.sentence, instruction_end=uncounted)

@@ -1,4 +1,4 @@
-"""Models that score query-document pairs: cross-encoders and late interaction."""
+"""Ranking with cross-encoders and late-interaction models."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ from pieline.studies.idiolink.records import Document, Query
 
 _QUERIES_AT_ONCE = 64
 _PROJECTION = "linear.weight"
-"""Name of a projection's weights, in its own folder or in the transformer's files."""
+"""Name of a projection's weights in a safetensors file."""
 
 
 def load_reranker(entry: RerankerEntry) -> CrossEncoder:
@@ -47,7 +47,7 @@ def load_reranker(entry: RerankerEntry) -> CrossEncoder:
 
 
 def _load(model_class: Any, entry: RankerEntry, **options: Any) -> Any:
-    """Load a sentence-transformers model and check that all its weights were loaded."""
+    """Load a sentence-transformers model, and check that its weights are complete and finite."""
     where, location = f"{entry.checkpoint} ({entry.source})", weights_location(entry)
     with loading(entry):
         model = model_class(
@@ -89,7 +89,7 @@ def rerank(
         queries: The queries.
         documents: Documents of the index.
         entry: Entry of the model.
-        mode: Query mode, `sentence` or `instruction_sentence`.
+        mode: Query mode: `sentence` or `instruction_sentence`.
 
     Raises:
         UserError: A score is not finite.
@@ -157,9 +157,9 @@ def search(
     *,
     top_k: int,
 ) -> dict[str, RankedRun]:
-    """Rank documents by MaxSim in each query mode.
+    """Return the rankings by MaxSim in each query mode, by mode.
 
-    A span mode encodes the same text as its sentence mode but compares only the span's tokens.
+    A span mode encodes the same text as its sentence mode, but compares only the span's tokens.
     """
     ids, names = [query.id for query in queries], [document.id for document in documents]
     texts = [entry.passage_prefix + document.sentence for document in documents]
@@ -181,7 +181,7 @@ def search(
 def query_token_vectors(
     model: MultiVectorEncoder, texts: Sequence[QueryText], *, batch_size: int
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """Return the token vectors of each query and of its span, of shape (tokens, dimensions).
+    """Return the token vectors of each query and of its span, each of shape (tokens, dimensions).
 
     The query's vectors include special tokens and query expansion, as in training.
 

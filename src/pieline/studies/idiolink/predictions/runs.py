@@ -1,4 +1,4 @@
-"""TREC runs, with ties broken as in trec_eval."""
+"""Ranking, reading and validation of TREC runs, with ties broken as in trec_eval."""
 
 import gzip
 import zlib
@@ -19,7 +19,7 @@ from pieline.studies.idiolink.predictions.mteb import mteb_scores, task_of
 from pieline.studies.idiolink.records import QUERY_MODES
 
 RankedRun = dict[str, dict[str, float]]
-"""Score by query id and document id."""
+"""Scores by query id and document id; the documents of a query are in ranking order."""
 
 _QUERIES_AT_ONCE = 256
 _ROWS_AT_ONCE = 4096
@@ -50,7 +50,7 @@ def cosine_scores_of_file(
     unit = np.empty((len(rows), dimensions), dtype=np.float32)
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
-        # Map the file again for each part; otherwise the pages read count as process memory.
+        # Map the file again for each part; otherwise, all pages read so far use process memory.
         unit[part] = _normalize(np.load(documents, mmap_mode="r")[rows[part]])
     return _scores(queries, unit)
 
@@ -58,7 +58,7 @@ def cosine_scores_of_file(
 def _scores(
     queries: NDArray[np.float32], unit_documents: NDArray[np.float32]
 ) -> Iterator[NDArray[np.float32]]:
-    """Yield cosine similarities with documents that are already normalized."""
+    """Yield cosine similarities of queries with documents that are already normalized."""
     for start in range(0, len(queries), _QUERIES_AT_ONCE):
         yield from _normalize(queries[start : start + _QUERIES_AT_ONCE]) @ unit_documents.T
 
@@ -77,8 +77,8 @@ def rank(
 
     Args:
         query_ids: Ids of the queries.
-        scores: One array of shape (documents,) per query; float32 scores are stored with the
-            fewest digits that distinguish them, which makes a run a third smaller.
+        scores: One array of shape (documents,) per query. float32 scores are stored with the
+            fewest digits that distinguish them, to make runs a third smaller.
         document_ids: Ids of the documents.
         top_k: Number of documents per query.
     """
@@ -101,7 +101,7 @@ def _top_k_candidates(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
 
 
 def write_run(path: str | Path, run: RankedRun, *, tag: str) -> None:
-    """Write a gzipped TREC run: `query Q0 document rank score tag`, with exact scores."""
+    """Write a gzipped TREC run (`query Q0 document rank score tag`) with exact scores."""
     with open_gzip(path) as stream:
         for query_id, documents in run.items():
             lines = (
@@ -120,7 +120,8 @@ def read_run(path: str | Path, *, top_k: int | None = None) -> RankedRun:
         top_k: Number of leading documents to read per query; None reads all.
 
     Raises:
-        UserError: A line does not have six fields with a numeric rank and score.
+        UserError: The file cannot be read, or a line does not have six fields with an integer rank
+            and a finite score.
     """
     run: RankedRun = {}
     for line in _lines(path, top_k):
@@ -157,21 +158,21 @@ def read_foreign_run(
 ) -> RankedRun:
     """Return the `top_k` documents of each query from an external run.
 
-    As in trec_eval, documents are ordered by score rather than by rank, and ties by descending
-    document id.
+    As in trec_eval, documents are ordered by score rather than by rank, and tied documents by
+    descending id.
 
     Args:
-        path: Path of the run, whose tag or file name must end in the query mode.
+        path: Path of the run, whose tag, file name or folder must state the query mode.
         query_ids: Query ids of the dataset.
         document_ids: Document ids of the dataset.
         mode: Expected query mode.
         top_k: Number of documents to keep per query.
-        file_format: `mteb` for MTEB predictions, otherwise a TREC run.
+        file_format: `mteb` for MTEB predictions; any other value stands for a TREC run.
 
     Raises:
-        UserError: Queries or documents are unknown, repeated or missing within `top_k`; ranks
-            are repeated or contradict the scores; the scores of many queries are constant or
-            rounded; or the query mode differs.
+        UserError: The file cannot be read; queries are unknown or missing; documents are unknown,
+            repeated or too few for `top_k`; ranks are repeated or contradict the scores; the scores
+            of many queries are constant or rounded; or the query mode is unknown or differs.
     """
     lines: dict[str, dict[str, RunLine]] = {query_id: {} for query_id in query_ids}
     queries: dict[str, int] = {}
@@ -214,7 +215,7 @@ def read_foreign_run(
 
 
 def _check_mode(path: str | Path, tags: Iterable[str], mode: str) -> None:
-    """Raise a `UserError` unless the tag or name of a run ends in its query mode."""
+    """Raise a `UserError` unless the tag, name or folder of a run states the query mode."""
     place = Path(path)
     named_modes = {
         suffix
@@ -242,7 +243,7 @@ def _mode_at_end(text: str) -> str:
 
 
 def _check_scores(path: str | Path, lines: Mapping[str, Mapping[str, "RunLine"]]) -> None:
-    """Raise a `UserError` for scores that contradict the ranks, are constant or are rounded."""
+    """Raise a `UserError` for repeated ranks or contradictory, constant or rounded scores."""
     several = {query: ranked for query, ranked in lines.items() if len(ranked) > 1}
     constant, tied = [], []
     for query, ranked in several.items():
@@ -307,7 +308,11 @@ def _mteb_lines(path: str | Path) -> Iterator[RunLine]:
 
 
 def _lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
-    """Yield all lines, or the first `top_k` lines of each query."""
+    """Yield all lines, or the first `top_k` lines of each query.
+
+    Raises:
+        UserError: The file cannot be read, or a line is invalid.
+    """
     seen: Counter[str] = Counter()
     open_file = gzip.open if str(path).endswith(".gz") else open
     number = 0

@@ -16,12 +16,12 @@ from pieline.studies.idiolink.predictions.checkpoint_checks import require_pooli
 def unpack_weights(entry: EmbedderEntry, output: Path) -> None:
     """Convert GGUF or pickle weights to a safetensors folder (float32), atomically.
 
-    This is a separate step because it takes tens of seconds, while loading the folder takes one
-    second.
+    The conversion is a separate step because it takes tens of seconds, while loading the converted
+    folder takes one second.
 
     Raises:
-        UserError: The weights are unavailable or incomplete, or the entry takes the pooling from
-            files that the checkpoint lacks.
+        UserError: The weights are unavailable or incomplete, or neither the entry nor the
+            checkpoint defines the pooling.
     """
     where = f"{entry.checkpoint} ({entry.source})"
     location = weights_location(entry)
@@ -58,7 +58,7 @@ def _unpack_gguf(path: Path, output: Path, where: str) -> None:
             AutoModelForCausalLM, folder, where, gguf_file=name, dtype=torch.float32
         )
         tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=name)
-    # transformers refuses to save models marked as quantized, although these are now float32.
+    # transformers refuses to save models marked as quantized, even after conversion to float32.
     plain_config = type(loaded.config).from_dict(
         {key: value for key, value in loaded.config.to_dict().items() if "quantization" not in key}
     )

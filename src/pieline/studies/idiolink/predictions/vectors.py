@@ -20,11 +20,11 @@ class EmbeddingManifest(Record):
     """Origin of an npy file of embeddings.
 
     Attributes:
-        checkpoint: Name of the model on the hub.
+        checkpoint: Name of the model on the Hugging Face Hub.
         source: Source of the weights.
-        revision: Commit on the hub; None for weights in a folder.
+        revision: Commit on the Hub; null for weights from another source.
         dtype: Precision of the forward pass; the file itself is float32.
-        weights: SHA-256 of the loaded files by name; empty for weights from the hub, which the
+        weights: SHA-256 of the loaded files by name; empty for weights from the Hub, which the
             revision identifies.
         texts: SHA-256 of the file with the embedded records.
         rows: Number of embeddings.
@@ -46,7 +46,7 @@ class EmbeddingManifest(Record):
 class Shards:
     """Finished parts of an embedding job, stored next to its output.
 
-    The key prevents reuse by jobs with a different model, text file or code version.
+    File names contain a key, so that jobs with another model, text file or code do not reuse parts.
     """
 
     def __init__(self, folder: str | Path, key: str) -> None:
@@ -57,7 +57,7 @@ class Shards:
     def beside(
         cls, output: str | Path, entry: EmbedderEntry, *, weights: dict[str, str], texts: str
     ) -> "Shards":
-        """Return the shards of the job that writes `output`; weights and texts are digests."""
+        """Return the shards of the job that writes `output`; `weights` and `texts` are digests."""
         code = code_digest("pieline.studies.idiolink.predictions.embedding")
         described = canonical_json([entry.execution_spec(), weights, texts, code])
         key = hashlib.sha256(described.encode()).hexdigest()[:16]
@@ -69,7 +69,7 @@ class Shards:
         return Shards(self._folder, f"{self._key}-{name}")
 
     def load(self, number: int) -> tuple[Vectors, ...] | None:
-        """Return the arrays of a finished part, or None."""
+        """Return the arrays of a part, or None if the part is not finished."""
         path = self._path(number)
         if not path.exists():
             return None
@@ -104,7 +104,7 @@ def save_manifest(
     weights: dict[str, str],
     texts: str,
 ) -> None:
-    """Save the manifest of an npy file as JSON under the same name."""
+    """Save the manifest of an npy file next to it, with the extension .json."""
     rows, dimensions = np.load(vectors, mmap_mode="r").shape
     manifest = EmbeddingManifest(
         checkpoint=entry.checkpoint,

@@ -1,4 +1,4 @@
-"""Scores of each PIE over models and query modes. Not in the paper."""
+"""Table of scores by PIE, model and query mode (not in the paper)."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ from pieline.studies.idiolink.tables.zero_shot import (
 
 K = TypeVar("K", bound=Hashable)
 PieScores = dict[tuple[str, str, str, str], float]
-"""Mean percentages over seeds by PIE, model, query mode and metric; unknown scores are omitted."""
+"""Mean scores over seeds (percent) by PIE, model, query mode and metric, without unknown scores."""
 
 
 def scores_by_pie(metrics: Sequence[IdiolinkMetrics]) -> PieScores:
@@ -38,7 +38,7 @@ def scores_by_pie(metrics: Sequence[IdiolinkMetrics]) -> PieScores:
 
 
 def is_fine_tuned(model: str) -> bool:
-    """Return whether a model name has the form base+training mode+loss."""
+    """Return whether a name is that of a fine-tuned model (base+training mode+loss)."""
     return "+" in model
 
 
@@ -58,7 +58,7 @@ def hardest_first(metrics: Sequence[IdiolinkMetrics]) -> list[str]:
 
 
 def zero_shot_means(scores: PieScores) -> dict[tuple[str, str], float]:
-    """Return the mean nDCG@10 over zero-shot models, by PIE and query mode."""
+    """Return the mean nDCG@10 (percent) over zero-shot models, by PIE and query mode."""
     return _means(
         ((pie, mode), value)
         for (pie, model, mode, metric), value in scores.items()
@@ -67,7 +67,7 @@ def zero_shot_means(scores: PieScores) -> dict[tuple[str, str], float]:
 
 
 def gains_by_pie(scores: PieScores) -> dict[tuple[str, str], float]:
-    """Return the mean change in nDCG@10 from fine-tuning (points), by PIE and query mode.
+    """Return the mean change in nDCG@10 by fine-tuning, in points, by PIE and query mode.
 
     Each fine-tuned model is compared with its zero-shot base model in the same mode, if both were
     run.
@@ -89,7 +89,7 @@ def _means(values: Iterable[tuple[K, float]]) -> dict[K, float]:
 
 
 def by_pie(inputs: DisplayInputs) -> TableContent:
-    """Build the table of PIEs, hardest first, with mean nDCG@10 (percent) over zero-shot models.
+    """Build the table of mean nDCG@10 (percent) over zero-shot models by PIE, hardest first.
 
     The CSV has both metrics of every model.
     """

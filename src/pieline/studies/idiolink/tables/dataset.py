@@ -1,4 +1,4 @@
-"""Table 1 of IdioLink, and the numbers of its construction."""
+"""Table 1 of IdioLink, and the table of numbers on its construction."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -34,7 +34,7 @@ CONSTRUCTED_NOTE = "Counted on a data set that this run constructed, not on the 
 
 
 def about_data(*, sample: bool, released: bool) -> tuple[list[str], tuple[str, ...]]:
-    """Return why counts cannot be compared with printed ones, and notes on the data."""
+    """Return the reasons why counts are not comparable with the paper's, and notes on the data."""
     if released:
         return [], ()
     if sample:
@@ -43,7 +43,7 @@ def about_data(*, sample: bool, released: bool) -> tuple[list[str], tuple[str, .
 
 
 def _per_pie(checks: DatasetChecks, *, literal: bool) -> float:
-    """Return the number of literal or idiomatic documents per PIE."""
+    """Return the mean number of documents with literal or with other usages per PIE."""
     usages = Counter[bool]()
     for of_domain in checks.domain_usage["documents"].values():
         for usage, documents in of_domain.items():
@@ -52,7 +52,7 @@ def _per_pie(checks: DatasetChecks, *, literal: bool) -> float:
 
 
 def _gold(checks: DatasetChecks) -> int:
-    """Return the number of texts marked gold."""
+    """Return the total number of texts marked gold."""
     return sum(sum(marked.values()) for marked in checks.marked_gold.values())
 
 
@@ -86,11 +86,11 @@ IN_TEXT = [
     Column[DatasetChecks]("gold_texts", "", _gold, decimals=0),
     Column[DatasetChecks]("gold_share", "", _gold_share, decimals=1),
 ]
-"""Counts of texts in sections 3.2.2 and 3.2.4; written only to the CSV."""
+"""Numbers in the text of sections 3.2.2 and 3.2.4, which are only in the CSV."""
 
 
 def dataset(inputs: DisplayInputs) -> TableContent:
-    """Build Table 1: PIEs, queries and documents by split; the CSV adds numbers in the text."""
+    """Build Table 1: PIEs, queries and documents by split; the CSV also has `IN_TEXT`."""
     checks = load_record(inputs.metrics[0], DatasetChecks)
     printed = read_published(inputs.files["published"], ["split"])
     of_text = read_published(inputs.files["text_numbers"], ["id"])
@@ -155,7 +155,7 @@ def _kept(reading: str, label: str) -> Column[ConstructionNumbers]:
 
 
 def _agreement(field: str) -> Callable[[ConstructionNumbers], Any]:
-    """Return a getter for a field of the agreement with reviewers; None if there is no review."""
+    """Return a getter of an agreement field, which returns None if there is no agreement."""
     return lambda records: getattr(records.metrics.agreement, field, None)
 
 
@@ -243,7 +243,7 @@ the readings of the filter (see `readings_of`), which the paper does not report.
 
 
 def construction(inputs: DisplayInputs) -> TableContent:
-    """Build the table of the numbers in sections 3.2.1 to 3.2.4, ours and the printed ones."""
+    """Build the table of the numbers in sections 3.2.1 to 3.2.4, with the printed numbers."""
     metrics = load_record(inputs.metrics[0], ConstructionMetrics)
     records = ConstructionNumbers(metrics, load_record(inputs.files["filter_report"], FilterReport))
     printed = read_published(inputs.files["published"], ["id"])

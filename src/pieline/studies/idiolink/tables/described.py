@@ -41,7 +41,7 @@ HYPERPARAMETERS = [
 
 
 def hyperparameters(inputs: DisplayInputs) -> TableContent:
-    """Build Table 3: hyperparameters of this run; `options` are the fine-tuning settings."""
+    """Build Table 3: hyperparameters of this run; the options are the fine-tuning settings."""
     tuning = FineTuning.model_validate(inputs.options)
     absent = "" if tuning.models else "no model is fine-tuned in this configuration"
     values = {

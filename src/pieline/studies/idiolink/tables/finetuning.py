@@ -1,4 +1,4 @@
-"""Fine-tuning results: Table 5, and the part of it shown in Figure 3."""
+"""Fine-tuning results: Table 5, and the selection for Figure 3."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -32,11 +32,11 @@ TRAIN_MODES = {
     "span": "w/o inst - span",
     "instruction_span": "w/ inst - span",
 }
-"""Training configurations in the order of Table 5."""
+"""Labels of the training modes, in the order of Table 5."""
 LOSSES = {"paper": "equation 2", "released": "released"}
 """Labels of the losses in Table 5 and Figure 3."""
 PRINTED_SEEDS = PrintedSeeds(3, ddof=(1, 0))
-"""The paper does not state the ddof of its standard deviations; the released summary uses 0."""
+"""Seeds of the paper, which does not state the ddof of deviations; the released summary uses 0."""
 _JUDGED = (
     "Within sampling range, which is not equal, is a mean in the 95% t interval (Welch) for the"
     f" difference of two means, of our seeds and the paper's {PRINTED_SEEDS.number} (from one seed"
@@ -62,7 +62,7 @@ class Tuned(NamedTuple):
 
     @classmethod
     def parse(cls, name: str) -> "Tuned":
-        """Parse a name of the form base+training mode+loss."""
+        """Parse a name of the form model+training mode+loss."""
         return cls(*name.split("+"))
 
     def __str__(self) -> str:
@@ -72,7 +72,7 @@ class Tuned(NamedTuple):
 def finetuned(inputs: DisplayInputs) -> TableContent:
     """Build Table 5: both metrics (percent) by training mode, model and query mode.
 
-    Rows are the fine-tuned models of this run and those that only the paper has.
+    Rows are the fine-tuned models of this run, and models that are only in the paper.
     """
     printed = read_published(inputs.files["published"], ["train_mode", "model", "query_mode"])
     runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
@@ -125,7 +125,7 @@ def finetuned(inputs: DisplayInputs) -> TableContent:
 
 
 def shown_loss(metrics: Sequence[IdiolinkMetrics]) -> str:
-    """Return the loss in Figure 3: the released one if it was run, otherwise equation 2.
+    """Return the loss for Figure 3: `released` if any model used it, otherwise `paper`.
 
     Claims about Table 5 also prefer the released loss (published/tables.yaml).
     """
@@ -136,13 +136,13 @@ def shown_loss(metrics: Sequence[IdiolinkMetrics]) -> str:
 def best_trainings(
     metrics: Sequence[IdiolinkMetrics],
 ) -> dict[tuple[str, str, str], tuple[str, Spread]]:
-    """Return the better training mode for each model, query mode and metric in Figure 3.
+    """Return the better training mode by model, query mode and metric, for Figure 3.
 
     For span queries, models may have been trained on sentences or spans; as in the paper, the
     training mode with the higher mean is used. Only models trained with `shown_loss` count.
 
     Returns:
-        Training mode and result, by model, query mode and metric.
+        The training mode and its scores over seeds, by model, query mode and metric.
     """
     values = defaultdict(list)
     for item, metric in product(metrics, METRICS):

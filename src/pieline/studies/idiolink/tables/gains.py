@@ -23,19 +23,19 @@ GAINS = {
     "span": "span",
     "combined": "instruction_span",
 }
-"""Query mode that is compared with `sentence`, by gain."""
+"""Query mode that is compared with `sentence` for each gain."""
 _LABELS = {"instruction": "Instructions", "span": "Span embedding", "combined": "Both"}
 _TEXT_NAMES = {"ndcg_at_10": "ndcg"}
-"""Names of metrics in published/text_numbers.csv that differ from ours."""
+"""Names of metrics in published/text_numbers.csv, where they differ from ours."""
 
 Scores = Mapping[tuple[str, str, str], float]
 """Percentages by model, query mode and metric."""
 
 
 def average_gains(scores: Scores, models: Sequence[str]) -> dict[tuple[str, str], float]:
-    """Return the mean gain over models in points, by gain and metric.
+    """Return the mean gains over models, in points, by gain and metric.
 
-    Gains with a missing score are omitted.
+    A gain is omitted if the score of any model is missing.
     """
     gains_by_metric = {}
     for (gain, mode), metric in product(GAINS.items(), METRICS):
@@ -52,7 +52,7 @@ COLUMNS = [Column[float | None](name, label, lambda mean: mean) for name, label 
 
 
 def gains(inputs: DisplayInputs) -> TableContent:
-    """Build the table of average gains (points) over the paper's models, with the printed gains."""
+    """Build the table of average gains over the paper's models, in points."""
     printed = read_published(inputs.files["published"], ["id"])
     runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
     metrics = records_of(runs)

@@ -1,4 +1,4 @@
-"""Tables of word overlap and its relation to scores. Not in the paper."""
+"""Tables of word overlap and its relation to scores (not in the paper)."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -35,7 +35,7 @@ LABELS = {
     "recall_without_span": "Recall without span",
 }
 SHOWN = {"jaccard": "sentence", "jaccard_without_span": "without span"}
-"""Headers of the measures with columns; the others are only in the CSV."""
+"""Column headers of the measures in the table; the other measures are only in the CSV."""
 _UNDEFINED = ShortcutEstimate(value=None, interval=None)
 
 
@@ -76,7 +76,7 @@ def overlap(inputs: DisplayInputs) -> TableContent:
 
 
 def tenths_of(item: ShortcutMetrics, measure: str, usage: str = ALL) -> list[Tenth]:
-    """Return the tenths of a usage by a measure, from least to most overlap; empty if unknown."""
+    """Return the tenths of a query usage, from least to most overlap; empty if unknown."""
     return [tenth for tenth in item.tenths.get(measure, ()) if tenth.usage == usage]
 
 
@@ -93,11 +93,11 @@ ESTIMATES: dict[str, tuple[str, Callable[..., ShortcutEstimate]]] = {
     "ndcg_at_10_least": ("nDCG@10, least overlap", partial(_tenth, place=0)),
     "ndcg_at_10_most": ("nDCG@10, most overlap", partial(_tenth, place=-1)),
 }
-"""Column header and getter of each estimate, for every measure."""
+"""Column header and getter (of a run and a measure) of each estimate."""
 
 
 def shortcuts(inputs: DisplayInputs) -> TableContent:
-    """Build the table of partial correlations, with nDCG@10 (percent) at extreme overlaps."""
+    """Build the table of partial correlations, and nDCG@10 (percent) at least and most overlap."""
     runs = sources(inputs, ShortcutMetrics, ["model", "query_mode"], obstacles_of)
     columns = [
         _column(f"{name}_{measure}_pct", measure, estimate)

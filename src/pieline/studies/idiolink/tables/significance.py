@@ -1,4 +1,4 @@
-"""Tables of significance tests between query modes and between models. Not in the paper."""
+"""Tables of significance tests between query modes and between models (not in the paper)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ _P_VALUE = Head("p", latex="$p$")
 
 
 def significance(inputs: DisplayInputs) -> TableContent:
-    """Build the table of differences between query modes (points) with p-values."""
+    """Build the table of differences between query modes, in points, with p-values."""
     results = load_records(inputs.metrics, ModeSignificance)
     labels = inputs.labels()
     groups = []
@@ -63,7 +63,7 @@ def significance(inputs: DisplayInputs) -> TableContent:
 
 
 def model_pairs(inputs: DisplayInputs) -> TableContent:
-    """Build the table of differences between models (points) in each query mode, with p-values."""
+    """Build the table of differences between models by query mode, in points, with p-values."""
     runs = sources(inputs, IdiolinkMetrics, ["query_mode", "model"], obstacles_of)
     labels, permutations = inputs.labels(), inputs.options["permutations"]
     groups = []
@@ -106,7 +106,7 @@ _TESTED = (
 def _table(
     label: str, groups: Sequence[Group], caption: str, notes: tuple[str, ...]
 ) -> TableContent:
-    """Build the table of some pairs; `label` is the header of the first column."""
+    """Build a table of compared pairs; `label` is the header of the first column."""
     scores = (head for name in METRICS.values() for head in (Head(name), _P_VALUE))
     return TableContent(
         heads=((Head(label), Head("First"), Head("Second"), *scores),),
@@ -120,7 +120,7 @@ def _table(
 
 
 def _drawn(pies: int, queries: int, resamples: int, patterns: int) -> str:
-    """Return the caption text on resampling; all tests of a run share the same queries."""
+    """Return the caption text on resampling, which is the same for all tests in a table."""
     every = "all " if patterns == 2**pies else ""
     return (
         f"Drawn were {pies} PIEs with all their queries ({queries}): {resamples:,}"
@@ -137,7 +137,7 @@ def _label(item: ModeSignificance, base: str) -> str:
 
 
 def _difference(metric: str, label: str) -> Column[RankingComparison]:
-    """Return the column of the difference in a metric; p-values and interval are in the CSV."""
+    """Return the column of differences in a metric; p-values and intervals are in the CSV."""
 
     def details(source: Source[RankingComparison]) -> dict[str, str]:
         (pair,) = source.records
@@ -174,7 +174,7 @@ def _row(
     files: Iterable[str],
     *measured: Measured,
 ) -> Row:
-    """Return the row of a pair, with its comparison on each metric for the `measured` runs."""
+    """Return the row of a pair, with its comparison on each metric; `measured` are its runs."""
     cells: list[Cell] = []
     for pair in comparisons:
         of_pair = {**key, "first": pair.first, "second": pair.second}

@@ -30,7 +30,7 @@ COLUMNS = [
     for metric in METRICS
     for mode in modes
 ]
-"""Columns of Table 2, ordered by instruction, metric, and sentence or span."""
+"""Metric and query mode of each column in Table 2."""
 
 COMPOSITION_LABELS = {
     "full": "full",
@@ -38,7 +38,7 @@ COMPOSITION_LABELS = {
     "lit_idiom": "literal + idiomatic",
 }
 BM25_TOLERANCE = 0.15
-"""Tolerance for BM25 in points: for 143 span queries, the top 100 includes documents with score
+"""Tolerance for BM25, in points. For 143 span queries, the top 100 includes documents with score
 zero, and the paper's order of ties is unknown.
 """
 
@@ -58,7 +58,7 @@ MARKS = (
 
 
 def obstacles_of(*measured: Measured) -> list[str]:
-    """Return the reasons why numbers cannot be compared with printed ones: data, then settings."""
+    """Return why numbers are not comparable with printed ones: data first, then settings."""
     data = [] if all(map(data_is_explained, measured)) else [NOT_RELEASED]
     settings = (reason for item in measured for reason in item.conditions.deviations)
     return [*data, *dict.fromkeys(settings)]
@@ -79,7 +79,7 @@ def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
 
 
 def score_pct(metrics: IdiolinkMetrics | None, metric: str) -> float | None:
-    """Return the overall score in percent, or None if unknown."""
+    """Return the overall score in percent, or None if there is no run or no known score."""
     value = None if metrics is None else getattr(metrics.overall, metric)
     return None if value is None else 100 * float(value)
 
@@ -98,7 +98,7 @@ def scores_table(
     caption: str,
     notes: tuple[str, ...],
 ) -> TableContent:
-    """Build Table 2 or 5: rows with a score in each of `COLUMNS`, by group title."""
+    """Build Table 2 or 5 from rows with a score for each of `COLUMNS`, by group title."""
     blank = Head("", span=len(labels))
     scores = [Head(label, span=2) for label in METRICS.values()]
     settings = [Head(f"{what} instructions", 2 * len(METRICS)) for what in ("without", "with")]
@@ -115,7 +115,7 @@ def scores_table(
 
 
 def with_arrows(row: Row) -> Row:
-    """Mark each span score as higher or lower than the sentence score, at two decimals."""
+    """Mark each span score as above or below the sentence score, rounded to two decimals."""
     cells = list(row.cells)
     for place in range(1, len(cells), 2):
         before, after = (rounded(item.ours, 2) for item in cells[place - 1 : place + 1])
@@ -128,13 +128,13 @@ def with_arrows(row: Row) -> Row:
 def in_printed_order(
     models: Iterable[ModelDescription], printed: Iterable[str]
 ) -> list[ModelDescription]:
-    """Sort models in the paper's order, with other models last."""
+    """Sort models in the paper's order, with models that are not in the paper last."""
     places = {name: place for place, name in enumerate(dict.fromkeys(printed))}
     return sorted(models, key=lambda model: places.get(model.published_as or "", len(places)))
 
 
 def zero_shot(inputs: DisplayInputs) -> TableContent:
-    """Build Table 2: R-Precision and nDCG@10 (percent) in four query modes, by group of models.
+    """Build Table 2: R-Precision and nDCG@10 (percent) in the query modes, by group of models.
 
     Models that are not in the paper form a third group. The CSV also has the intervals.
     """
@@ -181,9 +181,9 @@ def zero_shot(inputs: DisplayInputs) -> TableContent:
 def _tolerance(source: Source[IdiolinkMetrics], metric: str) -> float:
     """Return the tolerance of a cell in Table 2, in points.
 
-    Without instructions the protocol is fully known, so values must match at the printed decimals
-    (some cells have only one). With instructions the exact text of the paper is unknown; the
-    tolerance is 0.05.
+    Without instructions, the protocol is fully known, so the tolerance is zero, or 0.05 for numbers
+    printed with one decimal. With instructions, the paper's exact text is unknown, so the tolerance
+    is 0.05.
     """
     printed = source.printed.get(f"{metric}_pct")
     to_one_decimal = printed is not None and round(printed, 1) == printed
@@ -207,7 +207,7 @@ BM25 = (
 
 
 def bm25(inputs: DisplayInputs) -> TableContent:
-    """Build the table of appendix E.2: BM25 with tuned k1 and b, scores in percent."""
+    """Build the table of appendix E.2: tuned k1 and b, and scores (percent) of BM25."""
     printed = read_published(inputs.files["published"], ["query_mode"])
     runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
     rows = []
@@ -230,10 +230,10 @@ def bm25(inputs: DisplayInputs) -> TableContent:
 
 
 def ablation(inputs: DisplayInputs) -> TableContent:
-    """Build the table of the index-composition ablation: both metrics (percent) by model and mode.
+    """Build the ablation table: both metrics (percent) by model, mode and index composition.
 
-    The paper has no such table. BM25 scores in the authors' released run are shown in brackets, and
-    in separate CSV columns, because they are not printed numbers.
+    The table is not in the paper. BM25 scores from the authors' released run are in brackets and in
+    separate CSV columns, because they are not printed numbers.
     """
     released = inputs.printed("query_mode", "composition")
     keys = ("model", "query_mode", "composition")
@@ -293,7 +293,7 @@ def ablation(inputs: DisplayInputs) -> TableContent:
 
 
 def _tuning_differences(item: IdiolinkMetrics) -> list[str]:
-    """Return how the tuning of k1 and b differs from the released BM25 run's, if it does."""
+    """Return how the tuning of k1 and b differs from that of the released run; empty if equal."""
     tuning = item.tuning
     tuning_dataset = (tuning.query_mode, tuning.composition) if tuning else ()
     if tuning_dataset in ((), (item.query_mode, item.composition)):
@@ -302,5 +302,5 @@ def _tuning_differences(item: IdiolinkMetrics) -> list[str]:
 
 
 def mode_label(mode: str) -> str:
-    """Return the label of a query mode."""
+    """Return the label of a query mode, such as `instruction + span`."""
     return mode.replace("_", " + ")

@@ -40,14 +40,14 @@ _TEXTS_AT_ONCE = 64
 
 
 class Epoch(Record):
-    """Mean training loss of an epoch, and validation nDCG@10 (fraction) after it."""
+    """Mean training loss of an epoch, and validation nDCG@10 (fraction) after the epoch."""
 
     loss: float
     validation_ndcg_at_10: float
 
 
 class TrainingLog(Record):
-    """The epochs that were run, and the number (from 1) of the epoch whose weights were kept."""
+    """The completed epochs, and the number (from 1) of the epoch whose weights were kept."""
 
     epochs: list[Epoch]
     best_epoch: int
@@ -55,7 +55,7 @@ class TrainingLog(Record):
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Training tuples with their split, and the validation split."""
+    """Training tuples, the split that they are from, and the validation split."""
 
     tuples: Sequence[TrainingTuple]
     train: IdiolinkDataset
@@ -70,12 +70,12 @@ def paper_loss(
     The vectors need not be normalized.
 
     Args:
-        queries: Shape (batch, dimensions).
-        positives: Shape (batch, dimensions).
-        negatives: Shape (batch, negatives, dimensions).
+        queries: Embeddings of the queries, shape (batch, dimensions).
+        positives: Embeddings of the positives, shape (batch, dimensions).
+        negatives: Embeddings of the negatives, shape (batch, negatives, dimensions).
 
     Returns:
-        The mean over the batch.
+        The mean loss over the batch.
     """
     positive = functional.cosine_similarity(queries, positives, dim=-1)
     negative = functional.cosine_similarity(queries.unsqueeze(1), negatives, dim=-1)
@@ -112,9 +112,9 @@ def fine_tune(
     checkpoint: str | Path | None = None,
     progress: bool = True,
 ) -> TrainingLog:
-    """Fine-tune all weights of a model in place; keep the weights of the best epoch.
+    """Fine-tune all weights of a model in place, and keep the weights of the best epoch.
 
-    Queries are embedded according to the training mode, documents always as sentences. With the
+    Queries are embedded in the training mode, and documents always as sentences. With the
     same arguments, number of threads and device, the weights are bit-identical. If the checkpoint
     exists, training resumes after the last completed epoch, with identical results.
 
@@ -125,11 +125,12 @@ def fine_tune(
         data: Training and validation data.
         settings: Hyperparameters.
         ndcg_at_10: Function that returns the mean nDCG@10 of a validation run.
-        checkpoint: Path for the state after each epoch; the caller deletes it.
+        checkpoint: Path for saving the state after each epoch; the caller deletes the file.
         progress: Whether to show a progress bar.
 
     Raises:
-        UserError: There are too few tuples for a batch, or the loss is not finite.
+        UserError: There are too few tuples for a batch, a span is truncated entirely, the loss is
+            not finite, or memory is insufficient for a single text.
     """
     training = _Training(model, entry, data, settings)
     state = ResumableTraining(
@@ -149,7 +150,7 @@ def fine_tune(
             loss = training.run_epoch(epoch)
             scores.append(ndcg_at_10(training.validate()))
             epochs.set_postfix(loss=f"{loss:.4f}", ndcg=f"{max(scores):.4f}")
-            # Resume with the same part size, because it affects dropout.
+            # A resumed training must use the same number of texts per pass, which affects dropout.
             state.memory = (training.recomputes, training.texts_at_once)
             state.finish_epoch(
                 {"loss": loss, "validation_ndcg_at_10": scores[-1]},
@@ -162,7 +163,7 @@ def fine_tune(
 
 
 class _Training:
-    """A model in training, with its optimizer and data."""
+    """State of a training run: the model, its optimizer and the data."""
 
     def __init__(
         self,
@@ -199,7 +200,7 @@ class _Training:
 
     @property
     def key(self) -> str:
-        """Digest of everything that determines the training; it identifies matching checkpoints."""
+        """Digest of everything that determines the training, to identify matching checkpoints."""
         content = [self.settings, self.entry, self.data, code_digest(__name__)]
         return hashlib.sha256(repr(content).encode()).hexdigest()
 
@@ -248,7 +249,7 @@ class _Training:
         )
 
     def _step(self, batch: Sequence[TrainingTuple]) -> float:
-        """Update the weights once; retry with lower memory use when out of memory."""
+        """Update the weights once, with less memory if it runs out, and return the loss."""
         while True:
             cpu_state, gpu_states = torch.get_rng_state(), torch.cuda.get_rng_state_all()
             try:
@@ -268,9 +269,10 @@ class _Training:
         return float(loss.item())
 
     def _spare_memory(self) -> None:
-        """Recompute activations instead of storing them; if this is already done, halve the parts.
+        """Enable recomputation of activations or, if it is enabled, halve the texts per pass.
 
-        Recomputation does not change any number; smaller parts change the random draws of dropout.
+        Recomputation does not change any number; fewer texts per pass change the random draws of
+        dropout.
 
         Raises:
             UserError: Memory is insufficient for a single text.

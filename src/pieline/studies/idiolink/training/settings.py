@@ -13,7 +13,7 @@ Loss = Literal["paper", "released"]
 def evaluated_modes(train_mode: str) -> list[str]:
     """Return the query modes of Table 5 for a model trained in `train_mode`.
 
-    They are the training mode and, for a sentence mode, the corresponding span mode.
+    A sentence mode is also evaluated in the corresponding span mode.
     """
     if train_mode.endswith("span"):
         return [train_mode]
@@ -67,8 +67,8 @@ class TrainingSettings(Hyperparameters):
 
     Attributes:
         loss: `paper`: equation 2; `released`: loss of the released code.
-        train_mode: Mode in which queries are written and embedded.
-        seed: Seed of tuple order and dropout.
+        train_mode: Query mode of the training queries.
+        seed: Seed for the order of tuples and for dropout.
     """
 
     loss: Loss
