@@ -22,7 +22,7 @@ class Meaning(Record):
 
 
 class JudgedMeaning(Meaning):
-    """Line of meanings.jsonl, which describes a document or query without its wording."""
+    """A line of meanings.jsonl, which describes a document or query without its wording."""
 
     text: Literal["document", "query"]
 

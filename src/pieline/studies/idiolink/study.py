@@ -298,7 +298,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return pattern.format(split=split, model=model, texts=what, seed=seed)
 
     def models(self) -> list[str]:
-        """Return the models for ranking, first stages, fine-tuning and enabled construction."""
+        """Return the models for ranking, fine-tuning and, if enabled, construction."""
         roles = self.roles().values() if self.constructs() else ()
         settings = self.settings
         ranking = [*settings.models, *self.first_stages().values(), *settings.finetuning.models]
@@ -606,7 +606,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         }
 
     def conditions(self, model: str, *also: str) -> str:
-        """Return the conditions of a model's runs as canonical JSON; `also` names more settings.
+        """Return the conditions of a model's runs as canonical JSON; `also` adds settings by name.
 
         Loss, tuples and inputs are recorded but never count as deviations: the paper and its
         released code disagree on them, and it is unknown which of the two produced the numbers.
@@ -1100,7 +1100,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         *,
         models: Iterable[str] = (),
     ) -> Figure:
-        """Return a figure that `maker`, in the form `module:function`, draws."""
+        """Return a figure; `maker` is the module and function that draw it (`module:function`)."""
         maker = f"pieline.studies.idiolink.figures.{maker}"
         inputs = DisplayInputs(metrics=tuple(metrics), models=self.describe_models(models))
         return Figure(name, place, caption, maker, inputs)

@@ -1,4 +1,4 @@
-"""Final steps of the construction: check of the review, statistics and released format."""
+"""Final steps of the construction: checking the review, statistics, and saving the texts."""
 
 import json
 from collections import Counter

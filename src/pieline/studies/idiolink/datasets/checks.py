@@ -43,7 +43,7 @@ class CheckResult(Record):
 
 
 def run_checks(texts: Sequence[LooseText]) -> dict[str, CheckResult]:
-    """Run every check on the texts of all splits together."""
+    """Return the results of all checks on the texts of all splits, by check."""
     results = {}
     for name, (looks_for, check) in CHECKS.items():
         findings = list(check(texts))

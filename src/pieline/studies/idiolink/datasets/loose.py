@@ -1,4 +1,4 @@
-"""Lenient reader of IdioLink files, which keeps invalid records so that checks can list them."""
+"""Lenient reader of IdioLink's files that keeps invalid texts so that checks can list them."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -38,7 +38,7 @@ class LooseText(BaseModel):
 def read_loosely(
     folders: Iterable[tuple[SplitName, str | Path]],
 ) -> tuple[list[LooseText], list[Path]]:
-    """Return the texts of several splits, and the files that were read.
+    """Return the texts of several splits, and the paths of the files that were read.
 
     Raises:
         UserError: A file is missing or not a JSON array of objects, or an object has a missing or

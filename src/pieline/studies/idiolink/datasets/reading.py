@@ -91,7 +91,7 @@ def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
 
 
 def _starts(text: str) -> set[str]:
-    """Return the first three letters of each word, except for a, an and the."""
+    """Return the first three letters of each word, without the results a, an and the."""
     return {word[:3] for word in normalize(text).split()} - {"a", "an", "the"}
 
 

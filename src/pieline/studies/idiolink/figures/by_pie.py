@@ -21,7 +21,7 @@ from pieline.studies.idiolink.tables.zero_shot import notes_on
 def by_pie(inputs: DisplayInputs) -> Figure:
     """Plot the mean nDCG@10 over zero-shot models by PIE (hardest first) and query mode.
 
-    If there are fine-tuned models, a second panel shows the mean change by fine-tuning.
+    If there are fine-tuned models, a second panel shows the mean change from fine-tuning.
     """
     metrics = load_records(inputs.metrics, IdiolinkMetrics)
     scores = scores_by_pie(metrics)

@@ -13,7 +13,7 @@ class Agreement(Record):
         texts: Number of texts judged by both the model and reviewers.
         invalid: Number of texts that reviewers judged invalid.
         valid_judged_invalid, invalid_judged_valid: Number of errors of the model on texts that
-            reviewers judged valid and invalid; undecided votes count as invalid.
+            reviewers judged valid and invalid; undecided texts count as judged invalid.
         accuracy: Share of texts with equal judgments.
         macro_f1: Mean of the F1 scores of both classes.
         valid_f1, invalid_f1: F1 score of each class; 0 if undefined.

@@ -1,4 +1,4 @@
-"""Lexical shortcuts: do queries with more word overlap with relevant documents score higher?
+"""Lexical shortcuts: relation of queries' scores to word overlap with relevant documents.
 
 Only content words count. The four measures of overlap between a query and a document are the
 Jaccard index and recall (the share of the query's words in the document), each over the

@@ -15,7 +15,7 @@ Scores = Mapping[str, Mapping[str, float]]
 
 
 def ndcg_at_10(run: Scores, qrels: Scores) -> float:
-    """Return the mean nDCG@10 over queries (fraction); a run needs ten documents per query."""
+    """Return the mean nDCG@10 over queries (fraction) of a run with ten documents per query."""
     scores = calculate({"ndcg_at_10": nDCG @ 10}, run, qrels)
     return fmean(values["ndcg_at_10"] for values in scores.values())
 
@@ -23,7 +23,7 @@ def ndcg_at_10(run: Scores, qrels: Scores) -> float:
 def calculate(
     measures: Mapping[str, Measure], run: Scores, qrels: Scores
 ) -> dict[str, dict[str, float]]:
-    """Return each measure for each query in the qrels; queries missing from the run score 0."""
+    """Return the value of each measure, by query in the qrels; 0 for queries not in the run."""
     relevance = {
         query: {document: int(grade) for document, grade in documents.items()}
         for query, documents in qrels.items()

@@ -32,7 +32,7 @@ class Pair(Record):
 
     @property
     def name(self) -> str:
-        """Name for display."""
+        """Display name, in the form `PIE / domain`."""
         return f"{self.pie} / {self.domain}"
 
 

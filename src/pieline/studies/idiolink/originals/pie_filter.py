@@ -209,7 +209,7 @@ def readings_of(
     thresholds: FilterThresholds,
     exclusions: Mapping[str, str],
 ) -> dict[str, list[PieVerdict]]:
-    """Return the verdicts under each reading of section 3.2.1, by reading.
+    """Return the verdicts of the filter, by reading of section 3.2.1.
 
     "We retain only PIEs annotated with maximal annotator confidence" allows more readings than
     `paper` and `released`: `confident_annotations` applies the criteria of `paper` to only the

@@ -97,7 +97,7 @@ def read_candidates(path: str | Path) -> list[Candidate]:
 
 
 def used_pies(documents: Iterable[str | Path]) -> set[str]:
-    """Return the PIEs in released files of documents.
+    """Return the PIEs of the documents in released files.
 
     Raises:
         UserError: A file is not in the released format.
@@ -121,7 +121,7 @@ def released_exclusions(candidates: Iterable[Candidate], used: Set[str]) -> dict
 def mark_released(
     verdicts: Iterable[PieVerdict], candidates: Iterable[Candidate], used: Set[str]
 ) -> list[PieVerdict]:
-    """Return the verdicts with the status on the released list in the field `released`."""
+    """Return the verdicts with each PIE's status on the released list in `released`."""
     listed = {candidate.pie: candidate for candidate in candidates}
 
     def status(pie: str) -> Literal["used", "valid", "invalid", "absent"]:

@@ -53,7 +53,7 @@ class Splits(Record):
         return self
 
     def pies(self, name: str) -> list[str]:
-        """Return the PIEs of the split `name`, or the gold PIEs if it is `gold`."""
+        """Return the PIEs of the split `name`, or the gold PIEs for the name `gold`."""
         return list(getattr(self, name))
 
     def split_of(self, pie: str) -> SplitName:

@@ -74,7 +74,7 @@ class Embedding(Task):
         save_vectors(self.outputs["vectors"], np.stack(vectors))
 
     def reading(self, answer: Answer) -> Parsed[Any]:
-        """Return the vector in an answer, of shape (dimensions,); unparseable if not finite."""
+        """Return the vector in an answer, of shape (dimensions,), or an unparseable outcome."""
         try:
             raw = base64.b64decode(answer.text or "", validate=True)
             vector: Vectors = np.frombuffer(raw, dtype="<f4")

@@ -17,7 +17,7 @@ from pieline.studies.idiolink.records import Document, Query
 Bm25QueryMode = Literal["sentence", "span"]
 
 _TUNING_DEPTH = 10
-"""Number of documents ranked per query during tuning, which is the cutoff of nDCG@10."""
+"""Number of documents ranked per query during tuning: the cutoff of nDCG@10."""
 _TOKEN = re.compile(r"\b\w+(?:'\w+)?\b")
 
 
@@ -57,7 +57,7 @@ class Bm25Index(BM25Okapi):  # type: ignore[misc] # rank_bm25 has no types
         return scores
 
     def with_parameters(self, parameters: Bm25Parameters) -> "Bm25Index":
-        """Return a copy with other parameters, which shares the corpus statistics."""
+        """Return a copy that has other parameters and shares the corpus statistics."""
         other = copy(self)
         other.k1, other.b = parameters.k1, parameters.b
         return other

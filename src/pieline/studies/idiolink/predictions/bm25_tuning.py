@@ -1,4 +1,4 @@
-"""Records of the results of tuning BM25 (IdioLink, appendix E.1)."""
+"""Records of BM25's tuning results (IdioLink, appendix E.1)."""
 
 from pieline.core.records import Record
 

@@ -77,7 +77,7 @@ class TokenizedTexts:
                 )
 
     def encode(self, indices: Sequence[int], *, spans: bool) -> Encoded:
-        """Embed some texts in one forward pass, with gradients unless the caller disables them."""
+        """Embed the texts at `indices` in one forward pass; gradients are kept if enabled."""
         backbone, pooling, *heads = self.model
         offsets = self._padded([self._offsets[index] for index in indices], 0)
         features = backbone(
@@ -212,7 +212,7 @@ def embed_index(
     progress: bool = True,
     shards: Shards | None = None,
 ) -> Vectors:
-    """Return the embeddings of documents, as sentences without instructions (section 4.1)."""
+    """Return the embeddings of documents, which have no instructions (section 4.1)."""
     return embed_documents(
         model,
         [document_text(document, entry) for document in documents],
@@ -223,7 +223,7 @@ def embed_index(
 
 
 def use_deterministic_kernels() -> None:
-    """Make GPU results deterministic; must be called before any GPU computation."""
+    """Use deterministic GPU kernels where available; must precede any GPU computation."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True, warn_only=True)
 

@@ -42,7 +42,7 @@ def load_encoder(
     Args:
         entry: Entry in models.yaml.
         weights: Folder with unpacked or fine-tuned weights that replace those of the entry.
-        device: torch device; None selects the entry's, or else CUDA if available.
+        device: torch device; None selects the entry's device, otherwise CUDA if available.
         dtype: Precision; None selects the entry's.
 
     Raises:

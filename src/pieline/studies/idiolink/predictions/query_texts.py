@@ -54,13 +54,13 @@ _UNPOOLED = {"instruction_query_pair", "gritlm_user_embed"}
 
 
 def plain_text(query: Query, *, query_prefix: str, pool_prefix: bool = True) -> QueryText:
-    """Return the query without an instruction; its span is the first occurrence."""
+    """Return the query without an instruction, with the span at its first occurrence."""
     start = query.sentence.find(query.span)
     return _prepend(query_prefix, query, start, pooled=pool_prefix)
 
 
 def instructed_text(query: Query, *, instruction_format: str) -> QueryText:
-    """Return the query after its instruction; its span is the last occurrence in the query."""
+    """Return the query after its instruction, with the span at its last occurrence."""
     instruction = INSTRUCTION.format(span=query.span)
     head = INSTRUCTION_FORMATS[instruction_format].format(instruction=instruction, query="")
     start = query.sentence.rfind(query.span)

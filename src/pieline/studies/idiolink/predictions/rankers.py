@@ -157,7 +157,7 @@ def search(
     *,
     top_k: int,
 ) -> dict[str, RankedRun]:
-    """Return the rankings by MaxSim in each query mode, by mode.
+    """Return the runs ranked by MaxSim, by query mode.
 
     A span mode encodes the same text as its sentence mode, but compares only the span's tokens.
     """

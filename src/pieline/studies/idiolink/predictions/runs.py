@@ -215,7 +215,7 @@ def read_foreign_run(
 
 
 def _check_mode(path: str | Path, tags: Iterable[str], mode: str) -> None:
-    """Raise a `UserError` unless the tag, name or folder of a run states the query mode."""
+    """Raise a `UserError` unless a run's tag, name or folder states only the expected mode."""
     place = Path(path)
     named_modes = {
         suffix

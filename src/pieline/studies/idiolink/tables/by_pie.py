@@ -67,7 +67,7 @@ def zero_shot_means(scores: PieScores) -> dict[tuple[str, str], float]:
 
 
 def gains_by_pie(scores: PieScores) -> dict[tuple[str, str], float]:
-    """Return the mean change in nDCG@10 by fine-tuning, in points, by PIE and query mode.
+    """Return the mean change in nDCG@10 from fine-tuning, in points, by PIE and query mode.
 
     Each fine-tuned model is compared with its zero-shot base model in the same mode, if both were
     run.

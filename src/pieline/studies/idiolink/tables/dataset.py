@@ -43,7 +43,7 @@ def about_data(*, sample: bool, released: bool) -> tuple[list[str], tuple[str, .
 
 
 def _per_pie(checks: DatasetChecks, *, literal: bool) -> float:
-    """Return the mean number of documents with literal or with other usages per PIE."""
+    """Return the mean number of literal documents per PIE, or of all others."""
     usages = Counter[bool]()
     for of_domain in checks.domain_usage["documents"].values():
         for usage, documents in of_domain.items():
@@ -90,7 +90,7 @@ IN_TEXT = [
 
 
 def dataset(inputs: DisplayInputs) -> TableContent:
-    """Build Table 1: PIEs, queries and documents by split; the CSV also has `IN_TEXT`."""
+    """Build Table 1: PIEs, queries and documents by split; the CSV adds the counts in `IN_TEXT`."""
     checks = load_record(inputs.metrics[0], DatasetChecks)
     printed = read_published(inputs.files["published"], ["split"])
     of_text = read_published(inputs.files["text_numbers"], ["id"])

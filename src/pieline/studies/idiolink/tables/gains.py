@@ -29,7 +29,7 @@ _TEXT_NAMES = {"ndcg_at_10": "ndcg"}
 """Names of metrics in published/text_numbers.csv, where they differ from ours."""
 
 Scores = Mapping[tuple[str, str, str], float]
-"""Percentages by model, query mode and metric."""
+"""Scores in percent, by model, query mode and metric."""
 
 
 def average_gains(scores: Scores, models: Sequence[str]) -> dict[tuple[str, str], float]:

@@ -91,7 +91,7 @@ class Role:
     times: int
 
     def question(self, name: str, sample: int, *, pie: str, **variables: object) -> Question:
-        """Return the question about a PIE, whose prompt is filled in with `variables`."""
+        """Return a question about a PIE; `pie` and `variables` fill in the prompt."""
         self.prompt.check_shows("pie", **variables)
         messages = self.prompt.messages(pie=pie, **variables)
         return make_question(self.spec, messages, self.parameters, sample=sample, name=name)
@@ -111,7 +111,7 @@ class RoleTask(Task):
 def generation_question(
     pair: Pair, writer: Role, collection: Collection, *, attempt: int
 ) -> Question:
-    """Return the question to a writer about a pair; each attempt requests a new sample."""
+    """Return the question to a writer about a pair, with `attempt` as the sample number."""
     texts = TEXTS_PER_PAIR[collection]
     return writer.question(pair.name, attempt, pie=pair.pie, domain=pair.domain, texts=texts)
 
