@@ -87,7 +87,7 @@ def test_each_check_finds_its_defect(name: str) -> None:
 def test_a_repeated_id_is_found() -> None:
     texts = texts_of(SAMPLE)
     details = [item.detail for item in run_checks([*texts, texts[0]])["ids"].findings]
-    assert "stands 2 times" in details
+    assert "occurs 2 times" in details
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_manual_exclusions_have_a_reason_and_keep_their_number() -> None:
         ("b", 2, False),
         ("c", 3, True),
     ]
-    assert found[2].reasons == ["excluded by hand: contrived"]
+    assert found[2].reasons == ["excluded manually: contrived"]
 
 
 def test_an_exclusion_of_an_unknown_pie_is_rejected() -> None:

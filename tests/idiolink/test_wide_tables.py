@@ -264,7 +264,7 @@ class TestTable5:
             cells["sentence", loss, "sbert", "span", "r_precision"]["printed"]
             for loss in ("paper", "released")
         } == {"51.78"}
-        assert "tuples that were sampled as section 4.3 says" in tex
+        assert "tuples that were sampled as described in section 4.3" in tex
         assert "released mined tuples; those" not in tex
 
     def test_modes_of_evaluation(self) -> None:
@@ -751,7 +751,7 @@ class TestSignificance:
             DisplayInputs(metrics=(str(tmp_path / "found.json"),), models=(model,))
         )
         assert (
-            f"Drawn were {pies} PIEs with all their queries (40): 50 bootstrap samples, and"
+            f"The {pies} PIEs were resampled with all their queries (40): 50 bootstrap samples, and"
             f" {patterns} sign patterns over PIEs."
         ) in content.caption
         tex, rows = written(content, tmp_path)

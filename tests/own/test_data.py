@@ -244,7 +244,7 @@ def test_zero_shot_results_need_only_the_test_split(folder: Path) -> None:
     ]
     assert row["ours"] == "0.90"
     assert "k1 0.9, the paper 0.6 0.9" in row["reason"]
-    assert "k1 and b are set, not chosen" in Path("idiolink_bm25.tex").read_text("utf-8")
+    assert "k1 and b are fixed, not tuned" in Path("idiolink_bm25.tex").read_text("utf-8")
 
 
 def test_mathematical_symbols_are_plain_text(tmp_path: Path) -> None:

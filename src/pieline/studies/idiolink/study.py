@@ -890,7 +890,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "idiolink_construction",
                 "dataset:construction",
                 "Sections 3.2.1 to 3.2.4",
-                "The construction of the dataset in numbers.",
+                "Statistics of the dataset's construction.",
                 DisplayInputs(metrics=(paths.CONSTRUCTION_METRICS,)),
                 published="text_numbers",
                 filter_report=paths.FILTER_REPORT,
@@ -1022,7 +1022,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "idiolink_shortcuts",
                 "shortcuts:shortcuts",
                 "not in the paper",
-                "Whether queries that share more words with relevant documents are found better.",
+                "Whether queries that share more words with relevant documents score higher.",
                 DisplayInputs(metrics=tuple(measured), models=self.describe_models(models)),
             )
 

@@ -75,7 +75,7 @@ def _ids(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
         try:
             parsed = parse_id(text.id)
         except UserError:
-            yield CheckFinding(texts=[text.id], detail="not of the released scheme")
+            yield CheckFinding(texts=[text.id], detail="not in the released format")
             continue
         pies_of[parsed.pie_number].add(text.pie)
         actual = (text.collection, text.subject, text.usage)
@@ -84,10 +84,10 @@ def _ids(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for number, pies in sorted(pies_of.items()):
         if len(pies) > 1:
             listed = ", ".join(sorted(pies))
-            yield CheckFinding(texts=[], detail=f"number {number:03d} stands for {listed}")
+            yield CheckFinding(texts=[], detail=f"number {number:03d} is used for {listed}")
     for name, count in sorted(Counter(text.id for text in texts).items()):
         if count > 1:
-            yield CheckFinding(texts=[name], detail=f"stands {count} times")
+            yield CheckFinding(texts=[name], detail=f"occurs {count} times")
 
 
 def _domains(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
@@ -106,7 +106,7 @@ def _span_repeated(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for text in texts:
         count = text.sentence.count(text.span) if text.span else 0
         if count > 1:
-            yield CheckFinding(texts=[text.id], detail=f"span {text.span!r} stands {count} times")
+            yield CheckFinding(texts=[text.id], detail=f"span {text.span!r} occurs {count} times")
 
 
 def _span_is_not_pie(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
@@ -126,7 +126,7 @@ def _pie_repeated(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
 def _pie_present(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for text in texts:
         if text.usage in ("simplification", "sense") and occurrences(text.sentence, text.pie):
-            yield CheckFinding(texts=[text.id], detail=f"{text.pie!r} stands in it")
+            yield CheckFinding(texts=[text.id], detail=f"contains {text.pie!r}")
 
 
 def _not_a_copy(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
@@ -137,14 +137,14 @@ def _not_a_copy(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
             continue
         original = originals.get(text.id.replace("_sim_", "_idiom_"))
         if original is None:
-            yield CheckFinding(texts=[text.id], detail="no idiomatic document of the same number")
+            yield CheckFinding(texts=[text.id], detail="no idiomatic document with the same number")
             continue
         similarity = min(
             fuzz.ratio(_without_articles(one), _without_articles(other))
             for one, other in zip(text.outside_span, original.outside_span, strict=True)
         )
         if similarity < 100:
-            detail = f"outside the spans {similarity:.0f}% alike"
+            detail = f"{similarity:.0f}% similar outside the spans"
             yield CheckFinding(texts=[text.id, original.id], detail=detail)
 
 
@@ -212,7 +212,7 @@ def _near_duplicates(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
             continue
         similarity = fuzz.ratio(plain[one], plain[other])
         if similarity >= NEAR_DUPLICATE:
-            detail = f"{similarity:.0f}% alike"
+            detail = f"{similarity:.0f}% similar"
             yield CheckFinding(texts=[text.id for text in pair], detail=detail)
 
 
@@ -284,11 +284,11 @@ def names_pie(span: str, pie: str) -> bool:
 Check = Callable[[Sequence[LooseText]], Iterator[CheckFinding]]
 CHECKS: dict[str, tuple[str, Check]] = {
     "counts_per_pair": (
-        "pairs with another number of texts of a usage",
+        "pairs with a wrong number of texts of a usage",
         _counts_per_pair,
     ),
-    "ids": ("ids that break the scheme, contradict their text or occur twice", _ids),
-    "domains": ("domains that are none of the ten", _domains),
+    "ids": ("ids that have another format, contradict their text or occur more than once", _ids),
+    "domains": ("domains that are not among the ten", _domains),
     "span_missing": ("spans that are not in their sentence", _span_missing),
     "span_repeated": ("spans that occur more than once in their sentence", _span_repeated),
     "span_is_not_pie": (
@@ -305,13 +305,13 @@ CHECKS: dict[str, tuple[str, Check]] = {
         _not_a_copy,
     ),
     "shared_by_index_and_queries": (
-        "texts that are both document and query",
+        "texts that are both a document and a query",
         _shared_by_index_and_queries,
     ),
     "duplicates": ("texts that occur more than once in a collection", _duplicates),
     "pie_across_splits": ("PIEs in more than one split", _across_splits),
     "near_duplicates": (
-        f"pairs of texts that are at least {NEAR_DUPLICATE:g}% alike, but not equal",
+        f"pairs of texts that are at least {NEAR_DUPLICATE:g}% similar, but not equal",
         _near_duplicates,
     ),
 }

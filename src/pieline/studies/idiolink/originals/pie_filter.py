@@ -175,9 +175,9 @@ def filter_pies(
         meets_criteria = not reasons
         number += meets_criteria
         if pie in exclusions:
-            reasons["manual"] = f"excluded by hand: {exclusions[pie]}"
+            reasons["manual"] = f"excluded manually: {exclusions[pie]}"
         if only is not None and not reasons and pie not in only:
-            reasons["selection"] = "not among the PIEs that the configuration asks for"
+            reasons["selection"] = "not among the configured PIEs"
         verdicts.append(
             PieVerdict(
                 pie=pie,

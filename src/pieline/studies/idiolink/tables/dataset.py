@@ -28,9 +28,9 @@ COLUMNS = [
     Column[SplitCounts]("queries", "Queries", attrgetter("queries"), decimals=0),
     Column[SplitCounts]("documents", "Documents", attrgetter("documents"), decimals=0),
 ]
-_AGAINST = "validation against people"
-_UNJUDGED = "no person has judged it yet"
-CONSTRUCTED_NOTE = "Counted on a data set that this run constructed, not on the released one."
+_AGAINST = "validation against reviewers"
+_UNJUDGED = "not yet reviewed by humans"
+CONSTRUCTED_NOTE = "Counted on a dataset that this run constructed, not on the released one."
 
 
 def about_data(*, sample: bool, released: bool) -> tuple[list[str], tuple[str, ...]]:
@@ -164,9 +164,9 @@ CONSTRUCTION = [
         "candidate_pies", "PIEs that pass the filter", lambda records: records.report.candidates
     ),
     _kept("any_confidence", "confidence does not matter"),
-    _kept("confident_annotations", "confident annotations alone are counted"),
+    _kept("confident_annotations", "only confident annotations count"),
     _kept("paper", "every annotation is confident (paper)"),
-    _kept("released", "any is confident, shares are of all (released code)"),
+    _kept("released", "any annotation is confident and shares are of all (released code)"),
     _count(
         "removed_pies",
         "PIEs removed manually",
@@ -225,17 +225,17 @@ CONSTRUCTION = [
     ),
     _count(
         "confirmed",
-        "flagged texts that people confirmed",
+        "flagged texts confirmed by reviewers",
         lambda records: (
             None if records.metrics.silver.awaiting else records.metrics.silver.confirmed
         ),
     ),
     _share(
         "confirmed_share",
-        "flagged texts that people confirmed",
+        "flagged texts confirmed by reviewers",
         lambda records: records.metrics.silver.confirmed_share,
     ),
-    _count("gold_texts", "texts that people looked at", lambda records: records.metrics.gold_texts),
+    _count("gold_texts", "texts reviewed by humans", lambda records: records.metrics.gold_texts),
 ]
 """Numbers of sections 3.2.1 to 3.2.4. The names are ids in published/text_numbers.csv, except for
 the readings of the filter (see `readings_of`), which the paper does not report.
@@ -260,8 +260,8 @@ def construction(inputs: DisplayInputs) -> TableContent:
     return TableContent(
         heads=((Head("Number"), Head("this run")),),
         groups=(Group(tuple(rows)),),
-        caption="Construction of IdioLink: selection of PIEs, automatic validation, and review by"
-        " people.",
+        caption="Construction of IdioLink: selection of PIEs, automatic validation, and human"
+        " review.",
         notes=notes,
         wide=False,
     )

@@ -45,10 +45,10 @@ _JUDGED = (
     " suffices."
 )
 _TUPLES = {
-    "sampled": "Trained with tuples that were sampled as section 4.3 says, not with the released"
-    " mined ones.",
-    "released": "Trained with the released mined tuples; those of the sentence modes serve all"
-    " training modes.",
+    "sampled": "Trained with tuples that were sampled as described in section 4.3, not with the"
+    " released mined ones.",
+    "released": "Trained with the released mined tuples; those for the sentence modes are used in"
+    " all training modes.",
 }
 _UNTRAINED_MODE = "idiolink.finetuning.train_modes does not name it"
 
@@ -119,7 +119,7 @@ def finetuned(inputs: DisplayInputs) -> TableContent:
         {title: rows(mode) for mode, title in TRAIN_MODES.items()},
         f"Fine-tuning results on IdioLink in percent, over {over}, by loss: that of"
         " equation 2, or the released code's (InfoNCE over the positives of the batch, temperature"
-        " 0.05). The paper does not say which of them its numbers are of.",
+        " 0.05). The paper does not state which loss it used for its numbers.",
         (_JUDGED, *(_TUPLES[name] for name in _TUPLES if name in tuples), *notes_on(metrics)),
     )
 

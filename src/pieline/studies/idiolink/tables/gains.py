@@ -90,8 +90,8 @@ def gains(inputs: DisplayInputs) -> TableContent:
     return TableContent(
         heads=(headers(["Gain"], COLUMNS),),
         groups=(Group(tuple(rows)),),
-        caption=f"What instructions, span embedding and both change on average over {models}, in"
-        " points against the sentence embedding without instructions.",
+        caption=f"Average gains from instructions, span embedding and both over {models}, in points"
+        " relative to the sentence embedding without instructions.",
         notes=notes_on(metrics),
         wide=False,
     )

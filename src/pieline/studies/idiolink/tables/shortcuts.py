@@ -66,9 +66,9 @@ def overlap(inputs: DisplayInputs) -> TableContent:
     return TableContent(
         heads=(headers(["Query", "Documents"], columns),),
         groups=tuple(groups),
-        caption="Overlap between queries and their relevant documents, the mean over queries: of"
-        " the content words of both the Jaccard index, and the share of the query's words that the"
-        " document has (recall), of whole sentences and without the marked spans.",
+        caption="Overlap between the content words of queries and of their relevant documents, mean"
+        " over queries: the Jaccard index, and the share of the query's words that are in the"
+        " document (recall), for whole sentences and without the marked spans.",
         notes=notes_on([item]),
         decimals=4,
         wide=False,

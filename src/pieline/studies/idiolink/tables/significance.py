@@ -123,7 +123,7 @@ def _drawn(pies: int, queries: int, resamples: int, patterns: int) -> str:
     """Return the caption text on resampling, which is the same for all tests in a table."""
     every = "all " if patterns == 2**pies else ""
     return (
-        f"Drawn were {pies} PIEs with all their queries ({queries}): {resamples:,}"
+        f"The {pies} PIEs were resampled with all their queries ({queries}): {resamples:,}"
         f" bootstrap samples, and {every}{patterns:,} sign patterns over PIEs."
     )
 

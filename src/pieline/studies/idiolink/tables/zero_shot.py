@@ -42,10 +42,10 @@ BM25_TOLERANCE = 0.15
 zero, and the paper's order of ties is unknown.
 """
 
-UNKNOWN = "unknown: the metric looks at more documents than are kept for a query"
+UNKNOWN = "unknown: the metric needs more documents than are kept per query"
 """Reason for a missing score (see `RankingScores`)."""
-UNTUNED = "Without a validation split, k1 and b are set, not chosen."
-UNKNOWN_NOTE = f"Scores that are missing are {UNKNOWN}."
+UNTUNED = "Without a validation split, k1 and b are fixed, not tuned."
+UNKNOWN_NOTE = f"Missing scores are {UNKNOWN}."
 RELEASED_INPUTS_NOTE = (
     "Queries and documents are written as in the released code (idiolink.inputs: released)."
 )
@@ -286,8 +286,8 @@ def ablation(inputs: DisplayInputs) -> TableContent:
         groups=tuple(groups),
         caption="The same queries over several compositions of the index, in percent: all usages,"
         " without the idiomatic documents, and literal and idiomatic documents only. In brackets:"
-        " what the authors' released run has, which the paper does not print; ours of BM25 count as"
-        f" equal within {BM25_TOLERANCE}.",
+        " BM25 scores from the authors' released run, which are not printed in the paper; our"
+        f" scores count as equal within {BM25_TOLERANCE} points.",
         notes=notes_on(metrics),
     )
 

@@ -242,7 +242,7 @@ def count_corrections(corrections: Iterable[Correction]) -> CorrectionCounts:
         reviewed=len(decisions),
         corrected=len(changed),
         by_action=dict(Counter(decision.action for decision in changed)),
-        by_cause=dict(Counter(decision.cause or "not told" for decision in changed)),
+        by_cause=dict(Counter(decision.cause or "not stated" for decision in changed)),
         by_usage=dict(Counter(parse_id(decision.id).usage for decision in changed)),
         by_collection=dict(Counter(parse_id(decision.id).collection for decision in changed)),
     )
