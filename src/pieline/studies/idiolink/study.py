@@ -474,7 +474,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return [paths.METRICS.format(**run | {"query_mode": mode}) for mode in modes]
 
     def items(self) -> Items:
-        """Return the specification of the items, one per query and run."""
+        """Return the specification of the item rows, one per query and run."""
         metrics = self.run_metrics()
         models = [*self.settings.models, *self.settings.finetuning.models]
         return self.items_of(metrics, dict.fromkeys(models), map(query_scores_file, metrics))
@@ -592,7 +592,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             shared | {"loss": loss, "train_mode": train_mode, "seed": seed}
         )
 
-    # Conditions of the numbers
+    # Conditions of the metrics
 
     def metric_conditions(self) -> dict[str, Callable[..., str]]:
         """Return functions that map wildcards to conditions (JSON), by metric file pattern."""

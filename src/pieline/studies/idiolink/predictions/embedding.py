@@ -77,7 +77,7 @@ class TokenizedTexts:
                 )
 
     def encode(self, indices: Sequence[int], *, spans: bool) -> Encoded:
-        """Embed the texts at `indices` in one forward pass; gradients are kept if enabled."""
+        """Embed the texts at `indices` in one forward pass, without disabling gradients."""
         backbone, pooling, *heads = self.model
         offsets = self._padded([self._offsets[index] for index in indices], 0)
         features = backbone(

@@ -50,7 +50,7 @@ def cosine_scores_of_file(
     unit = np.empty((len(rows), dimensions), dtype=np.float32)
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
-        # Map the file again for each part; otherwise, all pages read so far use process memory.
+        # Map the file again for each part; otherwise, all pages read count as process memory.
         unit[part] = _normalize(np.load(documents, mmap_mode="r")[rows[part]])
     return _scores(queries, unit)
 

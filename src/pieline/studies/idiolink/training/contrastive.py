@@ -128,6 +128,9 @@ def fine_tune(
         checkpoint: Path for saving the state after each epoch; the caller deletes the file.
         progress: Whether to show a progress bar.
 
+    Returns:
+        The loss and validation score of each epoch, and the number of the best epoch.
+
     Raises:
         UserError: There are too few tuples for a batch, a span is truncated entirely, the loss is
             not finite, or memory is insufficient for a single text.
@@ -249,7 +252,7 @@ class _Training:
         )
 
     def _step(self, batch: Sequence[TrainingTuple]) -> float:
-        """Update the weights once, with less memory if it runs out, and return the loss."""
+        """Update the weights once, reducing memory use if memory runs out, and return the loss."""
         while True:
             cpu_state, gpu_states = torch.get_rng_state(), torch.cuda.get_rng_state_all()
             try:

@@ -13,7 +13,7 @@ Loss = Literal["paper", "released"]
 def evaluated_modes(train_mode: str) -> list[str]:
     """Return the query modes of Table 5 for a model trained in `train_mode`.
 
-    A sentence mode is also evaluated in the corresponding span mode.
+    A model trained in a sentence mode is also evaluated in the corresponding span mode.
     """
     if train_mode.endswith("span"):
         return [train_mode]
