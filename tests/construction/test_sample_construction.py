@@ -102,7 +102,7 @@ def test_the_table_lists_the_pies_kept_by_each_reading(default_run: Path) -> Non
     kept = {name: ours[f"kept_by_{name}"] for name in ("paper", "released")}
     assert kept == {"paper": "8", "released": "10"}
     assert (ours["candidate_pies"], ours["removed_pies"]) == ("11", "1")
-    stated = "PIEs filtered as the released code does, the paper's text otherwise"
+    stated = "PIEs filtered as in the released code, unlike the paper's text"
     assert all(stated in row["reason"] for row in rows)
 
 
@@ -113,7 +113,7 @@ def test_a_reading_that_differs_from_the_paper_is_stated(semantics: str, stated:
     conditions = json.loads(study.data_conditions("constructed"))
     assert conditions["settings"]["semantics"] == semantics
     assert conditions["deviations"] == (
-        ["PIEs filtered as the released code does, the paper's text otherwise"] if stated else []
+        ["PIEs filtered as in the released code, unlike the paper's text"] if stated else []
     )
     assert IdiolinkSettings().construction.semantics == "released"
 

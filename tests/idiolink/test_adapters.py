@@ -114,6 +114,13 @@ def with_an_embedding(folder: Path) -> None:
     save_file(load_file(path) | {"words.lora_embedding_A": torch.ones(2, 2)}, path)
 
 
+def without_one_half(folder: Path) -> None:
+    path = folder / "adapter_model.safetensors"
+    tensors = load_file(path)
+    del tensors[next(name for name in tensors if ".lora_B." in name)]
+    save_file(tensors, path)
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
@@ -121,6 +128,8 @@ def with_an_embedding(folder: Path) -> None:
         (changed(peft_type="IA3"), "the adapter has peft_type: IA3"),
         (changed(rank_pattern={"query": 8}), "the adapter has rank_pattern"),
         (changed(r=8), "has no such linear layer"),
+        (changed(r=None), "adapter_config.json: r is missing or not a number"),
+        (without_one_half, "has no such linear layer"),
         (with_an_embedding, "the adapter changes words.lora_embedding_A"),
         (of_another_size, "but tiny .*has no such linear layer"),
         (lambda folder: (folder / "adapter_config.json").unlink(), "no adapter_config.json"),

@@ -107,7 +107,7 @@ def test_deviations_from_the_paper_are_reported() -> None:
         train_split="dev",
         scoring="released",
     )
-    scored = "scored as the released analysis does, the paper's text otherwise"
+    scored = "scored as in the released analysis, unlike the paper's text"
     tagged = json.loads(made.conditions("minilm-tagger", "fine_tuned"))
     assert tagged["deviations"] == [
         scored,

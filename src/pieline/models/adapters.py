@@ -45,6 +45,11 @@ def merge_adapter(model: Any, folder: str | Path, where: str) -> None:
                 where=place,
                 hint="merge it with its base model, and use the folder of the merged model",
             )
+    for name in ("r", "lora_alpha"):
+        if not isinstance(config.get(name), int | float):
+            raise UserError(
+                f"{name} is missing or not a number", where=place / _CONFIG, hint="save it again"
+            )
     rank, tensors = int(config["r"]), load_file(place / _WEIGHTS)
     scale = config["lora_alpha"] / (sqrt(rank) if config.get("use_rslora") else rank)
     downs = [name for name in tensors if name.endswith(".lora_A.weight")]
@@ -53,7 +58,10 @@ def merge_adapter(model: Any, folder: str | Path, where: str) -> None:
         name = down.removeprefix("base_model.model.").removesuffix(".lora_A.weight")
         # The names in an adapter of a model with a head start with the name of the base model.
         module = modules.get(name) or modules.get(name.partition(".")[2])
-        change = tensors[down.replace(".lora_A.", ".lora_B.")].float() @ tensors[down].float()
+        up = tensors.get(down.replace(".lora_A.", ".lora_B."))
+        if up is None:
+            raise _foreign(name, place, where)
+        change = up.float() @ tensors[down].float()
         if (
             not isinstance(module, torch.nn.Linear)
             or module.weight.shape != change.shape

@@ -25,7 +25,7 @@ class Pool:
 
     def read(self, path: str, load: Callable[[str], T]) -> T:
         """Return `load(path)`; the result is cached by path and name of the function."""
-        key = (path, load.__qualname__)
+        key = (path, f"{load.__module__}.{load.__qualname__}")
         if key not in self._loaded:
             self._loaded[key] = load(path)
         text: T = self._loaded[key]

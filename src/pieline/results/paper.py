@@ -96,14 +96,18 @@ def compile_pdf(source: str | Path, output: str | Path) -> None:
             source.name,
         ]
         for _ in range(_RUNS):
-            result = subprocess.run(
-                command,
-                cwd=source.parent,
-                env=environment,
-                capture_output=True,
-                check=False,
-                timeout=_LONGEST_SECONDS,
-            )
+            try:
+                result = subprocess.run(
+                    command,
+                    cwd=source.parent,
+                    env=environment,
+                    capture_output=True,
+                    check=False,
+                    timeout=_LONGEST_SECONDS,
+                )
+            except subprocess.TimeoutExpired:
+                problem = f"pdflatex did not finish within {_LONGEST_SECONDS} s"
+                raise UserError(problem, where=source, hint="run pdflatex on it") from None
             if result.returncode:
                 log = result.stdout.decode("utf-8", errors="replace")
                 raise UserError(

@@ -656,7 +656,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             for role, name in self.roles().items()
         }
         besides = of_this_computer | {"attempts", "split_source", "seed", "semantics"}
-        filtering = "PIEs filtered as the released code does, the paper's text otherwise"
+        filtering = "PIEs filtered as in the released code, unlike the paper's text"
         as_released = construction.semantics == "released"
         return self.mark_own_data(
             Conditions(

@@ -778,7 +778,7 @@ class JamStudy(Study[JamSettings]):
             return self.external_conditions(**used)
         reasons = [*self.run.changed_entry(model)]
         if settings.scoring != "paper":
-            reasons.append("scored as the released analysis does, the paper's text otherwise")
+            reasons.append("scored as in the released analysis, unlike the paper's text")
         reasons += self._of_variants("min_valid", "kept")
         tagged = setting in (FINE_TUNED, *ADDED)
         if tagged:

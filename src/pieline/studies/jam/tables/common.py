@@ -46,11 +46,12 @@ PROMPTS = (
 )
 
 JUDGED = (
-    "Within sampling range, which is not equal, is a mean in the 95% t interval (Welch) for the"
-    " difference of two means, of our seeds and the paper's (from one seed of ours: in the"
-    " prediction interval), and a deviation in the F interval for the ratio of two variances. Of a"
-    " printed single seed, or a deviation of 0.00, the deviations of the same column over several"
-    " seeds are taken, pooled by language, of prompted and of fine-tuned models apart."
+    "A mean is within sampling range, but not equal, if it lies in the 95% t interval (Welch) for"
+    " the difference between our mean and the paper's (with one seed of ours: in the prediction"
+    " interval). A deviation is within sampling range if it lies in the F interval for the ratio of"
+    " two variances. For a single printed seed, or a printed deviation of 0.00, the deviations of"
+    " the same column over several seeds are pooled by language, separately for prompted and for"
+    " fine-tuned models."
 )
 PAPER_SEEDS = {False: len(JamSettings().seeds), True: len(JamFineTuning().seeds)}
 """Number of seeds behind the paper's standard deviations, by whether the model is fine-tuned."""
