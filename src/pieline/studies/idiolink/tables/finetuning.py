@@ -39,9 +39,9 @@ PRINTED_SEEDS = PrintedSeeds(3, ddof=(1, 0))
 """Seeds of the paper, which does not state the ddof of deviations; the released summary uses 0."""
 _JUDGED = (
     "A mean is within sampling range, but not equal, if it lies in the 95% t interval (Welch) for"
-    f" the difference between our mean and the paper's of {PRINTED_SEEDS.number} seeds (with one seed"
-    " of ours: in the prediction interval). A deviation is within sampling range if it lies in the"
-    " F interval for the ratio of two variances; the printed deviations are tested with ddof 1 and"
+    f" the difference between our mean and the paper's of {PRINTED_SEEDS.number} seeds (with one"
+    " seed of ours: in the prediction interval). A deviation is within sampling range if it lies in"
+    " the F interval for the ratio of two variances; the printed deviations are tested with ddof 1 and"
     " with ddof 0, and one of them is enough."
 )
 _TUPLES = {
