@@ -1,1 +1,1 @@
-"""ID10M-JAM."""
+"""The ID10M-JAM study."""

@@ -10,7 +10,7 @@ BEGIN: Tag = "B-IDIOM"
 INSIDE: Tag = "I-IDIOM"
 TAGS: tuple[Tag, ...] = (OUTSIDE, BEGIN, INSIDE)
 TAG_IDS: dict[str, int] = {tag: number for number, tag in enumerate(TAGS)}
-"""Tag ids as in the ID10M-JAM release (`tag_ids`)."""
+"""Id of each tag, as in the field `tag_ids` of the ID10M-JAM release."""
 
 
 class Span(NamedTuple):
@@ -21,10 +21,11 @@ class Span(NamedTuple):
 
 
 def spans_of(tags: Sequence[str]) -> list[Span]:
-    """Return the spans marked by BIO tags (section 3.1), in order.
+    """Return the token spans marked by BIO tags, in order (section 3.1).
 
     Raises:
-        ValueError: If a tag is unknown or an I follows no B or I; states the token number.
+        ValueError: A tag is unknown, or an I tag does not follow a B or I tag; the message states
+            the token number.
     """
     spans: list[Span] = []
     for number, tag in enumerate(tags):
@@ -40,9 +41,9 @@ def spans_of(tags: Sequence[str]) -> list[Span]:
 
 
 def tags_of(spans: Iterable[Span], length: int) -> list[Tag]:
-    """Return the BIO tags of `length` tokens that mark these spans (the inverse of `spans_of`).
+    """Return one BIO tag for each of `length` tokens, marking the given spans.
 
-    The spans must not overlap.
+    The spans must not overlap. The inverse function is `spans_of`.
     """
     tags: list[Tag] = [OUTSIDE] * length
     for start, end in spans:
@@ -51,12 +52,15 @@ def tags_of(spans: Iterable[Span], length: int) -> list[Tag]:
 
 
 def span_text(tokens: Sequence[str], span: Span) -> str:
-    """Return the text of a span. Tokens include their trailing space."""
+    """Return the text of a token span without surrounding space.
+
+    Tokens include their trailing spaces.
+    """
     return "".join(tokens[span.start : span.end]).strip()
 
 
 def white_space_words(tokens: Sequence[str]) -> list[Span]:
-    """Group tokens into whitespace-separated words: `lurch` and `!` form one word."""
+    """Return the token span of each whitespace-separated word; "lurch" and "!" form one word."""
     starts = [
         number
         for number, token in enumerate(tokens)

@@ -25,10 +25,11 @@ class JamItem(Item):
         answer: Whether the answer names any idiom; null if it is unreadable.
         named: Named idioms, joined by "; "; null if the answer is unreadable.
         correct: Whether the answer is correct under the metric file's scoring rule; null for a
-            variant whose original is missing, because no metric counts such variants.
-        original_correct: Whether the answer to the original is correct. S_M counts variants for
-            which this is true.
-        drifted: Whether this variant turned a correct decision into a wrong one (F_M).
+            variant whose original is missing, because no metric counts the variant.
+        original_correct: Whether the answer to the original is correct, so that S_M counts the
+            variant; null if the original is missing.
+        drifted: Whether the variant turned a correct decision into a wrong one, so that F_M counts
+            the variant; null if the original is missing.
     """
 
     id: str
@@ -71,7 +72,10 @@ class JamItem(Item):
 
     @classmethod
     def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
-        """Return each original with its variants; None if the metric file has no judgments."""
+        """Return the answers to each original and its variants.
+
+        Returns None if the metric file has no judgments, or not exactly one prediction file.
+        """
         if len(metric.predictions(".jsonl")) != 1 or "judged" not in metric.fields:
             return None
         sentences_path = _sentences_path(metric)
@@ -103,7 +107,7 @@ def _judged_answers(
 ) -> Iterator[tuple[JamSentence, IdiomPrediction, bool | None, bool | None]]:
     """Yield each sentence, its answer, and whether it and its original were judged correctly.
 
-    Sentences are in dataset order: an original, then its variants. Both values are None for a
+    Sentences are in dataset order: an original, then its variants. Both judgments are None for a
     variant whose original is missing.
     """
     (path,) = metric.predictions(".jsonl")
@@ -123,7 +127,7 @@ def _page_answer(answer: IdiomPrediction) -> str:
 
 
 def _page_text(sentence: JamSentence) -> Json:
-    """Split the sentence around its PIE so that the page can highlight the PIE."""
+    """Return a sentence for the results page, split around its PIE for highlighting."""
     text = sentence.sentence
     if spans := spans_of(sentence.tags):
         place = len("".join(sentence.tokens[: spans[0].start]))

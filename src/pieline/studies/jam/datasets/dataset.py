@@ -1,7 +1,7 @@
 """Build the dataset of ID10M-JAM: originals with enough valid variants, and a manifest of counts.
 
-`<language>.jsonl` has one line per input sentence: an original, then its selected variants. The
-manifest in the same folder describes their sources.
+`<language>.jsonl` has one line per input sentence; each original is followed by its selected
+variants. The manifest in the same folder states sources and counts.
 """
 
 import random
@@ -19,18 +19,18 @@ from pieline.studies.jam.variants.settings import VariantChecks
 from pieline.studies.jam.variants.validation import apply_reviews, check_reviews
 
 Reviewer = Literal["human", "automatic"]
-"""How variants without a verdict are handled: `human` treats them as invalid; `automatic` relies on
-the checks."""
+"""Handling of variants without a human verdict: `human` treats them as invalid; `automatic` treats
+them as valid unless a check flags them."""
 
 
 class JamManifest(Verification):
-    """Description of an ID10M-JAM dataset; the verification refers to its variants.
+    """Description of an ID10M-JAM dataset; the inherited fields are the verification of variants.
 
     Attributes:
         language: Language of the sentences.
         originals_are_released: Whether the originals match the released digest.
         variants_source: Source of the variants.
-        review: How variants without a verdict are handled.
+        review: Handling of variants without a human verdict.
         originals: Number of originals in the dataset.
         figurative: Number of figurative originals in the dataset.
         literal: Number of literal originals in the dataset.
@@ -62,7 +62,7 @@ class JamManifest(Verification):
 
     @property
     def is_released(self) -> bool:
-        """Return whether this is the published dataset, whose results are comparable."""
+        """Return whether this is the published dataset, as required to compare with the paper."""
         return self.originals_are_released and self.verified is not None
 
 
@@ -86,10 +86,10 @@ def select_variants(
     per_original: int,
     seed: int,
 ) -> list[JamSentence]:
-    """Select originals with at least `min_valid` valid variants, each followed by its variants.
+    """Return originals with at least `min_valid` valid variants, each with `per_original` of them.
 
-    The paper keeps three (`per_original`) of the valid variants (section 3.4). The choice is seeded
-    per original, so adding an original does not affect which variants of other originals are kept.
+    The paper keeps three variants per original (section 3.4). The random choice is seeded per
+    original, so adding an original does not affect which variants of other originals are kept.
     """
     valid: dict[str, list[Variant]] = defaultdict(list)
     for item in variants:
@@ -120,7 +120,7 @@ def describe(
     """Return the manifest of a dataset; `originals` and `variants` are the inputs to the selection.
 
     Raises:
-        UserError: If the dataset is empty.
+        UserError: The dataset is empty.
     """
     kept = [item for item in sentences if item.is_original]
     if not kept:
@@ -179,7 +179,8 @@ def build_dataset(
     the review files in error messages.
 
     Raises:
-        UserError: If reviews do not match the variants or the dataset is empty.
+        UserError: Reviews do not match the variants, a variant accepted or corrected by reviewers
+            is unusable, or the dataset is empty.
     """
     check_reviews(variants, [*reviews, *adjudications], where=where)
     settled, disputed = settle(reviews, adjudications)

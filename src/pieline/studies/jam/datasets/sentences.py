@@ -8,10 +8,10 @@ from pieline.studies.jam.records import JamSentence, Original, as_sentence
 
 
 def load_sentences(path: str | Path) -> list[JamSentence]:
-    """Read sentences from `results/datasets/jam/…` or `results/originals/jam/…`.
+    """Read input sentences from `results/datasets/jam/…` or `results/originals/jam/…`.
 
     Raises:
-        UserError: If the file is missing or a line is invalid; states file and line.
+        UserError: The file is missing or a line is invalid; the message states file and line.
     """
     if '"original_id"' in read_text(path).split("\n", 1)[0]:
         return load_jsonl(path, JamSentence)

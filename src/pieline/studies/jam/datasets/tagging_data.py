@@ -8,16 +8,19 @@ from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, white_space_words
 from pieline.studies.jam.raw.id10m import TaggedSentence
 
 HELD_OUT = 10
-"""Without a dev split, one in this many sentences is held out for choosing the epoch."""
+"""Inverse of the share of sentences that are held out (one in ten)."""
 
 
 def hold_out(
     sentences: Sequence[TaggedSentence], *, seed: int
 ) -> tuple[list[TaggedSentence], list[TaggedSentence]]:
-    """Split sentences nine to one, stratified by whether they contain an idiom.
+    """Hold out a tenth of the sentences, stratified by whether they contain an idiom.
 
-    Used if the mirror lacks ID10M's train split, in which case dev must serve as both. Returns the
-    training sentences, and the sentences used to choose the epoch.
+    This split is used if an encoder is trained on ID10M's dev split, which must then also provide
+    the sentences that score each epoch.
+
+    Returns:
+        The training sentences and the held-out sentences.
     """
     chooser = random.Random(f"hold out {seed}")  # noqa: S311 - not for secrets
     kinds = [
@@ -32,10 +35,10 @@ def hold_out(
 def thin_out(
     sentences: Sequence[TaggedSentence], *, per_idiom: float | None, seed: int
 ) -> list[TaggedSentence]:
-    """Keep `per_idiom` sentences without an idiom for each one with an idiom, in order.
+    """Keep at most `per_idiom` sentences without an idiom per sentence with one, in input order.
 
     Four in five ID10M sentences have no idiom, so a model trained briefly on all of them predicts
-    only O. None keeps all sentences, as in the paper.
+    only O. If `per_idiom` is None, all sentences are kept, as in the paper.
     """
     empty = [number for number, item in enumerate(sentences) if not item.spans]
     if per_idiom is None:
@@ -49,7 +52,8 @@ def thin_out(
 def by_white_space(sentence: TaggedSentence) -> TaggedSentence:
     """Retokenize a sentence into whitespace-separated words.
 
-    A word gets B if an idiom begins in it, or I if it contains a later part of one.
+    A word gets B if an idiom begins in it, I if it contains only a later part of an idiom, and O
+    otherwise.
     """
     words = white_space_words(sentence.tokens)
     tags = tuple(

@@ -16,8 +16,8 @@ from pieline.studies.jam.metrics.attention_records import AttendedVariant, Atten
 def attention(inputs: DisplayInputs) -> Figure:
     """Draw the attention of the first pair by layer, MIS above COR (Figure 7).
 
-    The first word, which attracts attention regardless of its meaning, is blank. If there are no
-    pairs, the figure states this.
+    The PIE is blank, as is the first word, which attracts attention regardless of its meaning. If
+    there are no pairs, the figure contains only a message.
     """
     metrics = load_record(inputs.metrics[0], AttentionMetrics)
     if not metrics.pairs:
@@ -39,7 +39,7 @@ def attention(inputs: DisplayInputs) -> Figure:
 
 
 def _visible_attention(variant: AttendedVariant) -> npt.NDArray[np.float64]:
-    """Return attention by layer with the first word and the PIE blanked."""
+    """Return the attention by layer, with NaN for the first word and the PIE."""
     values = np.array(variant.by_layer)
     values[:, [0, *variant.pie_words]] = np.nan
     return values

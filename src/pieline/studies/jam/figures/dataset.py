@@ -1,4 +1,4 @@
-"""Draw the flow from ID10M to the dataset."""
+"""Draw the flow from ID10M to the ID10M-JAM dataset."""
 
 import textwrap
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from pieline.studies.jam.metrics.statistics import JamStatistics
 
 _SENTENCES, _VARIANTS = "#2171b5", "#d95f0e"
 _PANEL = 1.15
-"""Panel width as a multiple of the longest bar."""
+"""Panel width as a multiple of the length of the longest bar."""
 _REASONS = {
     "ambiguous": "ambiguous",
     "wrong_label": "wrong label",

@@ -1,4 +1,4 @@
-"""Draw a forest plot of custom prompts of ID10M-JAM against a setting of the paper."""
+"""Draw a forest plot of the effects of custom prompts and of added training data."""
 
 from textwrap import wrap
 
@@ -31,9 +31,10 @@ def _effect(row: PromptRow) -> Effect | None:
 
 
 def forest(inputs: DisplayInputs) -> Figure:
-    """Draw differences (percentage points) with intervals; negative values are improvements.
+    """Draw the differences from the reference, in percentage points, with 95% intervals.
 
-    Filled markers are significant at 5% after Holm's correction.
+    Negative differences are improvements. Filled markers denote differences that are significant at
+    5% after Holm's correction.
     """
     rows = [row for row in prompt_rows(inputs) if _effect(row)]
     runs = list(dict.fromkeys(row.run for row in rows))

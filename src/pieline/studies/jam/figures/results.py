@@ -50,17 +50,17 @@ from pieline.studies.jam.tables.common import (
 )
 
 COLORS = ("#2171b5", "#d95f0e", "#238b45", "#6a51a3", "#b8860b", "#c51b7d", "#4d4d4d", "#01665e")
-"""Colors of the languages, in alphabetical order."""
+"""Colors assigned to the languages in alphabetical order."""
 MARKERS = {False: "o", True: "^"}
 """Marker shape, by whether the model reasons."""
 UNKNOWN_SIZE = 40.0
-"""Marker area for models without a published size; drawn hollow."""
+"""Marker area for models without a published size."""
 
 
 def billions(parameters: str | None) -> float | None:
-    """Parse the number of parameters (in billions) printed in Table 7; None if not published.
+    """Parse a parameter count as printed in Table 7; return billions, or None if unpublished.
 
-    "17B active 109B overall" yields the overall number; the range "150-250B" yields its midpoint.
+    "17B active 109B overall" yields 109, the overall count; "150-250B" yields 200, the midpoint.
     """
     matches = re.findall(r"(?:([\d.]+)-)?([\d.]+)([MB])", parameters or "")
     if not matches:
@@ -71,7 +71,7 @@ def billions(parameters: str | None) -> float | None:
 
 
 def marker_area(parameters: str | None) -> float:
-    """Return the marker area, which grows with the logarithm of the model size."""
+    """Return the marker area, which grows with the order of magnitude of the model size."""
     size = billions(parameters)
     if size is None:
         return UNKNOWN_SIZE
@@ -79,9 +79,9 @@ def marker_area(parameters: str | None) -> float:
 
 
 class _Mark(NamedTuple):
-    """One run in a scatter plot, either printed in the paper or ours.
+    """A run in a scatter plot, either printed in the paper or ours.
 
-    `label` is the model's name, plus the number of unreadable answers in our runs.
+    `label` is the model's label, followed by the number of unreadable answers if our run has any.
     """
 
     key: RunKey
@@ -95,9 +95,9 @@ class _Mark(NamedTuple):
 def accuracy_vs_drift(inputs: DisplayInputs) -> Figure:
     """Draw Figure 2: accuracy on originals (%) against negative drift (%), one panel per setting.
 
-    Shape encodes reasoning, color the language and area the number of parameters. Printed runs are
-    hollow and drawn behind ours. As in the paper, reasoning models appear in both panels, although
-    they run only zero-shot. Runs with undefined drift are omitted.
+    Marker shapes encode reasoning, colors the language and areas the number of parameters. Printed
+    runs are hollow and drawn behind ours. As in the paper, reasoning models appear in the panels of
+    both paper settings, although they run only zero-shot. Runs with undefined drift are omitted.
     """
     runs, models = prompted(load_records(inputs.metrics, JamMetrics)), _models(inputs)
     numbers = read_published(inputs.files["text_numbers"], ["id"])
@@ -117,7 +117,7 @@ def accuracy_vs_drift(inputs: DisplayInputs) -> Figure:
     shown = {key.setting for key in runs}.union(of_paper)
     panels = [name for name in GROUPS if name in shown]
     figure, axes = _panels(len(panels), width=3.4, height=4.4)
-    # Shares cannot exceed 0 and 100; leave room for labels to the right of and below the markers.
+    # Limit the axes to 0 to 100%, and leave room for labels to the right of and below the markers.
     widest = min(100.0, 1.6 * max((mark.x for mark in marks), default=60.0))
     deepest = min(100.0, 1.25 * (100 - min((mark.y for mark in marks), default=0.0)))
     drawn = {}
@@ -134,7 +134,7 @@ def accuracy_vs_drift(inputs: DisplayInputs) -> Figure:
 
 
 def _printed(inputs: DisplayInputs) -> dict[RunKey, dict[str, float]]:
-    """Return the printed runs of prompted models in the figure's languages."""
+    """Return the printed rows of prompted models in the figure's languages, by run."""
     return {
         key: row
         for key, row in printed_runs(inputs).items()
@@ -149,8 +149,8 @@ def _models(inputs: DisplayInputs) -> dict[str, ModelDescription]:
 def confused_models(inputs: DisplayInputs) -> Figure:
     """Draw Figure 3: a histogram of hard variants by how many models or runs they confuse.
 
-    Variants that confuse none are omitted, as in the paper. Of the paper's bars, only the sum is
-    known. `counted_runs` selects the runs.
+    Variants that confuse no model or run are omitted, as in the paper, which prints only the total
+    of its bars. `counted_runs` selects the runs.
     """
     metrics = load_records(inputs.metrics, JamMetrics)
     figure3 = ConfusedModels.model_validate(inputs.options["figure3"])
@@ -206,7 +206,7 @@ def _notes(runs: Runs, inputs: DisplayInputs) -> tuple[str, ...]:
 
 
 def all_vs_mixed(inputs: DisplayInputs) -> Figure:
-    """Draw Figure 6: all-confused against mixed originals, with all prompt settings together.
+    """Draw Figure 6: the number of all-confused against mixed originals, for all prompt settings.
 
     Printed runs are hollow and drawn behind ours.
     """
@@ -275,7 +275,10 @@ def _draw(axis: Axes, marks: Sequence[_Mark]) -> list[_Mark]:
 def _name(
     axis: Axes, named: Sequence[_Mark], marks: Sequence[_Mark], numbers: Mapping[str, int]
 ) -> None:
-    """Label markers with model numbers; the figure layout must be final."""
+    """Label the markers `named` with model numbers, avoiding overlaps with all `marks`.
+
+    The figure layout must be final.
+    """
     if not named:
         return
     halo = [patheffects.withStroke(linewidth=1.2, foreground="white")]
@@ -283,7 +286,7 @@ def _name(
         axis.text(
             mark.x,
             mark.y,
-            # State the number of unreadable answers of a run.
+            # Append the number of unreadable answers, if any, from the label.
             f"{numbers[mark.key.model]}{mark.label.removeprefix(mark.model.label)}",
             fontsize=6,
             color=_color(mark.key.language),

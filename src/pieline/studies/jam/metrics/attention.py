@@ -1,8 +1,8 @@
 """Measure the attention of a causal model from a PIE to its context (ID10M-JAM, appendix H).
 
-For originals with one variant that misled some run and one that all runs resolved, both variants
-are passed through a model. The attention from the PIE's tokens to each preceding word is recorded
-for every layer and head.
+For originals with a variant that misled some run and a variant that all runs resolved, both
+variants are passed through a model. The attention from the PIE's tokens to each preceding word is
+measured for every layer and head.
 """
 
 from collections import defaultdict
@@ -42,7 +42,7 @@ DECIMALS = 5
 class CausalModel:
     """A causal language model and its tokenizer.
 
-    The model runs in eager mode because other modes do not return attention.
+    The model uses eager attention, because other implementations do not return attention weights.
     """
 
     model: Any
@@ -53,7 +53,7 @@ def load_causal_model(entry: CheckpointEntry, *, weights: str | Path | None = No
     """Load a model for `attention_to_words`, from the folder `weights` if given.
 
     Raises:
-        UserError: If the checkpoint is incomplete; states how to fix it.
+        UserError: The checkpoint is incomplete; the hint states how to fix it.
     """
     from transformers import AutoModelForCausalLM
 
@@ -72,8 +72,8 @@ def attention_to_words(
 ) -> npt.NDArray[np.float64]:
     """Return the attention from the words `queries` to every word of a sentence.
 
-    Attention from a word is averaged over its subtokens and over the words; attention to a word is
-    summed over its subtokens. Attention to special tokens is excluded, so rows may not sum to 1.
+    Attention is averaged over all subtokens of the attending words, and summed over the subtokens
+    of an attended word. Attention to special tokens is excluded, so rows may not sum to 1.
 
     Args:
         causal: Model and tokenizer.
@@ -84,7 +84,7 @@ def attention_to_words(
         Array of shape (layers, heads, words).
 
     Raises:
-        ValueError: If no subtoken belongs to the attending words.
+        ValueError: No subtoken belongs to the attending words.
     """
     encoding = causal.tokenizer("".join(tokens), return_offsets_mapping=True, return_tensors="pt")
     ends = np.cumsum([len(token) for token in tokens])
@@ -122,8 +122,15 @@ def cue_shares(
     The context consists of all words before the end of the PIE, except the PIE itself and the first
     word, which attracts attention in causal models regardless of its meaning.
 
-    Maps shape (layers, heads, words) to (layers, heads). The share is 0 if there is no attention to
-    the context.
+    The share is 0 if there is no attention to the context.
+
+    Args:
+        attention: Attention from the PIE, shape (layers, heads, words).
+        cues: Indices of the cue words.
+        pie: Indices of the PIE's words.
+
+    Returns:
+        Array of shape (layers, heads).
     """
     context = [place for place in range(1, max(pie)) if place not in pie]
     total = attention[:, :, context].sum(axis=2)
@@ -134,7 +141,7 @@ def cue_shares(
 
 
 def pie_places(sentence: JamSentence) -> list[int]:
-    """Return the PIE's token indices, located by text if the sentence is literal; may be empty."""
+    """Return the PIE's token indices, located by text if all tags are O; may be empty."""
     tags = list(sentence.tags)
     if all(tag == OUTSIDE for tag in tags):
         tags = tags_of_idioms(sentence.tokens, sentence.pies)
@@ -142,7 +149,7 @@ def pie_places(sentence: JamSentence) -> list[int]:
 
 
 def cue_places(original: JamSentence, variant: JamSentence) -> list[int]:
-    """Return the token indices of content words in the adversarial context; may be empty."""
+    """Return the token indices of content words in the added context; may be empty."""
     length = len(added_context(original.sentence, variant.sentence))
     language = get_language(variant.language)
     function_words = language.function_words | language.quantifiers
@@ -159,7 +166,10 @@ def cue_places(original: JamSentence, variant: JamSentence) -> list[int]:
 def attended_variant(
     causal: CausalModel, original: JamSentence, variant: JamSentence
 ) -> AttendedVariant | None:
-    """Return the attention from a variant's PIE; None if it has no PIE or no cues."""
+    """Return the attention from a variant's PIE.
+
+    Returns None if the PIE is not found, or if there is no cue word other than the first word.
+    """
     pie, cues = pie_places(variant), cue_places(original, variant)
     if not pie or not set(cues) - {0}:
         return None
@@ -178,12 +188,12 @@ def attended_variant(
 
 
 def select_pairs(runs: Sequence[Sequence[JudgedOriginal]]) -> list[tuple[str, str, str]]:
-    """Select originals with a variant that misled some run (MIS) and one that all resolved (COR).
+    """Select pairs of variants: one that misled some run (MIS) and one that all resolved (COR).
 
     A variant misleads a run that is right about the original but wrong about the variant; a run
     resolves a variant if it is right about the variant. Runs that are wrong about all originals are
-    ignored, because nothing can mislead them and they resolve almost nothing. Originals whose
-    variants mislead the most runs come first.
+    ignored, because nothing can mislead them and they resolve almost nothing. MIS is the variant of
+    an original that misled the most runs; pairs are sorted by this number in descending order.
 
     Returns:
         Ids of the original, MIS and COR of each pair.
@@ -211,15 +221,15 @@ def analyze(
     *,
     limit: int,
 ) -> list[AttentionPair]:
-    """Return the attention for the first `limit` pairs from `select_pairs`.
+    """Return the attention for the first `limit` usable pairs.
 
-    Pairs in which a variant has no PIE or no cues are skipped and do not count.
+    Pairs are skipped if `attended_variant` returns None for one of the two variants.
 
     Args:
         causal: Model to analyze.
         sentences: Originals and variants by id.
-        candidates: Ids of original, MIS and COR, in order of preference.
-        limit: Maximum number of pairs.
+        candidates: Ids of the original, MIS and COR of each pair, in order of preference.
+        limit: Maximum number of pairs in the result.
     """
     pairs: list[AttentionPair] = []
     for name, worst, best in candidates:
@@ -242,7 +252,7 @@ def analyze(
 
 
 def mean_share(values: Sequence[float], *, resamples: int) -> MeanShare:
-    """Return the mean over pairs and its 95% bootstrap interval."""
+    """Return the mean of one value per pair, with its 95% bootstrap interval."""
     if not values:
         return MeanShare(mean=None, interval=None)
     interval = ratio_interval(values, [1.0] * len(values), resamples=resamples, seed=0)

@@ -1,4 +1,4 @@
-"""Metric file of the attention analysis (ID10M-JAM, appendix H)."""
+"""Metric records of the attention analysis (ID10M-JAM, appendix H)."""
 
 from pieline.core.conditions import Measured
 from pieline.core.records import Frozen
@@ -6,7 +6,7 @@ from pieline.core.uncertainty import Interval
 
 
 class AttendedVariant(Frozen):
-    """Attention from the PIE of one variant.
+    """Attention from the PIE of one variant to the words before it.
 
     Attributes:
         id: Variant id.
@@ -29,7 +29,7 @@ class AttendedVariant(Frozen):
 
 
 class AttentionPair(Frozen):
-    """Two variants of an original: MIS, which misled some run, and COR, which all runs resolved."""
+    """Pair of an original's variants: MIS, which misled some run; COR, which all runs resolved."""
 
     original_id: str
     pie: str
@@ -39,23 +39,26 @@ class AttentionPair(Frozen):
 
 
 class MeanShare(Frozen):
-    """Mean over pairs with its bootstrap interval; null if there are no pairs."""
+    """Mean over pairs with its 95% bootstrap interval.
+
+    Both are null without pairs; the interval is also null for a single pair.
+    """
 
     mean: float | None
     interval: Interval | None
 
 
 class AttentionMetrics(Measured):
-    """Attention analysis of one language.
+    """Results of the attention analysis for one language.
 
     Attributes:
         language: Language of the variants.
         model: Name of the analyzed model in models.yaml.
         judged_by: Runs that determine which variants mislead.
         pairs: Analyzed pairs.
-        misleading: Share of the PIE's attention on cue words in MIS variants.
-        resolved: Share of the PIE's attention on cue words in COR variants.
-        difference: Within-pair difference, MIS minus COR.
+        misleading: Share of the PIE's attention that falls on cue words, for MIS variants.
+        resolved: Share of the PIE's attention that falls on cue words, for COR variants.
+        difference: Difference between the two shares within pairs, MIS minus COR.
     """
 
     language: str

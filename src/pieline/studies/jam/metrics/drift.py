@@ -48,10 +48,10 @@ class Drift(Frozen):
         originals: Number of originals.
         variants: Number of variants.
         success: S_M, the number of variants whose original was judged correctly.
-        flipped: F_M, the number of these variants that were misjudged.
+        flipped: F_M, the number of variants counted by S_M that were misjudged.
         negative_drift: ND_M = F_M / S_M (fraction); null if S_M is 0, because nothing could drift
             (Table 5 prints 0 in this case).
-        interval: Bootstrap interval of ND_M over originals.
+        interval: 95% bootstrap interval of ND_M over originals; null if it is undefined.
     """
 
     originals: int
@@ -63,7 +63,7 @@ class Drift(Frozen):
 
 
 class Confusion(Frozen):
-    """Numbers of originals for which all, none or some variants are confusing (appendix F)."""
+    """Numbers of originals of which all, none or only some variants confuse (appendix F)."""
 
     all_confused: int
     none_confused: int
@@ -86,7 +86,7 @@ class DriftComparison(Frozen):
 
 
 def drift(judged: Iterable[JudgedOriginal], interval: Interval | None = None) -> Drift:
-    """Compute S_M, F_M and ND_M."""
+    """Compute S_M, F_M and ND_M; `interval` is stored as the interval of ND_M."""
     cases = list(judged)
     success = sum(len(case.variants) for case in cases if case.correct)
     flipped = sum(sum(case.flipped.values()) for case in cases)
@@ -109,10 +109,10 @@ def accuracy(judged: Iterable[JudgedOriginal]) -> float | None:
 def confusion_as_printed(judged: Iterable[JudgedOriginal]) -> Confusion:
     """Compute AC, NC and MX over all originals, as in Table 6 for language models.
 
-    According to the text, the three cover only correctly judged originals. However, the printed
+    According to the text, these numbers cover only correctly judged originals. However, the printed
     counts sum to all originals, and in 30 of 32 rows AC and MX together require more flips than F_M
     in Table 3 (GPT-4o, English: at least 55 against 31). Every row is consistent with counting
-    misjudged variants regardless of the original, as done here.
+    misjudged variants regardless of whether the original was misjudged, as done here.
     """
     return _confusion(
         [not right for right in case.variants.values()] for case in judged if case.variants
@@ -145,10 +145,10 @@ def _confusion(confused: Iterable[Sequence[bool]]) -> Confusion:
 def drift_interval(
     judged: Sequence[JudgedOriginal], *, resamples: int, seed: int
 ) -> Interval | None:
-    """Return the bootstrap interval of ND_M, resampling originals with their variants.
+    """Return the 95% bootstrap interval of ND_M, resampling originals with their variants.
 
     Variants of one original are dependent, so resampling single variants would give too narrow an
-    interval. Returns None if no original was judged correctly; resamples without such an original
+    interval. Returns None for fewer than two originals, or if S_M is 0; resamples in which S_M is 0
     are ignored.
     """
     success = [len(case.variants) if case.correct else 0 for case in judged]
@@ -159,7 +159,7 @@ def drift_interval(
 def accuracy_interval(
     judged: Sequence[JudgedOriginal], *, resamples: int, seed: int
 ) -> Interval | None:
-    """Return the bootstrap interval of the accuracy on originals."""
+    """Return the 95% bootstrap interval of the accuracy; None for fewer than two originals."""
     right = [int(case.correct) for case in judged]
     return ratio_interval(right, [1] * len(right), resamples=resamples, seed=seed)
 
@@ -169,7 +169,7 @@ def compare_drifts(
 ) -> dict[tuple[K, K], DriftComparison]:
     """Test every pair of runs for equal negative drift on the same originals.
 
-    The test swaps the two runs' decisions on an original together with all its variants and seeds.
+    The test swaps the two runs' decisions on an original, all its variants and all seeds together.
     Variants of one original are correlated in difficulty, so McNemar's test, which treats them as
     independent, would reject far too often.
 
@@ -180,7 +180,7 @@ def compare_drifts(
         seed: Seed of the patterns, which are shared by all pairs.
 
     Raises:
-        ValueError: If the runs have different originals.
+        ValueError: The runs have different originals.
     """
     parts = counts_by_original(runs, successes_and_flips)
     return compare_shares(parts, list(combinations(parts, 2)), permutations=permutations, seed=seed)
@@ -192,8 +192,8 @@ def compare_shares(
     """Test pairs of runs for equal ratios (see `compare_drifts`).
 
     Args:
-        parts: Denominator and numerator of each original, shape (2, originals), by run. Pairs with
-            a zero total denominator are excluded.
+        parts: Denominator and numerator of each original, shape (2, originals), by run. Pairs are
+            excluded if the total denominator of either run is 0.
         pairs: Pairs of runs. P-values are corrected for the number of pairs.
         permutations: Maximum number of sign patterns.
         seed: Seed of the patterns.
@@ -213,10 +213,10 @@ def compare_shares(
 
 
 def excess_flips(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return, for each original, the flips of a run in excess of another's.
+    """Return the excess of one run's flips over another's, for each original.
 
-    Subtracts the flips expected from the pooled drift, so that the sum is zero for runs with equal
-    drift regardless of their numbers of successes.
+    The flips expected from the pooled drift are subtracted, so that the sum over originals is zero
+    for runs with equal drift, regardless of their numbers of successes.
 
     Args:
         first: Successes and flips of one run, shape (2, originals).
@@ -233,7 +233,7 @@ def successes_and_flips(case: JudgedOriginal) -> tuple[int, int]:
 
 
 def variants_and_errors(case: JudgedOriginal) -> tuple[int, int]:
-    """Return the number of variants of an original and how many of them were misjudged."""
+    """Return the number of an original's variants, and the number that were misjudged."""
     return len(case.variants), sum(not right for right in case.variants.values())
 
 
@@ -243,10 +243,11 @@ def counts_by_original(
 ) -> dict[K, Counts]:
     """Return the denominator and numerator of each original, averaged over seeds, by run.
 
-    Each array has shape (2, originals).
+    Each array has shape (2, originals), with originals sorted by id. `count` returns the
+    denominator and numerator of an original in one seed.
 
     Raises:
-        ValueError: If the runs have different originals.
+        ValueError: The runs have different originals.
     """
     counts: dict[K, dict[str, tuple[float, float]]] = {}
     for key, seeds in runs.items():

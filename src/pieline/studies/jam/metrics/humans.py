@@ -57,7 +57,7 @@ _LABELLING = """<View>
 
 
 class AnnotatorScores(Frozen):
-    """An annotator's accuracy, overall and by gold usage, and rate of "ambiguous" (fractions)."""
+    """An annotator's accuracy, overall and by gold usage, and share of "ambiguous" labels."""
 
     accuracy: float
     accuracy_figurative: float | None
@@ -77,7 +77,7 @@ class HumanMetrics(Measured):
         first: Scores of the first annotator.
         second: Scores of the second annotator.
         agreement: Share of variants to which both annotators gave the same label.
-        kappa: Cohen's kappa; null if both annotators used the same single label.
+        kappa: Cohen's kappa; null if all labels of both annotators are the same.
     """
 
     language: str
@@ -92,7 +92,7 @@ class HumanMetrics(Measured):
 
 
 def sample_variants(sentences: Iterable[JamSentence], seed: int) -> list[JamSentence]:
-    """Choose one variant per original; the choice depends only on the seed and the original."""
+    """Choose a random variant of each original, independently of the other originals."""
     return [
         random.Random(f"human baseline {seed}:{name}").choice(variants)  # noqa: S311 - not for secrets
         for name, (_, *variants) in by_original(sentences).items()
@@ -103,7 +103,7 @@ def sample_variants(sentences: Iterable[JamSentence], seed: int) -> list[JamSent
 def write_form(
     variants: Iterable[JamSentence], *, form: Path, tasks: Path, labelling: Path
 ) -> None:
-    """Write an annotation form without gold labels.
+    """Write the annotation form, without gold labels, as a CSV and for Label Studio.
 
     Args:
         variants: One variant per original.
@@ -124,14 +124,15 @@ def read_labels(*paths: str | Path) -> list[LabeledVariant]:
     """Read the labels of two annotators.
 
     Args:
-        paths: Either one CSV with the columns variant_id, first, second and origin, plus `sentence`
-            to verify the text; or two filled-in copies of the form; or Label Studio exports (JSON)
-            with one or both annotators.
+        paths: Either one CSV with the columns variant_id, first, second and origin, and optionally
+            `sentence` to verify the text; or two filled-in copies of the form; or Label Studio
+            exports (JSON) with one or both annotators.
 
     Raises:
-        UserError: If a column is missing, a label is unknown, a variant occurs twice, origins are
-            mixed, there are not exactly two annotators, a file is given twice, or only one
-            annotator labeled a variant; states file and line or task.
+        UserError: A column or all labels are missing, a label is unknown, a variant occurs twice,
+            origins are mixed, there are not exactly two annotators, two files are identical, or
+            only one annotator labeled a variant; the message states the file and, if known, the
+            line, task or annotator.
     """
     if len(paths) == 1 and Path(paths[0]).suffix != ".json":
         return _read_both(paths[0])
@@ -176,7 +177,7 @@ def read_labels(*paths: str | Path) -> list[LabeledVariant]:
 
 
 class _OneLabel(Frozen):
-    """One annotator's label of a variant, and the text that was shown."""
+    """Label of one variant by one annotator, with the text shown to the annotator."""
 
     variant_id: Id
     sentence: str
@@ -220,8 +221,8 @@ def human_metrics(
     `where` is the path of the labels, for error messages.
 
     Raises:
-        UserError: If a variant is unknown, two variants belong to the same original, or a label
-            refers to a different text.
+        UserError: A variant is unknown, two variants belong to the same original, or a label refers
+            to a different text.
     """
     variants = {item.id: item for item in sentences if not item.is_original}
     if unknown := [item.variant_id for item in labels if item.variant_id not in variants]:

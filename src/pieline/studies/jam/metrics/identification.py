@@ -1,4 +1,4 @@
-"""Decide whether a model identified a PIE; every metric of ID10M-JAM is based on this decision."""
+"""Decide whether a model identified a PIE, as the basis of accuracy and negative drift."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -17,13 +17,14 @@ def is_correct(
 ) -> bool:
     """Return whether a prediction is right about the PIE of a sentence.
 
-    `paper` (section 4.1): A prediction is right if it names the PIE exactly when the PIE is
-    figurative, regardless of other named idioms. Unreadable predictions are never right.
+    `paper` (section 4.1): A prediction for a figurative sentence is right if it names the PIE, and
+    a prediction for a literal sentence is right if it does not. Other named idioms do not matter.
+    Unreadable predictions are never right.
 
-    `released` (the analysis published with ID10M-JAM): On a literal sentence, any named idiom is
-    wrong. On a figurative sentence, an idiom is right if it contains, or is contained in, one of
-    the sentence's `true_idioms`, both lowercased and stripped, so even "" and "a" can be right.
-    Unreadable predictions count as naming no idiom, which is right on literal sentences.
+    `released` (the analysis published with ID10M-JAM): A prediction for a literal sentence is right
+    if it names no idiom. A prediction for a figurative sentence is right if a named idiom contains,
+    or is contained in, one of the sentence's `true_idioms`, both lowercased and stripped, so even
+    "" and "a" can be right. Unreadable predictions count as naming no idiom.
 
     Args:
         idioms: Idioms named by the prediction; None if it was unreadable.

@@ -11,7 +11,7 @@ from pieline.studies.jam.records import JamSentence
 
 
 class NeutralMetrics(Measured):
-    """Share of confusing variants that remain confusing with a neutral context.
+    """Metrics of the neutral-context ablation: how many confusing variants remain confusing.
 
     Attributes:
         language: Language of the confused run.
@@ -19,10 +19,10 @@ class NeutralMetrics(Measured):
         setting: Setting of the confused run.
         seed: Seed of the confused run.
         confusing: Number of hard variants that the run misjudged.
-        neutral: Number of these for which a neutral variant was written.
+        neutral: Number of confusing variants for which a neutral variant was written.
         still_confused: Number of neutral variants that were misjudged.
         share: Fraction of neutral variants that were misjudged; null if there are none.
-        interval: Bootstrap interval of the share, resampled by original.
+        interval: 95% bootstrap interval of the share over originals; null if it is undefined.
         outcomes: Number of neutral variants by prediction outcome.
     """
 
@@ -54,7 +54,7 @@ def neutral_metrics(
     conditions: Conditions = NO_CONDITIONS,
     computed_from: dict[str, str],
 ) -> NeutralMetrics:
-    """Score a confused run's predictions (by sentence id) on neutral variants."""
+    """Score predictions (by sentence id) for the neutral variants of a run's confusing variants."""
     wrong: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for item in sorted(neutral, key=lambda item: item.id):

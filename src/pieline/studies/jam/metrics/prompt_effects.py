@@ -26,7 +26,7 @@ USAGES: Mapping[str, tuple[bool, ...]] = {
     "literal": (False,),
     "idiomatic": (True,),
 }
-"""Subsets of originals, by whether the PIE is figurative."""
+"""Values of `is_figurative` in each subset of originals."""
 Seeds = Sequence[Sequence[JudgedOriginal]]
 
 
@@ -34,7 +34,8 @@ class Effect(DriftComparison):
     """Difference between a run and the baseline on the same originals.
 
     Attributes:
-        interval: 95% bootstrap interval of the difference (fraction) over originals.
+        interval: 95% bootstrap interval of the difference (fraction) over originals; null if it is
+            undefined.
     """
 
     interval: Interval | None
@@ -44,13 +45,14 @@ class PromptMeasures(NamedTuple):
     """Measures of one prompt on originals of one usage, over all seeds; shares are fractions.
 
     Attributes:
-        accuracy: Accuracy on originals; null without originals.
+        accuracy: Accuracy on originals; None without originals.
         success: Mean of S over seeds.
-        drift: ND; null if S is 0.
-        errors: Share of misjudged variants among all variants.
-        drift_effect: Difference in ND from the baseline; null for the baseline itself, for runs
-            that are not compared, and if either share is undefined.
-        errors_effect: Difference in errors from the baseline; null in the same cases.
+        drift: ND; None if S is 0.
+        errors: Share of misjudged variants among all variants; None without variants.
+        drift_effect: Difference in ND from the baseline; None for the baseline itself, for settings
+            that are not compared, and if ND is undefined for either setting.
+        errors_effect: Difference in `errors` from the baseline; None for the baseline itself, for
+            settings that are not compared, and without variants.
     """
 
     accuracy: float | None
@@ -70,9 +72,10 @@ def prompt_measures(
     permutations: int,
     resamples: int,
 ) -> dict[str, PromptMeasures]:
-    """Measure the runs of one model and language by setting, each against the baseline.
+    """Measure each setting of one model in one language, and compare it with the baseline.
 
-    P-values come from the paired test of `compare_drifts`, corrected for the number of settings.
+    P-values come from the paired test of `compare_drifts`, corrected for the number of compared
+    settings.
 
     Args:
         runs: Judged originals per seed, by setting.
@@ -83,7 +86,7 @@ def prompt_measures(
         resamples: Number of bootstrap resamples.
 
     Raises:
-        ValueError: If the runs have different originals.
+        ValueError: The runs have different originals.
     """
     selected = {
         name: [[case for case in seed if case.is_figurative in USAGES[usage]] for seed in seeds]
@@ -123,10 +126,10 @@ def prompt_measures(
 
 
 def difference_interval(first: Counts, second: Counts, *, resamples: int) -> Interval | None:
-    """Return the bootstrap interval of the difference between two paired shares.
+    """Return the 95% bootstrap interval of the difference between two paired shares.
 
-    Both arrays have shape (2, originals): denominator and numerator. Returns None for a single
-    original.
+    Both arrays have shape (2, originals): denominator and numerator. Returns None for fewer than
+    two originals, or if the difference is undefined in all resamples.
     """
     if first.shape[1] < 2:
         return None

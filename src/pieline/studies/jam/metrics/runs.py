@@ -32,20 +32,20 @@ class JamMetrics(Measured):
     Attributes:
         language: Language of the sentences.
         model: Name of the model in models.yaml.
-        setting: Prompt setting, `fine_tuned` or `baseline`.
+        setting: Prompt setting, encoder setting (such as `fine_tuned`) or `baseline`.
         seed: Seed of the run.
         scoring: Scoring rule (see `is_correct`).
         accuracy: Accuracy on originals.
-        accuracy_interval: Bootstrap interval of the accuracy.
+        accuracy_interval: 95% bootstrap interval of the accuracy over originals.
         overall: S_M, F_M and ND_M of all originals.
-        literal: The same for literal originals.
-        idiomatic: The same for idiomatic originals.
+        literal: S_M, F_M and ND_M of literal originals.
+        idiomatic: S_M, F_M and ND_M of idiomatic originals.
         confusion: AC, NC and MX as in Table 6 for language models.
         confusion_of_correct: AC, NC and MX as defined in the text of appendix F.
         confusion_of_variants: AC, NC and MX as in Table 6 for encoders.
-        tagging_of_originals: F1 of the tags of originals. Idioms named by a language model are
-            located in the sentence; unreadable predictions have no tags.
-        tagging_of_variants: F1 of the tags of variants; null without variants.
+        tagging_of_originals: Tagging scores on originals. Idioms named by a language model are
+            located in the sentence; unreadable predictions count as all O.
+        tagging_of_variants: Tagging scores on variants; null without variants.
         outcomes: Number of sentences by prediction outcome.
         judged: Decisions on which all metrics are based.
     """
@@ -72,10 +72,10 @@ class JamMetrics(Measured):
 def match_predictions(
     sentences: Sequence[JamSentence], predictions: Sequence[IdiomPrediction], *, where: str | Path
 ) -> dict[str, IdiomPrediction]:
-    """Return predictions by sentence id, ensuring that there is exactly one per sentence.
+    """Return predictions by sentence id after checking that there is exactly one per sentence.
 
     Raises:
-        UserError: If sentences and predictions do not correspond one to one.
+        UserError: Sentences and predictions do not correspond one to one.
     """
     by_id = {item.id: item for item in predictions}
     if len(by_id) != len(predictions):
@@ -101,7 +101,7 @@ def judge(
 ) -> list[JudgedOriginal]:
     """Judge each original and its variants, ordered by original id.
 
-    Variants without their original are excluded.
+    Variants whose original is missing are excluded.
     """
 
     def right(sentence: JamSentence) -> bool:
@@ -178,7 +178,7 @@ def jam_metrics(
 
 
 def predicted_tags(sentence: JamSentence, prediction: IdiomPrediction) -> Sequence[Tag]:
-    """Return an encoder's tags, or tags for the idioms named by a language model."""
+    """Return the predicted tags, or tags for the named idioms if no tags were predicted."""
     if prediction.tags is not None:
         return prediction.tags
     return tags_of_idioms(sentence.tokens, prediction.idioms or ())

@@ -28,7 +28,7 @@ Value = Callable[[JamMetrics], float | None]
 
 
 def by_run(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
-    """Group metrics by run, ordered by seed."""
+    """Group metrics by setting, model and language, with each group ordered by seed."""
     runs: dict[RunKey, list[JamMetrics]] = defaultdict(list)
     for item in sorted(metrics, key=lambda item: item.seed):
         runs[RunKey(item.setting, item.model, item.language)].append(item)
@@ -36,12 +36,15 @@ def by_run(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
 
 
 def prompted(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
-    """Group the runs of language models; the paper's figures exclude encoders."""
+    """Group the runs of language models with predefined prompt settings (see `by_run`).
+
+    The paper's figures exclude encoders.
+    """
     return by_run(item for item in metrics if item.setting in get_args(PromptSetting))
 
 
 def unreadable(runs: Iterable[JamMetrics | NeutralMetrics]) -> tuple[int, int]:
-    """Return the number of unreadable answers and the total number of answers in some runs."""
+    """Return the number of unreadable answers and the total number of answers in the runs."""
     outcomes = Counter[str]()
     for item in runs:
         outcomes.update(item.outcomes)
@@ -61,20 +64,21 @@ def panel(runs: Mapping[RunKey, T], setting: str, reasoning: Collection[str]) ->
 
 
 def accuracy(item: JamMetrics) -> float | None:
-    """Return the accuracy on originals in percent."""
+    """Return the accuracy on originals in percent; None without originals."""
     return per_cent(item.accuracy)
 
 
 def negative_drift(item: JamMetrics) -> float | None:
-    """Return ND_M in percent."""
+    """Return ND_M in percent; None if S_M is 0."""
     return per_cent(item.overall.negative_drift)
 
 
 def counted_runs(runs: Runs, figure3: ConfusedModels, reasoning: Collection[str]) -> Runs:
     """Return the runs of language models that Figure 3 counts.
 
-    If `figure3` counts models, each model contributes one seed of one prompt setting; reasoning
-    models contribute their zero-shot run, as in Figure 2. Models without such a run are excluded.
+    If `figure3` counts runs, the result has all `runs`. If it counts models, the result has one
+    seed of one prompt setting per model; for models in `reasoning`, the setting is zero-shot, as in
+    Figure 2. Models without a run with this seed and setting are excluded.
     """
     if figure3.count == "runs":
         return runs
@@ -88,7 +92,7 @@ def counted_runs(runs: Runs, figure3: ConfusedModels, reasoning: Collection[str]
 def confused_runs(runs: Runs, language: str) -> dict[str, int]:
     """Return the number of runs that each variant of a language confuses, by variant id.
 
-    A run with several seeds counts as confused if most of its seeds are.
+    A variant confuses a run with several seeds if it confuses most of the seeds.
     """
     totals = Counter[str]()
     for key, run_seeds in runs.items():

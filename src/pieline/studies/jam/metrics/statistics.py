@@ -69,7 +69,7 @@ def jam_statistics(
     computed_from: dict[str, str],
     conditions: Conditions = NO_CONDITIONS,
 ) -> JamStatistics:
-    """Combine the counts of all stages; `filtering` is the report on the originals."""
+    """Combine the counts of all stages; `filtering` is the content of the originals' report."""
     dataset = manifest.model_dump() if manifest else {}
     return JamStatistics(
         language=originals[0].language,

@@ -11,8 +11,8 @@ from pieline.studies.jam.bio import OUTSIDE, TAG_IDS, Tag
 class TaggingScores(Frozen):
     """Tagging scores as fractions; undefined scores are 0.
 
-    `span_*` count exactly matching idioms (seqeval), `token_*` count idiom tokens (B and I alike),
-    and `macro_f1` is the mean token F1 of the three tags.
+    The `span_*` scores count exactly matching idioms (seqeval), the `token_*` scores count idiom
+    tokens (B and I alike), and `macro_f1` is the mean token F1 of the three tags.
     """
 
     sentences: int
