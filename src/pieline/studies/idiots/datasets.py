@@ -12,7 +12,7 @@ from pieline.studies.idiots.records import IdiotsSentence
 
 Origin = Literal["sample", "released", "unverified", "own"]
 """Origin of the sentences: this repository's sample, the paper's file, a file of the same name that
-could not be verified, or the user.
+could not be verified, or the user's own data.
 """
 PRINTED_COUNTS = {"idioms": 93, "idiomatic sentences": 164, "distractors": 86}
 """Counts in sections 3.1 and 3.4."""
@@ -36,7 +36,7 @@ def save_dataset(
     origin: Origin,
     verification: Verification = NOT_VERIFIED,
 ) -> None:
-    """Write sentences.jsonl and manifest.json."""
+    """Write sentences.jsonl and manifest.json to a folder."""
     idiomatic = sum(sentence.is_idiomatic for sentence in sentences)
     kinds = Counter(sentence.distractor_kind for sentence in sentences if sentence.distractor_kind)
     manifest = IdiotsManifest(

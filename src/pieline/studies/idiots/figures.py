@@ -14,14 +14,14 @@ _GREY = "#777777"
 _PRINTED = " (printed)"
 
 _MARKERS = "os^v<>pX*h"
-"""Hollow markers of different shapes, so that coinciding points stay visible."""
+"""Shapes of the hollow markers; they differ so that coinciding points stay visible."""
 
 
 def recall_against_specificity(inputs: DisplayInputs) -> Figure:
     """Plot each run with its 95% intervals, and the printed numbers as hollow markers.
 
-    The dashed line is a balanced accuracy of one half, which a model can reach without looking at
-    the sentence. Runs without recall or specificity have no marker, but are listed in the legend.
+    The dashed line marks a balanced accuracy of 0.5, which a model can reach without using the
+    sentence. Runs with undefined recall or specificity have no marker, but are in the legend.
     """
     metrics = load_records(inputs.metrics, DetectionMetrics)
     figure, axis = plt.subplots(figsize=(6.0, 3.2), layout="constrained")
@@ -85,10 +85,11 @@ def recall_against_specificity(inputs: DisplayInputs) -> Figure:
 
 
 def sensitivity_against_criterion(inputs: DisplayInputs) -> Figure:
-    """Plot each prompt of each model with its 95% intervals over PIEs.
+    """Plot each setting of each model with its 95% intervals over PIEs.
 
-    The reference setting is a diamond. Models that ignore the sentence are at the bottom; models
-    that readily say yes are on the left. Runs without readable answers have no marker.
+    The reference setting has a diamond marker. Models that ignore the sentence have a sensitivity
+    of about 0; models that readily say yes have a negative criterion. Settings that lack readable
+    answers for either class of sentences have no marker.
     """
     metrics, labels = load_records(inputs.metrics, BiasMetrics), inputs.labels()
     figure, axis = plt.subplots(figsize=(6.4, 3.8), layout="constrained")

@@ -1,4 +1,4 @@
-"""Item rows and results-page evidence of IdioTS: the answer to each sentence in each run."""
+"""Per-sentence results of IdioTS, as exported items and as evidence on the results page."""
 
 from collections.abc import Iterator
 from typing import Literal, Self
@@ -25,12 +25,12 @@ class IdiotsItem(Item):
         id, pie_id: Ids of the sentence and of its PIE.
         distractor_kind: Kind of distractor; null for idiomatic sentences and unmarked distractors.
         gold: Whether the sentence is idiomatic.
-        answer: Whether the model detected an idiom; null if the answer could not be parsed.
-        named: Idiom named in the answer.
-        correct: Whether answer and gold agree; unparseable answers are wrong.
-        names_pie: Whether the model detected an idiom and named the sentence's PIE. This is the
-            numerator of True Positive Consistency for idiomatic sentences, and of the distractor
-            PIE ratio for distractors.
+        answer: Whether the model detected an idiom; null if the answer is unreadable.
+        named: Idiom named in the answer; null if there is none.
+        correct: Whether answer and gold agree; unreadable answers are wrong.
+        names_pie: Whether the model detected an idiom and named the sentence's PIE. The number of
+            these answers is the numerator of True Positive Consistency for idiomatic sentences, and
+            of the distractor PIE ratio for distractors.
         judged_by: Source of `names_pie`: a person or the matching function.
         answer_key: Key of the recorded answer.
     """
@@ -52,7 +52,7 @@ class IdiotsItem(Item):
 
     @classmethod
     def of(cls, inputs: DisplayInputs) -> Iterator[Self]:
-        """Yield the rows of all runs, with sentences in dataset order."""
+        """Yield the items of all runs, with sentences in dataset order."""
         pool, reviewed = Pool(), inputs.files.get("verdicts")
         cases = read_cases(reviewed) if reviewed else []
         for metric, shared in runs(inputs):
@@ -86,7 +86,10 @@ class IdiotsItem(Item):
 
     @classmethod
     def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
-        """Return the answer to each sentence, or None unless there is exactly one run."""
+        """Return the answer to each sentence.
+
+        Returns None if the metric file does not have exactly one prediction file.
+        """
         if len(metric.predictions(".jsonl")) != 1:
             return None
         sentences_path = input_of(metric, _SENTENCES)
@@ -124,7 +127,7 @@ _SENTENCES = "/sentences.jsonl"
 def answers_behind(
     metric: MetricFile, pool: Pool
 ) -> list[tuple[IdiotsSentence, DetectionPrediction]]:
-    """Return each sentence of a run with its answer."""
+    """Return each sentence of a metric file's run with its answer."""
     (path,) = metric.predictions(".jsonl")
     sentences = pool.read(input_of(metric, _SENTENCES), _load_sentences)
     return paired(sentences, load_jsonl(path, DetectionPrediction))

@@ -1,4 +1,4 @@
-"""Path patterns of IdioTS's files, used by its rules and study.py."""
+"""Path patterns of the IdioTS files, used by rules and study.py."""
 
 SAMPLE_KINDS = "results/raw/idiots/distractor_kinds.csv"
 

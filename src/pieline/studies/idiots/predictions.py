@@ -1,4 +1,4 @@
-"""Idiom detection: does a sentence contain an idiom, and which one (IdioTS, section 4)?
+"""Detect whether a sentence contains an idiom, and which one (IdioTS, section 4).
 
 Predictions come from prompting a language model or from an external system.
 """
@@ -66,10 +66,10 @@ Text = Annotated[str | None, BeforeValidator(_one_text)]
 
 
 class DetectionAnswer(BaseModel):
-    """The JSON object in an answer (section 4.2).
+    """JSON object in an answer (section 4.2).
 
-    `hasIdiom` must be readable. The other fields may be missing, because they do not apply if the
-    model detects no idiom.
+    `hasIdiom` must be true or false. The other fields may be missing, because they do not apply if
+    the model detects no idiom.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -81,7 +81,7 @@ class DetectionAnswer(BaseModel):
 
 
 class NegatedAnswer(DetectionAnswer):
-    """Answer to the negated question (is the sentence free of idioms?); yes means no idiom."""
+    """JSON object in an answer to the negated question: whether the sentence is free of idioms."""
 
     has_idiom: Annotated[
         bool,
@@ -100,13 +100,13 @@ def detection_questions(
     setting: str,
     seed: int,
 ) -> list[Question]:
-    """Return one question per sentence, in order; the prompt's user turn contains `sentence`.
+    """Return one question per sentence, in order.
 
-    `SCHEMA_SETTING` enforces the answer's JSON schema; in other settings, only the prompt describes
-    the format. The seed is sent if the provider accepts one.
+    In `SCHEMA_SETTING`, the provider enforces the answer's JSON schema; in other settings, it
+    enforces the prompt's response format, if any. The seed is sent if the provider accepts one.
 
     Raises:
-        UserError: The model does not support this setting.
+        UserError: The model does not support this setting, or the prompt lacks the sentence.
     """
     request = {**parameters, "seed": seed}
     if obstacle := unsupported_reason(spec, setting):
@@ -121,9 +121,9 @@ def detection_questions(
 
 
 class Detection(Task):
-    """Idiom detection in each sentence of IdioTS; writes one prediction per sentence.
+    """Task that asks a model whether each sentence of IdioTS contains an idiom.
 
-    `inputs` has `sentences` and `prompt`; `outputs` has only `predictions`.
+    `inputs` has `sentences` and `prompt`; the only output is `predictions`, one per sentence.
     """
 
     setting: str
@@ -142,7 +142,7 @@ class Detection(Task):
         )
 
     def likely_output_tokens(self) -> int:
-        """Estimate the tokens of four JSON fields, two of which contain a sentence."""
+        """Estimate the output tokens of an answer: four JSON fields, two of which are sentences."""
         return 100
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
@@ -156,7 +156,7 @@ class Detection(Task):
         save_jsonl(self.outputs["predictions"], predictions)
 
     def reading(self, answer: Answer) -> Parsed[DetectionAnswer]:
-        """Return the four fields of the answer."""
+        """Parse the four fields of an answer."""
         return read_detection(answer, self._record)
 
     @property
@@ -173,10 +173,10 @@ class Detection(Task):
 def read_detection(
     answer: Answer, record: type[DetectionAnswer] = DetectionAnswer
 ) -> Parsed[DetectionAnswer]:
-    """Return the last object in an answer with `hasIdiom`, unless other parts contradict it.
+    """Parse the last JSON object with `hasIdiom` in an answer, unless other parts contradict it.
 
-    The outcome is `unparseable` for adjacent objects that differ in `hasIdiom`, for a yes that
-    names "none", and if the text after the object retracts it.
+    The outcome is `unparseable` if adjacent objects differ in `hasIdiom`, if a yes names "none" or
+    the explanation denies an idiom, and if the text after the object retracts the answer.
 
     Args:
         answer: Answer of the model.
@@ -212,7 +212,7 @@ def read_detection(
 
 
 def _verdicts(value: Any, decides: str) -> set[str]:
-    """Return all values of the field `decides` in objects nested within a value."""
+    """Return all values of the field `decides` (as lowercase text) in objects within a value."""
     if isinstance(value, list | tuple):
         return set().union(*(_verdicts(item, decides) for item in value))
     if not isinstance(value, dict):
@@ -225,7 +225,7 @@ def _verdicts(value: Any, decides: str) -> set[str]:
 def read_prediction(
     sentence_id: str, answer: Answer, record: type[DetectionAnswer] = DetectionAnswer
 ) -> DetectionPrediction:
-    """Return the prediction for a sentence; an unparseable answer is neither yes nor no."""
+    """Return the prediction for a sentence; `has_idiom` is None if the answer is unreadable."""
     parsed = read_detection(answer, record)
     return DetectionPrediction(
         id=sentence_id,
@@ -238,7 +238,7 @@ def read_prediction(
 
 
 EmptyIsNull = BeforeValidator(lambda value: None if value == "" else value)
-"""Converts empty cells of a table to null."""
+"""Validator that converts empty cells of a table to null."""
 
 
 class ForeignDetection(ExternalRow):
@@ -259,8 +259,8 @@ def read_predictions(
     exactly this prediction.
 
     Raises:
-        UserError: Ids are missing or unknown, a row is invalid, all rows lack an answer, or idioms
-            are named although no answer is yes.
+        UserError: Ids are missing or unknown, a row is invalid, all rows lack an answer, idioms are
+            named although no answer is yes, or an answer is yes but names "none".
     """
     texts = {one.id: one.sentence for one in sentences}
     rows = list(align_rows(read_rows(path, ForeignDetection), texts, where=path))

@@ -1,4 +1,4 @@
-"""Reader of IdioTS's released formats: a TSV, or a JSON array of sentences."""
+"""Read IdioTS in its released formats: a TSV, or a JSON array of sentences."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -21,8 +21,8 @@ _HINT = "see data/sample/idiots/README.md"
 _MIN_SHARE_WITH_IDIOM = 0.5
 """Minimum share of idiomatic sentences that contain the words of their idiom."""
 OPENING = re.compile(r"^(?:to|don['’]t|do not)\s+", re.IGNORECASE)
-"""Leading words of a canonical form that are not part of the PIE: the infinitive marker "to"
-(section 3.1), and the negation in "don't quote me", which "quote me" also names.
+"""Pattern of leading words in a canonical form that are not part of the PIE: the infinitive marker
+"to" (section 3.1), and the negation in "don't quote me", because "quote me" also names this PIE.
 """
 
 
@@ -53,7 +53,7 @@ def read_sentences(path: str | Path) -> list[IdiotsSentence]:
     """Read the sentences of IdioTS in file order.
 
     Args:
-        path: The released file, read as a TSV if its name ends in .tsv.
+        path: Path of the released file, which is read as a TSV if its name ends in .tsv.
 
     Raises:
         UserError: The file is not a JSON array or TSV; a record is invalid (the label is not the
@@ -143,7 +143,7 @@ def _is_rather(text: str, language: Literal["english", "spanish"]) -> bool:
 
 
 def _table(path: str | Path) -> list[dict[str, str]]:
-    """Read a TSV, whether or not it quotes fields as in CSV."""
+    """Return the rows of a TSV, whose fields may be quoted as in CSV."""
     try:
         rows = read_table(path, [], delimiter="\t", hint=_HINT)
     except UserError:
@@ -154,7 +154,7 @@ def _table(path: str | Path) -> list[dict[str, str]]:
 
 
 def mark_distractors(sentences: Iterable[IdiotsSentence], path: str | Path) -> list[IdiotsSentence]:
-    """Add the kinds of distractors (section 3.3) from a CSV (`sentence_id,kind`).
+    """Return the sentences with kinds of distractors (section 3.3) from a CSV (`sentence_id,kind`).
 
     Raises:
         UserError: The columns are wrong, a kind is unknown, a sentence is repeated, or a sentence

@@ -44,9 +44,9 @@ class DetectionPrediction(Record):
     Attributes:
         has_idiom, idiom, meaning, explanation: Fields of the answer; all None unless the outcome is
             `ok` or `repaired`.
-        rule: Parsing rule that applied.
-        reason: Reason why the answer could not be parsed.
-        answer_key: Key of the recorded answer.
+        rule: Parsing rule that was applied; empty if there was none.
+        reason: Reason why the answer could not be parsed; may be empty.
+        answer_key: Key of the recorded answer, or digest of an external prediction.
     """
 
     id: str

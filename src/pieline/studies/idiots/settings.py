@@ -12,7 +12,7 @@ DetectionSetting = Literal["zero_shot", "zero_shot_schema"]
 
 
 class DetectionParameters(Settings):
-    """Request parameters of IdioTS (section 4.1); null omits a parameter."""
+    """Request parameters of IdioTS (section 4.1); a parameter that is null is not sent."""
 
     temperature: float | None = Field(default=0, ge=0)
     top_k: PositiveInt | None = 40

@@ -1,4 +1,4 @@
-"""IdioTS: do chat models detect idioms, and for the right reason?"""
+"""Definition of the IdioTS study: runs, files, language model tasks, tables and figures."""
 
 import json
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from pieline.study import OWN_PROMPT, Figure, Items, LLMTaskSpec, Study, Table, 
 
 PROMPT = "prompts/idiots/detect.jinja"
 TABLE, ARRAY = "idiots/idioms_sentences.tsv", "idiots/idiots.json"
-"""Files that may contain the sentences."""
+"""Names of the raw files that may contain the sentences."""
 
 
 class IdiotsStudy(Study[IdiotsSettings]):
@@ -77,7 +77,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         ]
 
     def run_metrics(self) -> list[str]:
-        """Return the metric files of all runs."""
+        """Return the paths of the metric files of all configured runs."""
         return [paths.METRICS.format(**run) for run in self.configured()]
 
     def runs(self) -> list[dict[str, str]]:
@@ -85,7 +85,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         return [run for run in self.configured() if not self._why_not(**run)]
 
     def left_out(self) -> dict[str, str]:
-        """Return why configured runs are not possible, by `model/setting/seed`."""
+        """Return why configured runs are left out, by `model/setting/seed`."""
         reasons = {"/".join(run.values()): self._why_not(**run) for run in self.configured()}
         return {run: reason for run, reason in reasons.items() if reason}
 
@@ -117,7 +117,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         return [pattern.format(**run) for run in self.runs()]
 
     def constraints(self, *kinds: str) -> dict[str, str]:
-        """Return the regular expressions of a run's wildcards, for models of these kinds."""
+        """Return the wildcard constraints of runs of models of these kinds (default: all kinds)."""
         return {
             "model": self.run.constraint(*kinds or ("llm", "predictions")),
             "setting": alternatives(
@@ -126,17 +126,17 @@ class IdiotsStudy(Study[IdiotsSettings]):
         }
 
     def kinds(self) -> list[str]:
-        """Return the file that marks the distractors, if any."""
+        """Return the path of the file with kinds of distractors; [] if there is none."""
         if self.run.is_sample:
             return [paths.SAMPLE_KINDS]
         return [self.settings.distractor_kinds] if self.settings.distractor_kinds else []
 
     def verdicts(self) -> list[str]:
-        """Return the file with human verdicts, if any."""
+        """Return the path of the file with human verdicts; [] if there is none."""
         return [self.settings.verdicts] if self.settings.verdicts else []
 
     def prompt(self, setting: str) -> str:
-        """Return the template of a setting."""
+        """Return the path of a setting's template."""
         own = self.settings.prompts.get(setting)
         return self.run.configured_file(own.file) if own else self.run.here(PROMPT)
 
@@ -147,7 +147,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         return self.settings.parameters
 
     def detection(self, model: str, setting: str, seed: str) -> Detection:
-        """Return the task of one run."""
+        """Return the task that detects idioms in one run."""
         return Detection(
             model=model,
             spec=self.run.language_model(model).execution_spec(),
@@ -162,7 +162,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         )
 
     def llm_tasks(self) -> list[LLMTaskSpec]:
-        """Return the detection task, which asks about every sentence once per run."""
+        """Return the specification of the tasks that detect idioms, one task per run."""
         return [
             LLMTaskSpec(
                 name="idiots_detect",
@@ -185,7 +185,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         ]
 
     def metric_conditions(self) -> dict[str, Callable[..., str]]:
-        """Return functions that map wildcards to conditions as JSON, by metric file pattern."""
+        """Return functions from wildcards to conditions (JSON), by pattern of metric files."""
         return {
             paths.METRICS: lambda model, setting, seed: self.conditions(model, setting),
             paths.BIAS: self._bias_conditions,
@@ -213,7 +213,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         ).canonical()
 
     def tables(self) -> list[Table]:
-        """Return the paper's tables and the additional ones."""
+        """Return the paper's tables and, if `prompts_against` is set, the comparison of prompts."""
         inputs = self._display_inputs()
         text = self.run.here("published/text_numbers.csv")
         obstacle = self._no_data()
@@ -283,7 +283,10 @@ class IdiotsStudy(Study[IdiotsSettings]):
         ]
 
     def figures(self) -> list[Figure]:
-        """Return the figures of recall and specificity, and of signal detection."""
+        """Return the figure of recall and specificity.
+
+        If `prompts_against` is set, the figure of signal detection is also returned.
+        """
         return [
             Figure(
                 "idiots_recall_specificity",
@@ -310,7 +313,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         ]
 
     def _bias(self) -> DisplayInputs:
-        """Return the inputs of the table and figure of `prompts_against`."""
+        """Return the inputs of the table and figure that compare settings by signal detection."""
         models = dict.fromkeys(run["model"] for run in self.runs())
         compared = [model for model in models if self.compared(model, paths.METRICS)]
         metrics = [paths.BIAS.format(model=model) for model in compared]
@@ -320,7 +323,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         )
 
     def compared(self, model: str, pattern: str) -> list[str]:
-        """Expand a pattern for each run of a model that `prompts_against` compares."""
+        """Expand a pattern for a model's runs with custom prompts or the reference setting."""
         settings = self.settings
         compared_settings = {*settings.prompts, settings.prompts_against}
         return [
@@ -349,18 +352,22 @@ class IdiotsStudy(Study[IdiotsSettings]):
         return self.display_inputs(self.files(paths.METRICS), self.settings.models, "llm")
 
     def items(self) -> Items:
-        """Return the items: one per sentence and run."""
+        """Return the specification of the items, one per sentence and run."""
         metrics, predictions = self.files(paths.METRICS), self.files(paths.PREDICTIONS)
         behind = [*predictions, paths.SENTENCES] if predictions else []
         reviewed = {"verdicts": self.settings.verdicts} if self.settings.verdicts else {}
         return self.items_of(metrics, self.settings.models, behind, **reviewed)
 
     def raw_files(self) -> list[str]:
-        """Return the sentences, and the file that marks the distractors."""
+        """Return the paths of the sentences and the kinds of distractors; [] without sentences."""
         return [] if self._no_data() else [f"results/raw/{self.raw_name()}", *self.kinds()]
 
     def raw_name(self) -> str:
-        """Return the file of sentences: the public table, or a JSON array (sample or user data)."""
+        """Return the raw file name of the sentences.
+
+        The file is a JSON array in the sample, and in own data that has an array but no table. In
+        all other cases, the file is a table.
+        """
         own_array = self.run.own_data and not self.run.is_available(TABLE)
         is_array = self.run.is_sample or (own_array and self.run.is_available(ARRAY))
         return ARRAY if is_array else TABLE
@@ -370,11 +377,11 @@ class IdiotsStudy(Study[IdiotsSettings]):
         return "unverified" if self.run.data == "released" else self.run.data
 
     def other_targets(self) -> list[str]:
-        """Return the files of cases for human judgment."""
+        """Return the paths of the files with cases for human judgment."""
         return self.files(paths.CASES)
 
     def behind(self, metrics: str) -> list[str]:
-        """Return the predictions and sentences behind a metric file."""
+        """Return the paths of the predictions and sentences behind a metric file; [] if unknown."""
         predictions = dict(
             zip(self.files(paths.METRICS), self.files(paths.PREDICTIONS), strict=True)
         )

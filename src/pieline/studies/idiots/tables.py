@@ -1,6 +1,6 @@
 """Tables of IdioTS: Tables 1 to 3, counts of section 3, errors of section 5.2.1, and prompts.
 
-The table of custom prompts is not in the paper.
+The table that compares custom prompts is not in the paper.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -270,7 +270,7 @@ def distractors(inputs: DisplayInputs) -> TableContent:
 
 
 def errors(inputs: DisplayInputs) -> TableContent:
-    """Build the table of the errors in section 5.2.1, with error types assigned by people."""
+    """Build the table of errors (section 5.2.1), with error types assigned by people."""
     text = read_published(inputs.files["text_numbers"], ["id"])
     models = (*inputs.models, *inputs.absent)
     in_text = {model.name: _IN_TEXT.get(model.published_as or "") for model in models}
@@ -367,7 +367,7 @@ def _table(
     *,
     with_verdicts: bool = True,
 ) -> TableContent:
-    """Build one of the three tables; the CSV also has intervals and columns without a header."""
+    """Build one of Tables 1 to 3; the CSV also has intervals and the columns without a header."""
     printed = read_published(inputs.files["published"], ["model"])
     content = TableContent(
         heads=(headers(["Model"], columns),),
@@ -424,7 +424,7 @@ def _rows(
 
 
 def _unsorted(item: DetectionMetrics) -> str:
-    """Return the reason why the wrong idioms of a run have no error types, or ""."""
+    """Return why the wrong idioms of a run have no error types; empty if they have types."""
     return UNSORTED if item.errors["wrong_idiom"] and not item.error_types else ""
 
 
@@ -511,13 +511,13 @@ BIAS = (
 
 
 def bias(inputs: DisplayInputs) -> TableContent:
-    """Build the table of custom prompts by sensitivity and criterion, compared with one setting."""
+    """Build the table that compares custom prompts with a setting by sensitivity and criterion."""
     labels = inputs.labels()
     metrics = load_records(inputs.metrics, BiasMetrics)
     groups: dict[str, list[Row]] = {}
 
     def add(model: str, setting: str, reason: str = "", **source: Any) -> None:
-        # Including all additional CSV columns, which keeps their order.
+        # Include all additional CSV columns to keep their order.
         key = {"model": model, "setting": setting, "metric": "", "low": "", "high": ""}
         numbers = Source[SettingSignal](key, not_run=reason, **source)
         cells = [(column, numbers) for column in BIAS]

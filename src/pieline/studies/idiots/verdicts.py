@@ -82,7 +82,7 @@ class ReviewCase(Frozen):
 
     @property
     def run(self) -> DetectionRun:
-        """The run that contains the case."""
+        """Run that contains the case."""
         return DetectionRun(self.model, self.setting, self.seed)
 
 
@@ -120,7 +120,7 @@ def paired(
     """Return each sentence with its prediction, in the order of the sentences.
 
     Raises:
-        UserError: Sentences and predictions do not have the same ids.
+        UserError: Sentences and predictions do not have the same ids, or an id is repeated.
     """
     by_id = {prediction.id: prediction for prediction in predictions}
     odd = sorted(by_id.keys() ^ {sentence.id for sentence in sentences})
@@ -137,7 +137,7 @@ def review_cases(
     predictions: Sequence[DetectionPrediction],
     run: DetectionRun,
 ) -> list[ReviewCase]:
-    """Return the cases of a run that need human judgment: all answers that detect an idiom."""
+    """Return the cases of a run for human judgment: all answers that detect an idiom."""
     return [
         ReviewCase(
             **run._asdict(),
@@ -207,14 +207,14 @@ def human_verdicts(
     *,
     where: str | Path = "",
 ) -> dict[str, ReviewCase]:
-    """Return the human verdicts on one run, by sentence.
+    """Return the judged cases of one run, by sentence id.
 
     Cases of other runs and cases without a verdict are ignored.
 
     Args:
-        cases: Judged cases.
+        cases: Cases, which may be of several runs.
         predictions: Predictions of the run.
-        run: The run.
+        run: Run to select.
         where: Path of the cases, for error messages.
 
     Raises:

@@ -1,9 +1,9 @@
 """Filter ID10M's test sentences by recorded decisions to get the originals of ID10M-JAM.
 
-A decision file has one row per raw sentence (section 3.2), which states whether to keep, drop or
-fix the sentence. The row also names the PIE, because literal sentences have no tags that identify
-it. For the paper's data, decisions are derived from the raw file and the released originals; for
-languages without a release, they are derived from ID10M's tags alone.
+Each row of a decision file states whether to keep, drop or fix one raw sentence (section 3.2), and
+names the PIE, because literal sentences have no tags that identify it. Without a decision file,
+decisions are derived from the raw file and the released originals; for languages without a release,
+they are derived from ID10M's tags alone.
 """
 
 import json
@@ -38,7 +38,8 @@ Reason = Literal[
     "no_known_pie",
 ]
 """Reason for dropping or fixing a sentence. `not_recorded` occurs only in decisions derived from
-the release, `no_known_pie` only in those derived from tags; the others are the paper's."""
+the release, `no_known_pie` only in decisions derived from tags; the other reasons are the
+paper's."""
 
 REQUIRED_COLUMNS = ("sentence_id", "decision", "reason", "pie", "text", "tokens", "tags")
 OPTIONAL_COLUMNS = ("is_figurative", "true_idioms")
@@ -48,18 +49,18 @@ _SAME_SENTENCE = 60.0
 
 
 class Decision(Record):
-    """The decision on one raw sentence.
+    """Decision on one raw sentence.
 
     Attributes:
         sentence_id: Id of the raw sentence, such as `test-0001`.
-        decision: Keep, drop or fix.
+        decision: Whether to keep, drop or fix the sentence.
         reason: Reason for dropping or fixing; null if the sentence is kept.
         pie: The PIE; null if the sentence is dropped.
         text: Corrected text; null unless the sentence is fixed.
         tokens: Corrected tokens; null unless the sentence is fixed.
         tags: Corrected tags; null unless the sentence is fixed.
-        is_figurative: Usage of the PIE, if the tags do not determine it.
-        true_idioms: The figurative PIE, if its spelling differs from the sentence.
+        is_figurative: Whether the PIE is used figuratively; null if the tags determine the usage.
+        true_idioms: The figurative PIE; null if the tags determine its spelling.
     """
 
     sentence_id: Id
@@ -96,8 +97,8 @@ def load_decisions(path: str | Path) -> list[Decision]:
     The columns `tokens`, `tags`, `true_idioms` and `is_figurative` contain JSON.
 
     Raises:
-        UserError: If the header is wrong, a row is invalid or a sentence occurs twice; states file
-            and line.
+        UserError: The header is wrong, a row is invalid or a sentence occurs twice; the message
+            states the file and, for an invalid row, the line.
     """
     hint = f"write all columns ({', '.join(REQUIRED_COLUMNS)}), and leave unused cells empty"
     rows = read_table(
@@ -112,7 +113,11 @@ def load_decisions(path: str | Path) -> list[Decision]:
 
 
 def save_decisions(path: str | Path, decisions: Iterable[Decision]) -> None:
-    """Write decisions atomically in the format of `load_decisions`."""
+    """Write decisions atomically in the format of `load_decisions`.
+
+    Raises:
+        UserError: A text contains a tab or a line break.
+    """
     columns = REQUIRED_COLUMNS + OPTIONAL_COLUMNS
     lines = ["\t".join(columns)]
     for item in decisions:
@@ -129,7 +134,7 @@ def apply_decisions(
     where: str | Path,
     raw: str | Path = "the raw file",
 ) -> list[Original]:
-    """Return the kept and corrected sentences in raw order (section 3.2).
+    """Return the kept and fixed sentences as originals, in raw order (section 3.2).
 
     Args:
         sentences: Raw test split.
@@ -139,9 +144,8 @@ def apply_decisions(
         raw: Path of the raw split, for error messages.
 
     Raises:
-        UserError: If the sentences are in another language, sentences and decisions do not
-            correspond one to one, tags or tokens do not fit the text, or a PIE is not in its
-            sentence.
+        UserError: The sentences are in another language, sentences and decisions do not correspond
+            one to one, tags or tokens do not fit the text, or a PIE is not in its sentence.
     """
     if not is_in_language(language, " ".join(item.text for item in sentences)):
         hint = "use the file for this language"
@@ -181,11 +185,13 @@ def derive_decisions(
 
     The release keeps the raw order. A row whose text equals a raw sentence belongs to that
     sentence; any other row is a correction of the most similar raw sentence between its neighbors.
-    The reasons for dropped sentences were not published (`not_recorded`); those for corrections are
-    inferred from the change. `where` is the path of the released originals, for error messages.
+    The reasons for dropping sentences were not published (`not_recorded`); the reasons for
+    corrections are inferred from the change. `where` is the path of the released originals, for
+    error messages.
 
     Raises:
-        UserError: If no raw sentence corresponds to a released row.
+        UserError: No raw sentence corresponds to a released row, or a row does not have exactly one
+            PIE.
     """
     places = _places([item.text for item in sentences], [row.sentence for row in released], where)
     rows = dict(zip(places, released, strict=True))
@@ -203,8 +209,8 @@ def decisions_by_tags(
     """Derive decisions from ID10M's tags for languages without manual filtering.
 
     A sentence with one tagged idiom is kept as figurative. A sentence without tags is kept as
-    literal if it contains a PIE that is tagged in another sentence of `sentences` or `others`; the
-    longest such PIE is used. Sentences with several idioms or without a known PIE are dropped.
+    literal if it contains PIEs that are tagged in other sentences of `sentences` or `others`; the
+    longest of these PIEs is used. Sentences with several idioms or without a known PIE are dropped.
     Wrong tags are not corrected.
     """
     known_pies = {
@@ -233,7 +239,7 @@ def filtering_report(
     decisions: Sequence[Decision],
     originals: Sequence[Original],
 ) -> dict[str, Any]:
-    """Return counts of the filtering and the irregularities that remain in the originals."""
+    """Return the counts of the filtering, and the irregularities that remain in the originals."""
     return {
         "raw_sentences": len(sentences),
         "raw_with_idiom": sum(bool(item.spans) for item in sentences),
@@ -252,13 +258,15 @@ def filtering_report(
 
 
 def oddities(original: Original) -> list[dict[str, str]]:
-    """Return the irregularities of an original, each with its kind and text.
+    """Return the irregularities of an original, each with the sentence id, its kind and a text.
 
-    - `pie_spacing`: The PIE occurs in the sentence only with different spacing ("zur  Genüge").
-    - `pie_spelling`: The PIE occurs only after normalization (tokens such as "achilles ' heel",
-      case).
+    - `pie_spacing`: The PIE contains repeated spaces ("zur  Genüge"), and occurs in the sentence
+      only without them.
+    - `pie_spelling`: The PIE occurs only with different spelling ("achilles ' heel"), case or
+      inflection.
     - `pie_absent`: The PIE does not occur.
-    - `true_idiom_spelling`, `true_idiom_absent`: The same for the figurative PIE.
+    - `true_idiom_spacing`, `true_idiom_spelling`, `true_idiom_absent`: One of `true_idioms` occurs
+      only without its repeated spaces, only with different spelling, or not at all.
     - `figurative_without_tags`: The sentence is figurative, but all its tags are O.
     """
     problems = []
@@ -356,7 +364,7 @@ def _derived(sentence: TaggedSentence, row: ReleasedRow) -> Decision:
 
 
 def _reason(sentence: TaggedSentence, row: ReleasedRow) -> Reason:
-    """Infer the reason for a correction from the change."""
+    """Infer the reason for a correction from how the text changed."""
     if row.sentence == sentence.text:
         return "wrong_label"
     if sentence.text.startswith(row.sentence) and any(
@@ -367,7 +375,7 @@ def _reason(sentence: TaggedSentence, row: ReleasedRow) -> Reason:
 
 
 def _places(raw: Sequence[str], released: Sequence[str], where: str | Path) -> list[int]:
-    """Return the index of the raw sentence for each released sentence, in ascending order."""
+    """Return the ascending indices of the raw sentences that match the released sentences."""
     positions = {text: place for place, text in enumerate(raw)}
     exact = [positions.get(text) for text in released]
     places: list[int] = []

@@ -32,7 +32,7 @@ HUMAN_LABELLING = "results/datasets/jam/english.human_labelling.xml"
 TAGGING_TRAIN = "results/datasets/jam_tagging/{language}/train.tsv"
 TAGGING_DEV = "results/datasets/jam_tagging/{language}/dev.tsv"
 FOLD_TRAIN = "results/datasets/jam_tagging/{language}/{setting}/fold-{fold}.tsv"
-"""Training data of the encoder that tags the originals of a fold and their variants."""
+"""Path of the training data of the encoder that tags a fold's originals and their variants."""
 FOLDS_FILE = "results/datasets/jam_tagging/{language}/{setting}/folds.json"
 
 WEIGHTS = "results/training/jam/{language}/{model}/seed-{seed}/weights"

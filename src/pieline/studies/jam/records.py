@@ -9,8 +9,8 @@ from pieline.core.records import Record
 from pieline.studies.jam.bio import Tag, spans_of
 
 DecidedBy = Literal["file", "release", "tags"]
-"""Source of the decisions that filter ID10M: a user's file, the released originals, or the tags
-alone."""
+"""Source of the decisions that filter ID10M: a decision file, the released originals, or ID10M's
+tags alone."""
 VariantSource = Literal["sample", "released", "generated"]
 Verdict = Literal["valid", "corrected", "invalid", "unreviewed"]
 ModelVerdict = Literal["valid", "corrected", "replaced", "unknown"]
@@ -26,7 +26,8 @@ Flag = Literal[
     "duplicate",
     "not_reviewed_by_model",
 ]
-"""A problem of a variant found by automatic checks (see `variants.validation`)."""
+"""Problem of a variant: a finding of `variants.validation.check_text`, or a missing review by the
+validating model."""
 
 
 class TaggedRecord(Record):
@@ -37,9 +38,9 @@ class TaggedRecord(Record):
         sentence: Concatenation of the tokens.
         tokens: Tokens with their trailing spaces.
         tags: BIO tags; all O if the PIE is used literally (section 3.1).
-        pies: The PIE of the sentence, even if it is literal; a list, as in the release.
-        true_idioms: The PIE of a figurative sentence as the release spells it; used by the released
-            analysis.
+        pies: The PIE of the sentence, even if it is used literally; a list, as in the release.
+        true_idioms: The PIE of a figurative sentence as the release spells it, for `released`
+            scoring; empty for a literal sentence.
         is_figurative: Whether the PIE is used idiomatically.
     """
 
@@ -79,10 +80,10 @@ class Variant(TaggedRecord):
 
     Attributes:
         original_id: Id of the original.
-        number: Number among the variants of the original, from 1.
+        number: Number (from 1) of the variant among the original's variants.
         source: Source of the variant.
         model_verdict: Decision of the validating model; null if no model was used.
-        flags: Problems found by automatic checks.
+        flags: Problems of the variant.
         verdict: Human verdict; `unreviewed` if there is none.
         note: Remark of the annotator or of the validating model.
     """

@@ -1,4 +1,4 @@
-"""Settings of ID10M-JAM: the section jam of config.yaml."""
+"""Settings of ID10M-JAM: the section `jam` of config.yaml."""
 
 from collections.abc import Mapping
 from itertools import chain
@@ -24,7 +24,7 @@ NO_VARIANTS = "this configuration takes no hard variants (jam.variants.source: n
 
 
 class JamVariants(Settings):
-    """Source and validation of hard variants (sections 3.3, 3.4)."""
+    """Settings for the source and validation of hard variants (sections 3.3 and 3.4)."""
 
     source: Literal["sample", "released", "generated", "none"] = Field(
         default="released",
@@ -73,7 +73,7 @@ class JamVariants(Settings):
 
 
 class JamFineTuning(TaggingSettings):
-    """Fine-tuning of encoders (ID10M-JAM, appendix D), with the hyperparameters of Table 4."""
+    """Settings for fine-tuning encoders (ID10M-JAM, appendix D), with Table 4's hyperparameters."""
 
     seeds: list[Seed] = Field(default=[5, 7, 42, 123, 1773], min_length=1)
     input: EncoderInput = Field(
@@ -90,7 +90,7 @@ class JamFineTuning(TaggingSettings):
 
 
 class NeutralAblation(Settings):
-    """The run whose confusing variants get neutral contexts (ID10M-JAM, appendix G)."""
+    """Run whose confusing variants get neutral contexts (ID10M-JAM, appendix G)."""
 
     model: str = Field(description="One of jam.models.")
     setting: PromptSetting | Literal["fine_tuned"] = Field(
@@ -101,18 +101,18 @@ class NeutralAblation(Settings):
 
 
 FINE_TUNED = "fine_tuned"
-"""Setting of encoders."""
+"""Setting of encoders without added training texts."""
 AddedTexts = Literal["originals", "neutral", "hard"]
 ADDED: Mapping[str, str] = {f"{FINE_TUNED}_{name}": name for name in get_args(AddedTexts)}
-"""Texts added to the training data, by setting of encoders (docs/beyond.md)."""
+"""Texts added to the training data, by encoder setting (docs/beyond.md)."""
 FOLDS = 2
-"""Number of encoders that share the test sentences if texts of test PIEs are added to training."""
+"""Number of folds, each tagged by its own encoder, if test sentences are added to training."""
 BASELINE = "baseline"
 """Setting of baselines that need no model."""
 
 
 class AttentionAnalysis(Settings):
-    """Attention from the PIE to its context (ID10M-JAM, appendix H)."""
+    """Settings of the attention analysis (ID10M-JAM, appendix H)."""
 
     model: str = Field(description="A causal model, or an embedder that is one.")
     language: LanguageName = "english"
@@ -123,7 +123,7 @@ class AttentionAnalysis(Settings):
 
 
 class ConfusedModels(Settings):
-    """Runs that Figure 3 counts for each hard variant (ID10M-JAM, section 5)."""
+    """Selection of the runs that Figure 3 counts for each hard variant (ID10M-JAM, section 5)."""
 
     count: Literal["models", "runs"] = Field(
         default="models",
@@ -138,7 +138,7 @@ class ConfusedModels(Settings):
 
 
 class JamSettings(Settings):
-    """The ID10M-JAM study."""
+    """Settings of the ID10M-JAM study."""
 
     languages: list[LanguageName] = Field(default=["english", "german"], min_length=1)
     decisions: str | None = Field(
@@ -236,7 +236,7 @@ class JamSettings(Settings):
         return self
 
     def seeds_of(self, run: NeutralAblation) -> list[int]:
-        """Return the seeds of a model in a setting."""
+        """Return the configured seeds for the model and setting of the ablation's run."""
         if run.setting == FINE_TUNED:
             return self.fine_tuning.seeds
         return self.seeds_by_model.get(run.model, self.seeds)

@@ -1,4 +1,4 @@
-"""ID10M-JAM: do contexts that do not mislead people make models misread idioms?"""
+"""Definition of the ID10M-JAM study: runs, files, language model tasks, tables and figures."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -69,7 +69,7 @@ _NOT_OF_PAPER = {
     "file": "{}: originals by custom decisions.",
     "tags": "{}: originals by ID10M's tags alone, without filtering.",
 }
-"""Notes on languages whose originals are not the released ones."""
+"""Notes on languages whose originals are not the released ones, by source of the decisions."""
 _MOST_COMMON = 0.05
 """Maximum share of test sentences that another split of the user's data may contain."""
 _WRITTEN = "Hard variants by {} ({})."
@@ -80,12 +80,15 @@ def _listed(languages: Iterable[str]) -> str:
 
 
 def _blocks(path: str) -> set[str]:
-    """Split an ID10M file into blocks of lines; faster than parsing it for every run."""
+    """Return the set of sentences in an ID10M file, each as a block of lines.
+
+    The function is faster than a parser, because it is called for every run.
+    """
     return {block.strip("\n") for block in read_text(path).split("\n\n")} - {""}
 
 
 def _with_report(variants: str) -> dict[str, str]:
-    """Return the outputs of a task that writes variants."""
+    """Return the output paths of a task that writes variants and a report."""
     return {"variants": variants, "report": variants.replace(".jsonl", ".report.json")}
 
 
@@ -99,7 +102,11 @@ class JamStudy(Study[JamSettings]):
     # Settings ------------------------------------------------------------------------------------
 
     def check(self, where: str) -> None:
-        """Raise a `UserError` for a model of the wrong kind, or variants from another corpus."""
+        """Validate the models, prompts, decision files and source of variants.
+
+        Raises:
+            UserError: A setting is invalid.
+        """
         settings, variants = self.settings, self.settings.variants
         self.check_models(settings.models, "llm", "encoder", "predictions", where=f"{where}.models")
         self.check_external(settings.models, where=f"{where}.models")
@@ -192,7 +199,8 @@ class JamStudy(Study[JamSettings]):
     def is_written(self, language: str) -> bool:
         """Return whether a model writes the variants of a language.
 
-        This is the case if variants are generated or the release lacks the language.
+        The result is True if the source is `generated`, or if it is `released` and the release or
+        the user's own data lacks the language.
         """
         source = self.settings.variants.source
         # A language has either all public files or none.
@@ -205,7 +213,7 @@ class JamStudy(Study[JamSettings]):
         return [name for name in self.settings.languages if self.is_written(name)]
 
     def validated_languages(self) -> str:
-        """Return a wildcard constraint for the languages whose variants no model writes."""
+        """Return a wildcard constraint that matches languages whose variants no model writes."""
         return alternatives(name for name in language_names() if not self.is_written(name))
 
     @property
@@ -214,7 +222,7 @@ class JamStudy(Study[JamSettings]):
         return self.settings.variants.source != "none"
 
     def constraints(self, *kinds: str) -> dict[str, str]:
-        """Return the wildcard constraints of runs for models of these kinds."""
+        """Return the wildcard constraints of runs of models of these kinds."""
         return {
             "language": alternatives(language_names()),
             "model": self.run.constraint(*kinds),
@@ -232,9 +240,9 @@ class JamStudy(Study[JamSettings]):
     # Runs ----------------------------------------------------------------------------------------
 
     def configured(self, *kinds: str) -> Iterator[dict[str, str]]:
-        """Yield language, model, setting and seed of every configured run of these kinds of models.
+        """Yield language, model, setting and seed of every configured run of models of these kinds.
 
-        This includes runs that are not possible.
+        The runs include those that `left_out` returns.
         """
         settings = self.settings
         for model in settings.models:
@@ -265,11 +273,11 @@ class JamStudy(Study[JamSettings]):
                 }
 
     def runs(self, *kinds: str) -> Iterator[dict[str, str]]:
-        """Yield the configured runs that are possible."""
+        """Yield the configured runs that can be computed or reused, for models of these kinds."""
         return (run for run in self.configured(*kinds) if not self._why_not(run))
 
     def left_out(self) -> dict[str, str]:
-        """Return why configured runs are not possible, by `model/setting/language/seed`."""
+        """Return why configured runs are left out, by `model/setting/language/seed`."""
         return {
             "/".join(run[name] for name in ("model", "setting", "language", "seed")): reason
             for run in self.configured("llm", "encoder")
@@ -277,7 +285,7 @@ class JamStudy(Study[JamSettings]):
         }
 
     def run_metrics(self) -> list[str]:
-        """Return the metric files of all runs and of the ablation."""
+        """Return the paths of the metric files of all configured runs and of the ablation."""
         named = [
             paths.METRICS.format(**run) for run in self.configured("llm", "encoder", "predictions")
         ]
@@ -295,7 +303,7 @@ class JamStudy(Study[JamSettings]):
         return self.run.unanswered(run["model"], self._recordings("jam").format(**run))
 
     def _no_contexts(self, run: Mapping[str, str]) -> str:
-        """Return why a setting has no neutral contexts; empty if it has them or needs none."""
+        """Return why a run lacks its neutral contexts; empty if it has them or needs none."""
         language, writer = run["language"], self.settings.variants.model
         if not self._shows_neutral(run["setting"]):
             return ""
@@ -313,32 +321,41 @@ class JamStudy(Study[JamSettings]):
         return isinstance(parameters, Arranged) and parameters.context == "neutral"
 
     def _lacks(self, entry: LLMEntry, setting: str) -> str:
-        """Return why a model does not support a setting.
+        """Return why a model does not support a setting; empty if it does.
 
-        The released prompts enforce a format for every answer.
+        The released prompts require a model that supports an enforced response format.
         """
         enforced = self.settings.asking == "released" and setting not in self.settings.prompts
         return unsupported_reason(entry, SCHEMA_SETTING if enforced else setting)
 
     def metrics_on(self, *languages: str, besides: Sequence[str] = ()) -> list[str]:
-        """Return the metric files for these languages; `besides` adds kinds of models."""
+        """Return the paths of the metric files of runs in these languages.
+
+        The runs are those of language models, encoders and the kinds of models in `besides`.
+        """
         runs = self.runs("llm", "encoder", *besides)
         return [paths.METRICS.format(**run) for run in runs if run["language"] in languages]
 
     def baselines(self, language: str) -> list[str]:
-        """Return the metric files of baselines."""
+        """Return the paths of the metric files of a language's baselines."""
         run = {"language": language, "setting": BASELINE, "seed": "0"}
         return [paths.METRICS.format(model=name, **run) for name in BASELINES]
 
     def neutral_run(self, *kinds: str) -> list[dict[str, str]]:
-        """Return the run of the neutral-context ablation if its model is of these kinds."""
+        """Return the run of the neutral-context ablation, as a list.
+
+        The list is empty if there is no ablation or its model is not of these kinds.
+        """
         neutral = self.settings.neutral
         if neutral is None or self.run.entry(neutral.model).kind not in kinds:
             return []
         return [{name: str(value) for name, value in neutral.model_dump().items()}]
 
     def _why_no_neutral(self, run: Mapping[str, str]) -> str:
-        """Return why the ablation is not possible: run, texts or answers are missing."""
+        """Return why the ablation is not possible: its run, texts or answers are missing.
+
+        The result is empty if the ablation is possible.
+        """
         found, writer = self._why_not(run), self.settings.variants.model
         if not found and writer:
             reason = self.run.unanswered(writer, self.neutral_variants(**run).recordings)
@@ -353,36 +370,36 @@ class JamStudy(Study[JamSettings]):
     # Originals, variants, dataset ----------------------------------------------------------------
 
     def own_decisions(self, language: str) -> str:
-        """Return the user's file of decisions for a language; empty if there is none."""
+        """Return the path of the user's decision file for a language; empty if there is none."""
         path = Path(self.settings.decisions or "", f"{language}.tsv")
         return str(path) if self.settings.decisions and path.exists() else ""
 
     def decided_by(self, language: str) -> DecidedBy:
         """Return the source of the decisions on raw sentences.
 
-        The source is the user's or the sample's file, or the released originals. For languages that
-        neither the release nor the user's data include, it is ID10M's tags.
+        The source is a decision file of the user or of the sample, else the released originals. For
+        languages without released originals in the release or the user's data, it is ID10M's tags.
         """
         if self.run.is_sample or self.own_decisions(language):
             return "file"
         return "release" if self._has(paths.RELEASED, language) else "tags"
 
     def _has(self, name: str, language: str) -> bool:
-        """Return whether the release, or the user's data, includes a file of a language."""
+        """Return whether a language's file is in the user's data or, without it, in the release."""
         name = name.format(language=language)
         if self.run.own_data:
             return self.run.is_available(name)
         return name in self.run.public_files
 
     def released_originals(self, language: str) -> list[str]:
-        """Return the released originals if decisions are derived from them."""
+        """Return the path of the released originals if decisions are derived from them; else []."""
         released = self.decided_by(language) == "release"
         return [paths.RELEASED_ORIGINALS.format(language=language)] if released else []
 
     def extra_pie_sources(self, language: str) -> list[str]:
-        """Return the split whose tags provide further PIEs if decisions come from tags.
+        """Return the path of the dev split, whose tags provide further PIEs.
 
-        Empty if the user's data lacks this split.
+        The list is empty if decisions do not come from tags, or if the user's data lacks the split.
         """
         split = paths.DEV_SPLIT.format(language=language)
         lacks = self.run.own_data and not self.run.is_available(raw_name(split))
@@ -390,7 +407,7 @@ class JamStudy(Study[JamSettings]):
         return [split] if by_tags and not lacks else []
 
     def decisions(self, language: str) -> str:
-        """Return the file of decisions: the user's, the sample's, or a derived one."""
+        """Return the path of the decision file: the user's, the sample's or a derived one."""
         if own := self.own_decisions(language):
             return own
         if self.run.is_sample:
@@ -398,16 +415,17 @@ class JamStudy(Study[JamSettings]):
         return paths.DECISIONS.format(language=language)
 
     def variants_file(self, language: str) -> str:
-        """Return the file with validated variants: the sample's or the released one."""
+        """Return the path of the file with validated variants: the sample's or the released one."""
         if self.settings.variants.source == "sample":
             return self.run.here(f"data/sample/id10m/variants/{language}.json")
         return paths.RELEASED_VARIANTS.format(language=language)
 
     def variants_of(self, language: str) -> str:
-        """Return the checked variants of a language.
+        """Return the path of a language's checked variants.
 
         Raises:
-            UserError: If this run has no variants, although files of an earlier run may exist.
+            UserError: This configuration has no variants, although files of an earlier one may
+                exist.
         """
         if not self.has_variants:
             raise UserError(
@@ -418,12 +436,12 @@ class JamStudy(Study[JamSettings]):
         return paths.VARIANTS.format(language=language)
 
     def released_variants(self, language: str) -> list[str]:
-        """Return the released variants if the dataset uses them."""
+        """Return the path of the released variants if the dataset uses them; else []."""
         released = self.settings.variants.source == "released" and not self.is_written(language)
         return [self.variants_file(language)] if released else []
 
     def file_usage(self, metrics: str) -> dict[str, bool]:
-        """Return whether a run reads each file of decisions or variants, by path."""
+        """Return whether a run reads each file of decisions, variants or reviews, by path."""
         language = Path(metrics).parts[3]
         decided = self.decisions(language)
         released = paths.RELEASED_VARIANTS.format(language=language)
@@ -436,47 +454,50 @@ class JamStudy(Study[JamSettings]):
         }
 
     def archived_models(self) -> set[str]:
-        """Return the study's models, except those used for attention and for writing variants."""
+        """Return models for which all runs come from archives, so their weights are not needed.
+
+        The models used for the attention analysis and for writing variants are excluded.
+        """
         attention = self.settings.attention
         others = {self.settings.variants.model, attention and attention.model}
         return super().archived_models() - others
 
     def annotations(self, language: str) -> list[str]:
-        """Return the Label Studio exports for a language."""
+        """Return the paths of the Label Studio exports for a language; may be empty."""
         return self.settings.variants.annotations.get(language, [])
 
     def adjudications(self, language: str) -> list[str]:
-        """Return the decisions on disputed variants of a language, if any."""
+        """Return the path of the decisions on a language's disputed variants; [] if not set."""
         path = self.settings.variants.adjudications.get(language)
         return [path] if path else []
 
     def training_file(self, language: str) -> list[str]:
-        """Return ID10M's training split; empty if it is not available."""
+        """Return the path of ID10M's train split; [] if it is not available."""
         split = paths.TRAIN_SPLIT.format(language=language)
         return [split] if self.run.is_available(raw_name(split)) else []
 
     def manifest(self, language: str) -> list[str]:
-        """Return the dataset's manifest unless the study uses only originals."""
+        """Return the path of the dataset's manifest; [] if the study uses only originals."""
         return [paths.MANIFEST.format(language=language)] if self.has_variants else []
 
     def sentences(self, language: str) -> str:
-        """Return the file of input sentences: the dataset, or the originals without variants."""
+        """Return the path of the dataset, or of the originals if there are no variants."""
         return (paths.DATASET if self.has_variants else paths.ORIGINALS).format(language=language)
 
     # Training ------------------------------------------------------------------------------------
 
     def train_split(self, language: str) -> list[str]:
-        """Return ID10M's train split unless encoders are trained on its dev split."""
+        """Return the path of ID10M's train split; [] if encoders are trained on its dev split."""
         dev = self.settings.train_split == "dev"
         return [] if dev else [paths.TRAIN_SPLIT.format(language=language)]
 
     @property
     def added_settings(self) -> list[str]:
-        """Return the configured settings of encoders with added training texts."""
+        """Return the configured encoder settings that add training texts."""
         return [name for name, texts in ADDED.items() if texts in self.settings.training_contexts]
 
     def added_texts(self, language: str, setting: str) -> str:
-        """Return the file of texts that are added to the training data in a setting."""
+        """Return the path of the texts that a setting adds to the training data."""
         neutral = self._shows_neutral(setting)
         return (paths.NEUTRAL_CONTEXTS if neutral else paths.DATASET).format(language=language)
 
@@ -494,7 +515,7 @@ class JamStudy(Study[JamSettings]):
         return self.settings.few_shot if setting == FEW_SHOT else self.settings.zero_shot
 
     def prompt_files(self, setting: str) -> dict[str, str]:
-        """Return the templates of a setting: `prompt`, and `example` if it has examples."""
+        """Return the template paths of a setting: `prompt`, and `example` if it has examples."""
         if own := self.settings.prompts.get(setting):
             return {"prompt": self.run.configured_file(own.file)}
         folder = self.run.here("prompts/jam")
@@ -506,13 +527,13 @@ class JamStudy(Study[JamSettings]):
         return found
 
     def examples(self, language: str, setting: str) -> list[str]:
-        """Return the file from which examples are drawn, if the setting has examples."""
+        """Return the path of the split that examples are drawn from; [] if a setting has none."""
         if setting != FEW_SHOT:
             return []
         return [paths.SPLIT.format(split=self.settings.train_split, language=language)]
 
     def identification(self, **run: str) -> Identification:
-        """Return the task of one run."""
+        """Return the task that identifies the idioms of one run."""
         language = run["language"]
         task = self._identification("jam", self.sentences(language), paths.PREDICTIONS, run)
         if not self._shows_neutral(run["setting"]):
@@ -521,7 +542,7 @@ class JamStudy(Study[JamSettings]):
         return task.model_copy(update={"inputs": {**task.inputs, "neutral": neutral}})
 
     def neutral_identification(self, **run: str) -> Identification:
-        """Return the task of one run on the neutral variants."""
+        """Return the task that identifies the idioms of one run in its neutral variants."""
         sentences = paths.NEUTRAL_VARIANTS.format(**run)
         return self._identification("jam_neutral", sentences, paths.NEUTRAL_PREDICTIONS, run)
 
@@ -612,7 +633,7 @@ class JamStudy(Study[JamSettings]):
         )
 
     def llm_tasks(self) -> list[LLMTaskSpec]:
-        """Return the tasks that write variants, and those that identify idioms in sentences."""
+        """Return the specifications of the tasks that write variants or identify idioms."""
         llm = self.constraints("llm")
         found = []
         writes = self.written_languages
@@ -698,10 +719,7 @@ class JamStudy(Study[JamSettings]):
     # Conditions ----------------------------------------------------------------------------------
 
     def metric_conditions(self) -> dict[str, Callable[..., str]]:
-        """Return functions that compute the conditions of metric files as canonical JSON.
-
-        The keys are path patterns.
-        """
+        """Return functions from wildcards to conditions (JSON), by pattern of metric files."""
 
         def of_run(model: str, setting: str, **_: str) -> str:
             is_baseline = setting == BASELINE
@@ -766,7 +784,7 @@ class JamStudy(Study[JamSettings]):
         ).canonical()
 
     def _of_variants(self, *names: str) -> tuple[str, ...]:
-        """Return how the variant settings `names` differ from the paper's."""
+        """Return how the variant settings `names` deviate from the paper's."""
         others = JamVariants.model_fields.keys() - set(names)
         return deviations(self.settings.variants, ignored=others)
 
@@ -812,7 +830,7 @@ class JamStudy(Study[JamSettings]):
     # Appendices ----------------------------------------------------------------------------------
 
     def human_labels(self) -> list[str]:
-        """Return the files with two annotators' labels; those of the sample are simulated."""
+        """Return the paths of two annotators' labels; by default, the sample's simulated labels."""
         named, sample = self.settings.humans, "data/sample/id10m/humans/english_simulated.csv"
         return [named] if isinstance(named, str) else named or [self.run.here(sample)]
 
@@ -832,7 +850,11 @@ class JamStudy(Study[JamSettings]):
         return (self.settings.attention or AttentionAnalysis(model="")).pairs
 
     def weights_spec(self, model: str) -> str:
-        """Return the weights of a model as canonical JSON."""
+        """Return the specification of a model's weights as canonical JSON.
+
+        Raises:
+            UserError: The model has no weights.
+        """
         entry = self.run.entry(model)
         if not isinstance(entry, CheckpointEntry):
             raise UserError(f"{model!r} has no weights", hint="name a causal model")
@@ -841,7 +863,7 @@ class JamStudy(Study[JamSettings]):
     # Tables and figures --------------------------------------------------------------------------
 
     def models(self) -> list[str]:
-        """Return the evaluated and analyzed models, and the model that writes variants."""
+        """Return the evaluated and analyzed models, and the model that writes variants, if any."""
         settings = self.settings
         names = [*settings.models]
         if settings.attention:
@@ -853,8 +875,8 @@ class JamStudy(Study[JamSettings]):
     def tables(self) -> list[Table]:
         """Return the tables available in this configuration.
 
-        Table 2 is always included; the other tables of the paper need models and variants. Without
-        variants, a table of originals replaces them.
+        Table 2 is always included; the paper's other tables require models and variants. If there
+        are models but no variants, a table of originals replaces the other tables.
         """
         numbers = self.run.here("published/text_numbers.csv")
         # The numbers in the text and the figures cover only runs of this project, not external
@@ -1078,7 +1100,11 @@ class JamStudy(Study[JamSettings]):
         return found
 
     def figures(self) -> list[Figure]:
-        """Return the flow figure and, if there are runs on variants, Figures 2, 3, 6 and 7."""
+        """Return the flow figure and, if there are models and variants, the figures of results.
+
+        These are Figures 2, 3 and 6, and those of the attention analysis and of prompt effects if
+        they are configured.
+        """
         flow = Figure(
             "jam_flow",
             "Section 3",
@@ -1159,14 +1185,17 @@ class JamStudy(Study[JamSettings]):
         return self.run.here(f"published/jam_table{number}.csv")
 
     def _runs(self, *besides: str) -> DisplayInputs:
-        """Return inputs with all runs and missing runs; `besides` adds kinds of models."""
+        """Return inputs with all runs, and the reasons for missing runs.
+
+        The runs are those of language models, encoders and the kinds of models in `besides`.
+        """
         languages, models = self.settings.languages, self.settings.models
         metrics = self.metrics_on(*languages, besides=besides)
         given = self.display_inputs(metrics, models, "llm", "encoder")
         return given.model_copy(update={"notes": self._notes})
 
     def _results(self) -> DisplayInputs:
-        """Return inputs with all runs and baselines."""
+        """Return inputs with all runs, including external ones, and baselines."""
         runs = self._runs("predictions")
         scored = (path for name in self.settings.languages for path in self.baselines(name))
         described = (
@@ -1215,7 +1244,7 @@ class JamStudy(Study[JamSettings]):
         )
 
     def items(self) -> Items:
-        """Return the items of all runs, one per sentence and run."""
+        """Return the specification of the items, one per sentence and run."""
         made = list(self.runs("llm", "encoder", "predictions"))
         behind = (
             path
@@ -1228,7 +1257,10 @@ class JamStudy(Study[JamSettings]):
     # Targets and inputs --------------------------------------------------------------------------
 
     def other_targets(self) -> list[str]:
-        """Return the sentences; if there are variants, also the labeling interface and form."""
+        """Return the paths of the sentences and, with variants, of files for human annotators.
+
+        The latter are the labeling configurations and the English form of the human baseline.
+        """
         languages = self.settings.languages
         names = [self.sentences(language) for language in languages]
         if not self.has_variants:
@@ -1237,7 +1269,7 @@ class JamStudy(Study[JamSettings]):
         return [*names, paths.HUMAN_FORM] if "english" in languages else names
 
     def raw_files(self) -> list[str]:
-        """Return the raw files on which the configured results depend."""
+        """Return the paths of the raw files on which the configured results depend."""
         names = []
         for language in self.settings.languages:
             names += [paths.TEST_SPLIT.format(language=language), *self.training_file(language)]
@@ -1253,7 +1285,7 @@ class JamStudy(Study[JamSettings]):
         return sorted(set(names))
 
     def check_own_data(self) -> None:
-        """Validate the user's data, and raise a `UserError` if another split overlaps with test."""
+        """Raise a `UserError` if user data is missing, or if another split overlaps with test."""
         super().check_own_data()
         for language in self.settings.languages if self.run.own_data else ():
             (test,) = self.run.local(raw_name(paths.TEST_SPLIT.format(language=language)))
@@ -1272,7 +1304,7 @@ class JamStudy(Study[JamSettings]):
                     )
 
     def behind(self, metrics: str) -> list[str]:
-        """Return the predictions and sentences of a run."""
+        """Return the paths of the predictions and sentences behind a metric file; [] if unknown."""
         for run in self.runs("llm", "encoder", "predictions"):
             if paths.METRICS.format(**run) == metrics:
                 return [paths.PREDICTIONS.format(**run), self.sentences(run["language"])]

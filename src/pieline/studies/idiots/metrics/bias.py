@@ -1,11 +1,12 @@
 """Signal detection on IdioTS: separate a model's ability from its bias to say yes.
 
-An idiom is the signal. A yes is a hit on an idiomatic sentence and a false alarm on a distractor.
-With z the normal quantile function, d′ = z(hits) - z(false alarms) measures ability, and the
-criterion c = -(z(hits) + z(false alarms)) / 2 measures bias; it is negative for a model that
-readily says yes. Rates are corrected log-linearly, so that none is 0 or 1: with s the share of the
-class among all sentences, a rate is (yes + s) / (sentences + 2 s). A constant answer then has
-d′ = 0, which a correction by 1/2 yields only for classes of equal size.
+An idiom is the signal. A yes answer is a hit for an idiomatic sentence, and a false alarm for a
+distractor. With z the normal quantile function, d′ = z(hit rate) - z(false-alarm rate) measures
+ability, and the criterion c = -(z(hit rate) + z(false-alarm rate)) / 2 measures bias; c is negative
+for a model that readily says yes. Rates are corrected log-linearly, so that none is 0 or 1: with s
+the share of the class among all sentences, a rate is (yes answers + s) / (sentences + 2 s). With
+this correction, a model that always gives the same answer has d′ = 0; with the usual correction by
+1/2, this is the case only for classes of equal size.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +31,8 @@ Answered = Sequence[tuple[IdiotsSentence, DetectionPrediction]]
 class SignalEstimate(Frozen):
     """An estimate with its 95% bootstrap interval over PIEs.
 
-    Only differences have a p-value, corrected for the number of a model's settings (Holm).
+    `interval` is None if the estimate is undefined in all resamples. Only differences have a
+    p-value, which is corrected for the number of differences of the model (Holm).
     """
 
     value: float
@@ -39,15 +41,20 @@ class SignalEstimate(Frozen):
 
 
 class SettingSignal(Frozen):
-    """Signal detection of one setting, over all its seeds.
+    """Signal-detection metrics of one setting, over all its seeds.
 
     Attributes:
-        deviations: Deviations of its runs from the paper's settings.
-        hits, false_alarms: Share of yes among the readable answers (fraction); None if there are
-            none.
+        deviations: Deviations of the setting's runs from the paper's conditions.
+        hits: Share of yes among the readable answers to idiomatic sentences (fraction); None
+            without readable answers.
+        false_alarms: Share of yes among the readable answers to distractors (fraction); None
+            without readable answers.
         unreadable: Number of unreadable answers, which are excluded from the other values.
-        d_prime, criterion: None unless both classes have a readable answer.
-        d_prime_change, criterion_change: Difference from the reference setting.
+        d_prime: Sensitivity d′; None unless both classes have readable answers.
+        criterion: Criterion c; None unless both classes have readable answers.
+        d_prime_change: Difference in d′ from the reference setting; None if there is no comparison.
+        criterion_change: Difference in c from the reference setting; None if there is no
+            comparison.
     """
 
     setting: str
@@ -62,7 +69,7 @@ class SettingSignal(Frozen):
 
 
 class BiasMetrics(MetricRecord):
-    """Signal detection of all compared settings of one model."""
+    """Signal-detection metrics of one model, for all compared settings."""
 
     model: str
     origin: Origin
@@ -86,11 +93,11 @@ def bias_metrics(
     """Compare the settings of one model with a reference setting.
 
     Args:
-        runs: Metrics of the model's runs: every setting and seed.
+        runs: Metrics of the model's runs in every compared setting and seed.
         sentences: Sentences of all runs.
         predictions: Answers of each run, in the order of `runs`.
         against: Reference setting.
-        permutations: Number of patterns drawn by the test.
+        permutations: Number of swap patterns drawn by the paired test.
         resamples: Number of bootstrap resamples.
         conditions: Settings and weights behind the numbers.
         computed_from: SHA-256 of the files behind the numbers, by path.
@@ -135,9 +142,9 @@ def counts_by_pie(seeds: Sequence[Answered]) -> Numbers:
 
 
 def signal_detection(counts: Numbers) -> Numbers:
-    """Return d′ and criterion of total counts: shape (..., 4) to (..., 2).
+    """Return d′ and the criterion, given total counts; maps shape (..., 4) to (..., 2).
 
-    The result is NaN if a class has no sentence.
+    The counts are as in `counts_by_pie`. The result is NaN if a class has no sentences.
     """
     from scipy.special import ndtri  # slow to import
 
@@ -150,9 +157,9 @@ def signal_detection(counts: Numbers) -> Numbers:
 def swap_test(first: Numbers, second: Numbers, *, permutations: int, seed: int) -> Numbers:
     """Return two-sided p-values of the differences in d′ and criterion, shape (2,).
 
-    In this paired randomization test, the two settings swap all their answers for a PIE. The
-    observed assignment counts as one more pattern, and patterns with an equal difference count as
-    half (mid-p).
+    In this paired randomization test, each pattern determines for which PIEs the two settings swap
+    all their answers. The observed assignment counts as one more pattern, and patterns with an
+    equal difference count as half (mid-p).
 
     Args:
         first: Counts by PIE of one setting, shape (PIEs, 4).
@@ -173,8 +180,8 @@ def signals(
 ) -> list[SettingSignal]:
     """Apply signal detection to each setting of a model, and compare it with the setting `against`.
 
-    Both settings of a comparison use the same draws of PIEs. P-values are corrected for the number
-    of settings (Holm), separately for d′ and the criterion.
+    Both settings of a comparison use the same bootstrap draws of PIEs. P-values are corrected for
+    the number of comparisons (Holm), separately for d′ and the criterion.
     """
     counts = {name: counts_by_pie(seeds) for name, seeds in runs.items()}
     known = [name for name in runs if counts[name][:, [1, 3]].sum(axis=0).all()]

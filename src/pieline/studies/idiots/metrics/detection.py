@@ -1,8 +1,8 @@
 """Metrics of idiom detection on IdioTS (section 5), each with a 95% bootstrap interval.
 
-An unreadable answer (unparseable, empty, refused, ...) is neither "idiom" nor "no idiom". It counts
-as wrong in accuracy, recall and specificity, and is excluded from precision, True Positive
-Consistency and the false positives; the outcome counts list it separately.
+An unreadable answer (unparseable, empty, refused, ...) counts as wrong in accuracy, recall and
+specificity, and is excluded from precision, True Positive Consistency and the false positives; the
+outcome counts list unreadable answers separately.
 """
 
 from collections import Counter
@@ -36,9 +36,10 @@ Indicator = NDArray[np.bool_]
 
 
 class Score(Frozen):
-    """A fraction with its interval; None if undefined.
+    """A fraction with its 95% interval.
 
-    `count` and `of` are its numerator and denominator; balanced accuracy has neither.
+    `value` is None if the fraction is undefined; `low` and `high` are None if the interval is.
+    `count` and `of` are the numerator and denominator; both are None for balanced accuracy.
     """
 
     value: float | None
@@ -52,8 +53,8 @@ class DetectionMetrics(MetricRecord):
     """Metrics of one run; all scores are fractions, and idiomatic is the positive class.
 
     Attributes:
-        accuracy, misclassification_rate, recall, specificity, precision, balanced_accuracy: The
-            first level of evaluation (section 5.1, Table 1).
+        accuracy, misclassification_rate, recall, specificity, precision, balanced_accuracy: Metrics
+            of the first level of evaluation (section 5.1, Table 1).
         true_positive_consistency: Share of true positives that name the right idiom (section 5.2,
             Table 2).
         distractor_pie_ratio: Share of distractors whose associated PIE was given a figurative
@@ -64,12 +65,14 @@ class DetectionMetrics(MetricRecord):
         verdicts: Number of answers that detect an idiom, judged by a person or only by the
             matching function.
         kappa: Cohen's kappa between human verdicts and those of the matching function, on the
-            answers that a person judged; None if there are no such answers or only one verdict
-            occurs.
-        errors: Number of idiomatic sentences without a detected idiom (`false_negatives`) or with a
-            different one (`wrong_idiom`), and of distractors in which the PIE
-            (`false_positives_on_pie`) or something else (`false_positives_elsewhere`) was detected.
-        error_types: Number of wrong idioms by the error type that a person assigned; may be empty.
+            answers that a person judged; None if there are no judged answers or all verdicts are
+            the same.
+        errors: Number of idiomatic sentences in which the model detected no idiom
+            (`false_negatives`) or a different idiom (`wrong_idiom`), and of distractors in which it
+            detected the PIE (`false_positives_on_pie`) or something else
+            (`false_positives_elsewhere`).
+        error_types: Number of wrong idioms by the error type that a person assigned; empty if no
+            error type was assigned.
         resamples: Number of bootstrap resamples.
     """
 
@@ -117,7 +120,8 @@ def detection_metrics(
 ) -> DetectionMetrics:
     """Score one run.
 
-    `verdicts` are human verdicts by sentence, which override those of the matching function.
+    `verdicts` are human verdicts by sentence id, which override the verdicts of the matching
+    function.
 
     Raises:
         UserError: Sentences and predictions do not match.
@@ -134,7 +138,7 @@ def detection_metrics(
     draws = draw_units(gold, resamples=resamples, seed=BOOTSTRAP_SEED)
     scores = {name: _score(fraction, draws) for name, fraction in fractions.items()}
     if (accuracy := scores["accuracy"].value) is not None:
-        # As scikit-learn computes it; the ratio of counts may differ in the last digit.
+        # Match scikit-learn's result, from which the ratio of counts may differ in the last digit.
         rate = scores["misclassification_rate"]
         scores["misclassification_rate"] = rate.model_copy(update={"value": 1 - accuracy})
     positives = [prediction for prediction in predictions if prediction.has_idiom]
@@ -167,7 +171,7 @@ def detection_metrics(
 
 
 def _label(prediction: DetectionPrediction) -> int:
-    """Return the class of an answer."""
+    """Return the class of an answer: `YES`, `NO` or `UNREADABLE`."""
     return UNREADABLE if prediction.has_idiom is None else int(prediction.has_idiom)
 
 
@@ -192,7 +196,7 @@ def _by_kind(
     fractions: Mapping[str, Fraction],
     draws: Counts,
 ) -> dict[str, dict[str, Score]]:
-    """Return the metrics of distractors by kind."""
+    """Return specificity and distractor PIE ratio by kind of distractor, for kinds that occur."""
     result = {}
     for kind in get_args(DistractorKind):
         members = np.array([sentence.distractor_kind == kind for sentence, _ in cases])
@@ -218,7 +222,7 @@ def _score(fraction: Fraction, draws: Counts) -> Score:
 def _balanced(
     scores: Mapping[str, Score], fractions: Mapping[str, Fraction], draws: Counts
 ) -> Score:
-    """Return the mean of recall and specificity."""
+    """Return the mean of recall and specificity; its value is None if one of them is undefined."""
     recall, specificity = scores["recall"].value, scores["specificity"].value
     if recall is None or specificity is None:
         return Score(value=None)
@@ -227,9 +231,10 @@ def _balanced(
 
 
 def interval_bounds(resampled: Ratios) -> dict[str, float]:
-    """Return the bounds of the interval; empty if the number is undefined in all resamples.
+    """Return the bounds `low` and `high` of the 95% interval of a resampled number.
 
-    They are rounded to six decimals, because further ones depend on the machine.
+    The result is empty if the number is undefined in all resamples. The bounds are rounded to six
+    decimals, because further decimals depend on the machine.
     """
     interval = percentile_interval(resampled)
     return {name: round(value, 6) + 0.0 for name, value in interval} if interval else {}

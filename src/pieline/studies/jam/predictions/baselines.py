@@ -17,7 +17,7 @@ def predict(baseline: str, sentences: Sequence[JamSentence]) -> dict[str, IdiomP
     """Return a baseline's predictions by sentence id.
 
     `always-none` names no idiom, which gives the minimum accuracy of section 5; `always-pie` names
-    the PIE; `majority` does whichever of the two is right for most originals.
+    the PIE; `majority` names the PIE if most originals are figurative, and otherwise no idiom.
     """
     usages = [item.is_figurative for item in sentences if item.is_original]
     mostly = 2 * sum(usages) > len(usages)

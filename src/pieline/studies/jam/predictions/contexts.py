@@ -10,12 +10,13 @@ from pieline.studies.jam.variants.projection import find_original
 def arranged_texts(sentences: Sequence[JamSentence], context: Context) -> dict[str, str]:
     """Return the text to show to a model, by sentence id.
 
-    Originals, and variants in which the original cannot be located, are unchanged. "other" replaces
-    the context with that of another original's variant, choosing the context with the most similar
-    number of words (the first if tied), so that the topic changes but the length hardly does.
+    Originals, variants in which the original cannot be located, and all texts for "first" and
+    "neutral" are unchanged. "other" replaces the context of a variant with the context of another
+    original's variant. Of these contexts, the one with the most similar number of words is chosen
+    (the first if tied), so that the topic changes but the length hardly does.
     """
     texts = {item.id: item.sentence for item in sentences}
-    if context in ("first", "neutral"):  # neutral sentences have their own file
+    if context in ("first", "neutral"):  # neutral variants are read from a separate file
         return texts
     parts: dict[str, tuple[str, str]] = {}
     for item in sentences:

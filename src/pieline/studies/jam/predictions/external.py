@@ -32,10 +32,12 @@ def _split(separator: str | None) -> BeforeValidator:
 
 
 class ExternalIdioms(ExternalRow):
-    """External prediction for one sentence.
+    """External prediction for one sentence: either `idioms` or `tags`.
 
-    Either idioms as spelled in the sentence (separated by semicolons in a table; null means no
-    answer), or one BIO tag per token (separated by spaces in a table).
+    Attributes:
+        idioms: Idioms as spelled in the sentence, separated by semicolons in a table; null means no
+            answer.
+        tags: One BIO tag per token, separated by spaces in a table.
     """
 
     idioms: Annotated[list[str] | None, _split(";")] = None
@@ -52,8 +54,9 @@ def read_predictions(path: str | Path, sentences: Sequence[JamSentence]) -> list
     """Read one prediction per sentence, in the order of the sentences.
 
     Raises:
-        UserError: If ids are missing or unknown, tags do not fit the tokens, an idiom is a word
-            such as "none", or idioms are not in their sentences; states file and line.
+        UserError: Ids are missing or unknown, tags do not fit the tokens, an idiom is a word such
+            as "none", most idioms are complete sentences, or many idioms are not in their
+            sentences; the message states the file and, if known, the line.
     """
     texts = {one.id: one.sentence for one in sentences}
     rows = align_rows(read_rows(path, ExternalIdioms), texts, where=path)
@@ -65,7 +68,11 @@ def read_predictions(path: str | Path, sentences: Sequence[JamSentence]) -> list
 def _check_idioms(
     pairs: Sequence[tuple[tuple[int, ExternalIdioms], JamSentence]], path: str | Path
 ) -> None:
-    """Raise a `UserError` for non-idioms, or if many idioms are not in their sentences."""
+    """Raise a `UserError` for implausible idioms.
+
+    An idiom must not be a word such as "none", most idioms must not be complete sentences, and
+    almost all idioms must be in their sentences.
+    """
     total = 0
     absent, full_sentences = [], []
     for (line, row), sentence in pairs:

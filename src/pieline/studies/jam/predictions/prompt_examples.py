@@ -12,16 +12,16 @@ from pieline.studies.jam.predictions.prompt_settings import Examples
 from pieline.studies.jam.raw.id10m import TaggedSentence
 
 _MOST_BETWEEN = 3
-"""Maximum number of tokens, such as punctuation marks, between a PIE's words."""
+"""Maximum total number of other tokens, such as punctuation marks, between a PIE's words."""
 
 
 class Example(NamedTuple):
-    """A sentence shown in a prompt with its answer.
+    """A sentence that is shown in a prompt together with the expected answer.
 
     Attributes:
         sentence: Sentence of the train split.
         literal_pie: In a contrastive example without an idiom, the words of a PIE that is tagged as
-            an idiom in another sentence of the split; null otherwise.
+            an idiom in another sentence of the split; None in other examples.
     """
 
     sentence: TaggedSentence
@@ -45,12 +45,12 @@ def choose_examples(
     """Choose examples with and without an idiom, in random order (section 4.2).
 
     `random` replicates the released code, which calls pandas' `sample` for each kind with the run's
-    seed; on ID10M's train split, this yields the paper's examples. `contrastive` prefers sentences
-    that use a PIE literally as examples without an idiom, so that the answer has a candidate to
-    reject; if there are too few, other sentences are added.
+    seed; on ID10M's train split, this method selects the paper's examples. `contrastive` prefers
+    sentences that use a PIE literally as examples without an idiom, so that the answer has a
+    candidate to reject; if there are too few of them, other sentences are added.
 
     Raises:
-        UserError: If there are too few sentences of either kind.
+        UserError: There are too few sentences with or without an idiom.
     """
     groups: list[list[TaggedSentence]] = []
     for count, has_idiom in ((idiomatic, True), (literal, False)):
@@ -85,7 +85,7 @@ def _sample(group: Sequence[TaggedSentence], count: int, seed: int) -> list[Tagg
 
 
 def _with_literal_pies(group: Sequence[TaggedSentence], count: int, pies: "_Pies") -> list[Example]:
-    """Return the first `count` sentences that contain a PIE, followed by others if too few do."""
+    """Return `count` examples: the first sentences with a PIE, then others if there are too few."""
     with_pie: list[Example] = []
     others: list[Example] = []
     for item in group:
@@ -97,7 +97,7 @@ def _with_literal_pies(group: Sequence[TaggedSentence], count: int, pies: "_Pies
 
 
 class _Pies:
-    """PIEs of a split with at least two content words; single words occur in too many sentences."""
+    """Index of a split's PIEs with two or more content words; single words are too frequent."""
 
     def __init__(self, sentences: Iterable[TaggedSentence], language: str) -> None:
         self._language = language
@@ -109,7 +109,10 @@ class _Pies:
                     self._by_first_word.setdefault(form, set()).add(" ".join(words))
 
     def used_in(self, sentence: TaggedSentence) -> str | None:
-        """Return the words of the longest PIE in a sentence; None if it contains none."""
+        """Return the text of the longest PIE in a sentence.
+
+        Returns None if no PIE is found, or if the words of the longest PIE are too far apart.
+        """
         candidates = {
             pie
             for word in words_of(sentence.text, self._language)

@@ -22,11 +22,11 @@ RELEASED_EXAMPLES = (
     "examples are 'sentence: ...' and the filled-in form, the paper's 'Sentence: ...' and"
     " 'idioms: [...]'",
 )
-"""Further differences of prompts with examples."""
+"""Further differences between the released code's prompts with examples and the paper's text."""
 
 
 class ZeroShot(Settings):
-    """Plain prompt without examples or explanations."""
+    """Request parameters of the plain prompt, which has no examples or explanations."""
 
     temperature: float = Field(default=0.3, ge=0)
     max_tokens: PositiveInt | None = Field(default=None, description="null sends no limit.")
@@ -53,7 +53,7 @@ class OwnPrompt(Arranged):
 
 
 class FewShot(Settings):
-    """Few-shot + SC + CoTBest: examples, a vote over several answers, and candidate idioms."""
+    """Parameters of few-shot + SC + CoTBest: examples, candidate idioms and a vote over answers."""
 
     temperature: float = Field(default=0.8, ge=0)
     max_tokens: PositiveInt | None = Field(default=None, description="null sends no limit.")

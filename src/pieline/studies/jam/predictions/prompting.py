@@ -1,4 +1,4 @@
-"""Identify idioms by prompting, in two settings (ID10M-JAM, section 4.2 and appendix C)."""
+"""Identify idioms by prompting (ID10M-JAM, section 4.2 and appendix C)."""
 
 import sys
 from collections import Counter
@@ -34,7 +34,7 @@ from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m
 from pieline.studies.jam.records import JamSentence
 
 FEW_SHOT: PromptSetting = "few_shot_sc_cotbest"
-"""Setting with examples and a vote."""
+"""Setting with examples and a vote over several answers."""
 
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "json_schema",
@@ -56,7 +56,7 @@ ANSWER_SCHEMA: dict[str, Any] = {
     },
 }
 """Response format that the provider enforces in the setting `zero_shot_schema`. Lengths are limited
-because small models may never end a list."""
+because small models may otherwise never end a list."""
 
 
 class Identification(Task):
@@ -69,8 +69,8 @@ class Identification(Task):
     Attributes:
         setting: `zero_shot` and `few_shot_sc_cotbest` are the paper's; `zero_shot_schema` is the
             plain prompt with a response format enforced by the provider, for models too small to
-            follow a format described in the prompt; others are user-defined. A prompt can also
-            define a response format itself, as the released code's prompts do.
+            follow a format described in the prompt; other settings are user-defined. A prompt can
+            also define a response format itself, as the released code's prompts do.
         seed: Seed of the run; also used to choose examples.
         parameters: Request parameters of the setting.
     """
@@ -86,7 +86,7 @@ class Identification(Task):
         return [question for group in groups.values() for question in group]
 
     def likely_output_tokens(self) -> int:
-        """Estimate the output tokens; candidates and explanations require more."""
+        """Estimate the output tokens per answer; candidates and explanations require more."""
         fields = load_prompt(self.inputs["prompt"]).about.get("answer", {})
         return 120 if self.setting == FEW_SHOT or len(fields) > 1 else 25
 
@@ -120,7 +120,7 @@ class Identification(Task):
         return load_sentences(self.inputs.get("neutral") or self.inputs["sentences"])
 
     def _examples(self, sentences: Sequence[JamSentence]) -> Sequence[Example]:
-        """Choose the few-shot examples in the language of the sentences."""
+        """Choose few-shot examples in the language of the sentences; other settings have none."""
         if not sentences or not isinstance(self.parameters, FewShot):
             return ()
         train = self.inputs["train"]
@@ -150,7 +150,7 @@ def questions_about(
     one sentence have different sample numbers and, if the provider accepts a seed, different seeds.
 
     Raises:
-        UserError: If the setting does not apply to this model.
+        UserError: The model does not support the setting.
     """
     if not is_asked(entry, task.setting):
         raise UserError(
@@ -195,7 +195,7 @@ def questions_about(
 
 
 def _turns(template: str, examples: Iterable[Example]) -> list[Message]:
-    """Return the messages of the examples: a sentence, then the expected answer."""
+    """Return the messages of the examples; each example is a sentence, then the expected answer."""
     prompt = load_prompt(template)
     prompt.check_shows("sentence", idioms=["break the ice"], literal_pie=None)
     return [
@@ -233,7 +233,7 @@ def _modification_time(path: str) -> int:
 
 
 def prompt_file(setting: str) -> str:
-    """Return the template file name of a setting."""
+    """Return the file name of a setting's template."""
     return f"{setting.removesuffix('_schema')}.jinja"
 
 
@@ -255,11 +255,11 @@ def combine(
     (self-consistency):
 
     - `majority` (section 4.2): Only the first idiom of each answer counts, because an answer
-      selects at most one. Two idioms count as the same PIE if `matches_pie` matches them. The
-      wording that matches the most answers represents the PIE; ties go to the earliest. A PIE needs
-      `min_votes` answers.
-    - `half`: Every idiom counts. Idioms are compared by spelling and need half of the readable
+      selects at most one. `_same_pie` decides whether two idioms are the same PIE. The wording that
+      matches the most answers represents the PIE; ties go to the earliest. A PIE needs `min_votes`
       answers.
+    - `half`: Every idiom counts. Idioms are compared by normalized spelling and need at least half
+      of the readable answers.
     - `first`: Only the first answer counts, with all its idioms.
 
     If there are fewer readable answers than required votes, the prediction is unknown and gets the
@@ -269,7 +269,7 @@ def combine(
         identifier: Sentence id.
         samples: Answers to the sentence, at least one.
         language: Language of the sentence.
-        few_shot: Voting parameters.
+        few_shot: Voting parameters; None if there is no vote.
     """
     votes = few_shot.votes if few_shot else "first"
     counted = samples[:1] if votes == "first" else samples
@@ -295,7 +295,10 @@ def combine(
 
 
 def _agreed(named: list[str], needed: int, language: str) -> list[str]:
-    """Return idioms that enough answers name in any wording; `named` has at most one per answer."""
+    """Return the idioms that at least `needed` answers name, in any wording.
+
+    `named` has at most one idiom per answer.
+    """
     agreed = []
     while named:
         voters = {text: [one for one in named if _same_pie(one, text, language)] for text in named}
@@ -310,8 +313,9 @@ def _agreed(named: list[str], needed: int, language: str) -> list[str]:
 def _same_pie(one: str, other: str, language: str) -> bool:
     """Return whether two texts name the same PIE.
 
-    In scoring, the PIE is known. Here, the shorter text may be only part of a PIE ("ice" in "break
-    the ice"), so a one-directional match requires at least two content words.
+    Unlike in scoring, the PIE is unknown, and the shorter text may be only part of a PIE ("ice" in
+    "break the ice"). Therefore, a match in only one direction requires that the shorter text has at
+    least two content words.
     """
     first = matches_pie(one, other, language=language)
     second = matches_pie(other, one, language=language)
@@ -320,7 +324,10 @@ def _same_pie(one: str, other: str, language: str) -> bool:
 
 
 def _repeated(answers: Sequence[Sequence[str]], needed: int) -> list[str]:
-    """Return the idioms that enough answers name in the same words, with their first spelling."""
+    """Return the idioms that at least `needed` answers name in the same words.
+
+    The first spelling of each idiom is returned.
+    """
     spelled: dict[str, str] = {}
     votes: Counter[str] = Counter()
     for idioms in answers:

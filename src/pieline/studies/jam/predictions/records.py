@@ -10,7 +10,7 @@ from pieline.studies.jam.bio import Tag
 
 
 class IdiomSample(Record):
-    """Parsed answer of a language model.
+    """A parsed answer of a language model.
 
     Attributes:
         key: Key of the recorded answer.
@@ -34,8 +34,8 @@ class IdiomPrediction(Record):
             none.
         idioms: Idioms as spelled in the sentence or by the language model; null if unknown, empty
             if there are none.
-        tags: BIO tag of each token; null for language models.
-        samples: Answers on which the prediction is based; empty for encoders.
+        tags: BIO tag of each token; null if only idioms were predicted.
+        samples: Language model answers on which the prediction is based; empty if there are none.
     """
 
     id: str

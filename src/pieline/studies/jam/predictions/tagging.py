@@ -24,10 +24,10 @@ def predict(
     words: EncoderInput = "text",
     bfloat16: bool = False,
 ) -> list[IdiomPrediction]:
-    """Return the tags of each sentence's tokens and the idioms that they mark, in order.
+    """Return one prediction per sentence, in order: BIO tags and the idioms that they mark.
 
-    `words` is the word segmentation used in training. All tokens of a word get its tag; after a B,
-    the remaining tokens get I.
+    `words` is the word segmentation used in training. The first token of a word gets the tag of the
+    word; its other tokens get I, or O if the tag of the word is O.
     """
     places = [
         white_space_words(item.tokens)
@@ -60,7 +60,7 @@ def predict_by_fold(
     *,
     words: EncoderInput = "text",
 ) -> list[IdiomPrediction]:
-    """Predict the sentences of each fold with its tagger; the result is in input order.
+    """Tag the sentences of each fold with the fold's tagger; return predictions in input order.
 
     Args:
         taggers: One tagger per fold, in order of fold.

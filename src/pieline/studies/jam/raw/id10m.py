@@ -16,9 +16,9 @@ from pieline.core.files import read_text
 from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, TAGS, Span, Tag, span_text, spans_of
 
 _FOLLOWS = frozenset(product(TAGS, TAGS)) - {(OUTSIDE, INSIDE)}
-"""Pairs of tags that may follow each other."""
+"""Pairs of tags in which the second tag may follow the first."""
 _LETTER = "[0-9A-Za-z\u00c0-\u0dff]"
-"""Letters of scripts that separate words with spaces."""
+"""Pattern of a digit, or of a letter in scripts that separate words with spaces."""
 _GLUED = re.compile(rf"{_LETTER}\t(?={_LETTER})")
 _SPACED = re.compile(rf"{_LETTER}(?:[^\S\t]+\t|\t[^\S\t]+)(?={_LETTER})")
 _FEWEST_GLUED = 3
@@ -33,7 +33,7 @@ class TaggedSentence:
         id: Split and position in the file, such as `test-0001`.
         tokens: Tokens with their trailing spaces.
         tags: BIO tag of each token.
-        line: Line in the file at which the sentence begins, from 1.
+        line: Number (from 1) of the line at which the sentence begins in the file; 0 if unknown.
     """
 
     id: str
@@ -67,9 +67,10 @@ def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
         split: Prefix of the sentence ids (`train`, `dev` or `test`).
 
     Raises:
-        UserError: If the file has invalid UTF-8, Windows line endings, a line without exactly two
-            columns, an empty token, an unknown tag, an I that follows no B or I, a sentence whose
-            tokens have lost their trailing spaces, or no sentences; states file and line.
+        UserError: The file has invalid UTF-8, Windows line endings, a line without exactly two
+            columns, an empty token, an unknown tag, an I tag that does not follow a B or I tag, a
+            sentence whose tokens have lost their trailing spaces, or no sentences; the message
+            states the file and, if possible, the line.
     """
     sentences: list[TaggedSentence] = []
     for start, rows in _blocks(path):
@@ -91,7 +92,7 @@ def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
 
 
 def write_id10m(sentences: Sequence[TaggedSentence]) -> str:
-    """Format sentences as an ID10M file, with a blank line after each."""
+    """Return the content of an ID10M file with a blank line after each sentence."""
     return "".join(
         "".join(f"{token}\t{tag}\n" for token, tag in zip(item.tokens, item.tags, strict=True))
         + "\n"
@@ -105,7 +106,8 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
     surplus: list[int] = []
     number = 0
     text = read_text(path)
-    # Not splitlines: a token may contain other characters that Unicode treats as line breaks.
+    # Avoid splitlines, because a token may contain other characters that Unicode treats as line
+    # breaks.
     lines = text.removesuffix("\n").split("\n") if text else []
     for number, line in enumerate(lines, start=1):
         if line.endswith("\r"):
@@ -138,7 +140,10 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
 
 
 def _is_glued(text: str) -> bool:
-    """Return whether most adjacent words lack a space between them, with a tab after each."""
+    """Return whether most adjacent words of a sentence lack a space between them.
+
+    `text` has a tab between tokens. The result is False for scripts that do not use spaces.
+    """
     glued = len(_GLUED.findall(text))
     is_frequent = glued >= _FEWEST_GLUED and glued >= len(_SPACED.findall(text))
     return is_frequent and max(text) < _FIRST_CJK

@@ -30,12 +30,13 @@ def read_released_originals(path: str | Path) -> list[ReleasedRow]:
     """Read the released originals.
 
     Raises:
-        UserError: If the file is not a JSON array of valid rows; states file and row.
+        UserError: The file is not a nonempty JSON array of valid rows; the message states the file
+            and, for an invalid row, its number.
     """
     return [
         validated(
             ReleasedRow,
-            # Validate as JSON, which accepts lists for tuples.
+            # In strict mode, only JSON input allows lists for tuples.
             canonical_json(row),
             where=f"{path}: record {number}",
             hint="download the file again",
@@ -49,7 +50,7 @@ def read_rows(path: str | Path) -> list[Any]:
     """Read the records of a released file.
 
     Raises:
-        UserError: If the file is not a nonempty JSON array.
+        UserError: The file is not a nonempty JSON array.
     """
     rows = read_json(path)
     if not isinstance(rows, list) or not rows:

@@ -41,7 +41,7 @@ HUMANS: dict[str, list[Column[HumanMetrics]]] = {
     "agreement": [_share("agreement", "agreement")],
     "Cohen's kappa": [Column[HumanMetrics]("human_kappa", "", lambda item: item.kappa, decimals=2)],
 }
-"""Columns of each row."""
+"""Columns of the human baseline by row label."""
 NEUTRAL: list[Column[NeutralMetrics]] = [
     Column("neutral_variants", "neutral", lambda item: item.neutral, decimals=0),
     Column("neutral_confused", "still confusing", lambda item: item.still_confused, decimals=0),
@@ -63,7 +63,7 @@ ATTENTION = [
 
 
 def humans(inputs: DisplayInputs) -> TableContent:
-    """Return two annotators' accuracy, overall and by usage, and their agreement (percent)."""
+    """Build the table of two annotators' accuracy (overall and by usage) and agreement."""
     records = load_records(inputs.metrics, HumanMetrics)
     reason = "" if records else inputs.why_not("people")
     simulated = any(item.simulated for item in records)
@@ -94,7 +94,7 @@ def humans(inputs: DisplayInputs) -> TableContent:
 
 
 def neutral(inputs: DisplayInputs) -> TableContent:
-    """Return the number of confusing variants that remain confusing with a neutral context."""
+    """Build the table of confusing variants that remain confusing with a neutral context."""
     (model,), run = inputs.models, inputs.options
     records = load_records(inputs.metrics, NeutralMetrics)
     reason = "" if records else inputs.why_not(model.name)
@@ -128,9 +128,9 @@ def neutral(inputs: DisplayInputs) -> TableContent:
 
 
 def attention(inputs: DisplayInputs) -> TableContent:
-    """Return the share of the PIE's attention on cue words (percent): MIS, COR and difference.
+    """Build the table of the share of the PIE's attention that falls on cue words, in percent.
 
-    The paper describes the pattern without printing numbers; the CSV states this.
+    Columns are MIS, COR and their difference. The paper prints no numbers for comparison.
     """
     (model,), language = inputs.models, get_language(inputs.options["language"]).label
     records = load_records(inputs.metrics, AttentionMetrics)

@@ -25,7 +25,7 @@ GROUPS = {
     "fine_tuned": "Encoders",
     "baseline": "No model",
 }
-"""Table sections in the paper's order; the second and the last are not in the paper."""
+"""Titles of table sections in the paper's order; the second and the last are not in the paper."""
 
 
 _OTHER_TITLES = {
@@ -56,7 +56,7 @@ JUDGED = (
 PAPER_SEEDS = {False: len(JamSettings().seeds), True: len(JamFineTuning().seeds)}
 """Number of seeds behind the paper's standard deviations, by whether the model is fine-tuned."""
 PrintedRuns = Mapping[RunKey, PrintedRow]
-"""A printed table by run, with model names as in models.yaml."""
+"""Rows of a printed table by run, with model names as in models.yaml."""
 
 R = TypeVar("R")
 
@@ -69,7 +69,7 @@ def percentage(
     share: Callable[[R], tuple[float | None, Interval | None]],
     latex: str | None = None,
 ) -> Column[R]:
-    """Return a column with a share in percent and its interval; the CSV has the bounds."""
+    """Return a column with a share and its interval in percent; the CSV also has the bounds."""
 
     def value(item: R) -> float | None:
         return per_cent(share(item)[0])
@@ -84,12 +84,12 @@ def percentage(
 
 
 def code_of(language: str) -> str:
-    """Return the language code shown in narrow columns."""
+    """Return the uppercase language code shown in narrow columns."""
     return get_language(language).code.upper()
 
 
 def printed_runs(inputs: DisplayInputs) -> dict[RunKey, dict[str, float]]:
-    """Return the printed table `published` in its order, restricted to described models."""
+    """Return the rows of the printed table `published` by run, for described models only."""
     names = {model.published_as: model.name for model in (*inputs.models, *inputs.absent)}
     rows = inputs.printed("setting", "model", "language")
     return {
@@ -102,7 +102,8 @@ def printed_runs(inputs: DisplayInputs) -> dict[RunKey, dict[str, float]]:
 def printed_seeds(printed: PrintedRuns, key: RunKey) -> PrintedSeeds:
     """Return the seeds behind a run's printed numbers.
 
-    The pool consists of multi-seed runs of the same language and kind (fine-tuned or prompted).
+    Their pool is taken from printed runs with several seeds, the same language and the same kind of
+    model (fine-tuned or prompted).
     """
     fine_tuned = key.setting == "fine_tuned"
     seeds = PrintedSeeds(PAPER_SEEDS[fine_tuned])
@@ -119,25 +120,25 @@ def printed_seeds(printed: PrintedRuns, key: RunKey) -> PrintedSeeds:
 
 
 def run_sources(inputs: DisplayInputs) -> dict[RunKey, Source[JamMetrics]]:
-    """Return our runs with their seeds, ordered by seed."""
+    """Return the sources of our runs, with one record per seed, in order of seed."""
     by_key = sources(inputs, JamMetrics, RunKey._fields, obstacles_of, order=lambda item: item.seed)
     return {RunKey(*key): source for key, source in by_key.items()}
 
 
 def seeds_of(run: Source[JamMetrics]) -> str:
-    """Return the seeds of a run in CSV format."""
+    """Return the seeds of a run, separated by spaces."""
     return " ".join(str(item.seed) for item in run.records)
 
 
 def languages_of(runs: Iterable[RunKey]) -> list[str]:
-    """Return the languages of these runs in table order."""
+    """Return the languages of these runs in alphabetical order."""
     return sorted({key.language for key in runs})
 
 
 def not_counted(
     runs: Iterable[RunKey], counted: Iterable[RunKey], inputs: DisplayInputs
 ) -> list[tuple[str, str]]:
-    """Return the language and label of each model that has runs, but none that Figure 3 counts."""
+    """Return the language and label of each model with runs, none of which Figure 3 counts."""
     labels = inputs.labels()
     every, some = ({(key.language, labels[key.model]) for key in of} for of in (runs, counted))
     return sorted(every - some)
@@ -163,14 +164,14 @@ def left_out_seeds(inputs: DisplayInputs, runs: Collection[RunKey]) -> tuple[str
 def of_other_data(*measured: Measured) -> list[str]:
     """Return why numbers on data other than the paper's are not comparable.
 
-    The user's own data are excluded, because the run conditions report them.
+    The result has no reason for the user's own data, because the run conditions state it.
     """
     other = (item.data_note or NOT_RELEASED for item in measured if not data_is_explained(item))
     return list(dict.fromkeys(other))
 
 
 def data_notes(*metrics: MetricRecord) -> tuple[str, ...]:
-    """Return a note if the data were verified only by counts."""
+    """Return a note if data of these metrics were verified only by counts; else an empty tuple."""
     return (BY_COUNTS,) if any(item.data_note == BY_COUNTS for item in metrics) else ()
 
 
@@ -192,7 +193,7 @@ def marked(label: str, runs: Mapping[str, Sequence[JamMetrics | NeutralMetrics]]
 
     Args:
         label: Label of the model.
-        runs: Runs of the model, by display name.
+        runs: Runs of the model by a name (possibly empty), which is displayed with their number.
     """
     counts = ((name, *unreadable(seeds)) for name, seeds in runs.items())
     parts = [f"{name} {number} of {total}".strip() for name, number, total in counts if number]

@@ -19,11 +19,11 @@ PUBLISHED_IDS = {
     "literal": "jam.literal_originals_{language}",
     "filtered_originals": "jam.filtered_{language}",
 }
-"""Ids in published/text_numbers.csv of numbers printed in the paper's text."""
+"""Ids in published/text_numbers.csv of the numbers printed in the paper's text, by column name."""
 
 
 def _identifier(name: str, language: str) -> str:
-    """Return the id of a number printed in the text; empty if there is none."""
+    """Return the id of a number printed in the text; empty if it is not printed there."""
     return PUBLISHED_IDS.get(name, "").format(language=language)
 
 
@@ -52,7 +52,7 @@ def _count(
 def _sentences(name: str, header: str, of_originals: str, of_dataset: str) -> Column[JamStatistics]:
     """Return a column with a count of the dataset.
 
-    Without a dataset, the count of the originals is used if they are the released ones.
+    If there is no dataset but the originals are the released ones, they are counted instead.
     """
 
     def value(item: JamStatistics) -> int | None:
@@ -87,9 +87,9 @@ FILTERED = _count(
 def statistics(inputs: DisplayInputs) -> TableContent:
     """Return Table 2, with the number of distinct PIEs and the counts printed in the text.
 
-    The test sentences of ID10M-JAM are those in the dataset. Without variants, released originals
-    are counted instead, because they are the dataset's originals; counts of other originals remain
-    unknown.
+    For ID10M-JAM, the test sentences are the originals in the dataset. Without variants, released
+    originals are counted instead, because they equal the dataset's originals; counts of other
+    originals remain unknown.
     """
     records = load_records(inputs.metrics, JamStatistics)
     printed = read_published(inputs.files["published"], ["dataset", "language"])

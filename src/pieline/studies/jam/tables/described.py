@@ -19,7 +19,7 @@ _FILES = {
     "ID10M silver": "id10m/train_{language}.tsv",
     "ID10M-JAM": "id10m-jam/{language}.json",
 }
-"""Paths of Table 1's datasets in data/upstream.yaml."""
+"""Paths in data/upstream.yaml of those datasets in Table 1 that this project reads."""
 _UNREAD = "this project does not read it"
 _SHOWN = "shown, not compared"
 _ROLES = {"system": "System prompt", "user": "User prompt", "assistant": "Answer"}
@@ -82,7 +82,7 @@ def datasets(inputs: DisplayInputs) -> TableContent:
 def hyperparameters(inputs: DisplayInputs) -> TableContent:
     """Return Table 4: the fine-tuning hyperparameters of this run's encoders.
 
-    `options` are the fine-tuning settings; empty if no encoder is fine-tuned.
+    `inputs.options` are the fine-tuning settings; empty if no encoder is fine-tuned.
     """
     tuning = JamFineTuning.model_validate(inputs.options)
     values = {
@@ -101,7 +101,8 @@ def hyperparameters(inputs: DisplayInputs) -> TableContent:
 def prompt(inputs: DisplayInputs) -> TableContent:
     """Return Figure 4: the messages of each prompt, with placeholders in braces.
 
-    `files` are templates by setting, plus `few_shot_example`; `options` define their order.
+    `inputs.files` maps settings and `few_shot_example` to templates; the option `prompts` lists
+    them in order.
     """
     groups, notes = [], []
     for setting in inputs.options["prompts"]:

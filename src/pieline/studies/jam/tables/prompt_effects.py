@@ -1,4 +1,4 @@
-"""Compare custom prompts with a setting of ID10M-JAM, and training data of encoders."""
+"""Build the table that compares custom prompts, and training data of encoders, with a reference."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
@@ -42,7 +42,7 @@ NONE = "always-none"
 
 
 class PromptRow(NamedTuple):
-    """One setting of a model, measured on originals of one usage."""
+    """Measures of one setting of a model on originals of one usage."""
 
     run: RunKey
     usage: str
@@ -51,10 +51,10 @@ class PromptRow(NamedTuple):
 
 
 def prompt_rows(inputs: DisplayInputs) -> Iterator[PromptRow]:
-    """Yield every setting of each model and language by usage, with `NONE` last.
+    """Yield a row for each language, model, usage and setting; the setting of `NONE` comes last.
 
-    `options` are `against` (the reference of prompts, or null), `permutations` and `resamples`. The
-    reference of encoders is the one without added training texts.
+    The options are `against` (reference setting for prompts, or null), `permutations` and
+    `resamples`. The reference for encoders is the setting without added training texts.
     """
     our_runs = run_sources(inputs)
     counts = {name: inputs.options[name] for name in ("permutations", "resamples")}
@@ -76,7 +76,7 @@ def prompt_rows(inputs: DisplayInputs) -> Iterator[PromptRow]:
 
 
 def compared(inputs: DisplayInputs) -> str:
-    """Return what the table and the figure compare."""
+    """Return a description of what the table and the figure compare."""
     pairs = []
     if inputs.options["against"]:
         pairs.append(f"prompts of this project against {title_of(inputs.options['against'])}")
@@ -142,7 +142,7 @@ COLUMNS: list[Column[PromptMeasures]] = [
 
 
 def prompts(inputs: DisplayInputs) -> TableContent:
-    """Compare prompts and training data with a reference on the same originals, by usage."""
+    """Build the table of the effects of prompts and training data, by usage."""
     labels = inputs.labels()
     our_runs = run_sources(inputs)
     groups: dict[tuple[str, str], list[Row]] = {}

@@ -1,6 +1,6 @@
 """Build the result tables: negative drift (Table 3), by usage (Table 5), confusion (Table 6).
 
-Without hard variants, a table of the originals replaces them.
+Without hard variants, a table of the originals replaces these tables.
 """
 
 from collections import defaultdict
@@ -190,7 +190,7 @@ def _table(
         columns: Columns for each language.
         caption: Caption with a placeholder for each symbol, and `{of}` for the totals.
         symbols: LaTeX symbols by plain text.
-        of: Returns the total of a language.
+        of: Function that returns the totals of a language, as text for the caption.
     """
     our_runs = run_sources(inputs)
     metrics = records_of(our_runs)
@@ -275,7 +275,10 @@ def _by_row(
 def _unseen(
     sources: Sources, shown: Sequence[str], columns: Sequence[Column[JamMetrics]]
 ) -> list[Number]:
-    """Return CSV-only numbers of a row: hidden languages and unreadable answers."""
+    """Return the numbers of a row that only the CSV has.
+
+    These are the numbers for hidden languages, and the numbers of unreadable answers.
+    """
     hidden = [source for language, source in sources.items() if language not in shown]
     cells = [cell(column, source) for source in hidden for column in columns]
     for source in (sources[language] for language in shown if language in sources):
@@ -286,7 +289,10 @@ def _unseen(
 
 
 def _single_seed_ranges(by_row: ByRow, columns: Sequence[Column[JamMetrics]]) -> list[str]:
-    """Return a note on the widths of sampling ranges for numbers printed from a single seed."""
+    """Return a note on the half-widths of sampling ranges for numbers printed from a single seed.
+
+    The list is empty if there are no comparable numbers from a single seed.
+    """
     halves: dict[str, dict[str, float]] = defaultdict(dict)
     for sources in by_row.values():
         for (language, source), column in product(sources.items(), columns):

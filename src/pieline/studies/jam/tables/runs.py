@@ -1,4 +1,4 @@
-"""Build tables of individual runs: intervals and F1 per seed, and paired tests between runs."""
+"""Build the tables of individual runs (with intervals, per seed) and of paired tests of runs."""
 
 from dataclasses import replace
 from operator import attrgetter
@@ -84,10 +84,10 @@ TAGS_OF_VARIANTS = [_f1("span", "variants"), _f1("token", "variants")]
 
 
 def runs(inputs: DisplayInputs) -> TableContent:
-    """Return accuracy, S, F and ND with 95% intervals and tag F1 (%) for every run and seed.
+    """Build the table of accuracy, S, F, ND and unreadable answers for every run and seed.
 
-    The paper prints none of these per seed; the CSV states this. The table shows the first four and
-    the number of unreadable answers.
+    Only the CSV has S, F and ND by usage, and the F1 of tags. The paper prints no numbers per seed
+    for comparison.
     """
     labels = inputs.labels()
     sources_by_key = sources(inputs, JamMetrics, (*RunKey._fields, "seed"), obstacles_of)
@@ -130,10 +130,9 @@ DIFFERENCE = Column[DriftComparison](
 
 
 def pairs(inputs: DisplayInputs) -> TableContent:
-    """Compare the negative drift of every pair of runs on the same originals, by language.
+    """Build the table that compares the negative drift of every pair of runs, by language.
 
-    Differences are in percentage points, first minus second, over all seeds; the CSV has both
-    p-values.
+    Differences are in percentage points, first minus second run, over all seeds.
     """
     our_runs, labels, permutations = (
         run_sources(inputs),

@@ -31,7 +31,7 @@ from pieline.studies.jam.tables.common import (
 _PANELS = {"": "zero_shot", "_few_shot": "few_shot_sc_cotbest"}
 """Settings for which the paper states medians, by suffix of the number's name."""
 _MEDIANS = {"accuracy": (accuracy, "success"), "drift": (negative_drift, "negative_drift_pct")}
-"""Aggregated metrics, each with its column of Table 3."""
+"""Metrics of which the paper states medians, each with its function and its column in Table 3."""
 _DRAWN = "both are medians of runs that deviate as printed"
 """Assumption under which a median is within sampling range."""
 _JUDGED = (
@@ -42,7 +42,7 @@ _JUDGED = (
 
 
 def text(inputs: DisplayInputs) -> TableContent:
-    """Return medians over runs of language models, and the number of confusing variants."""
+    """Build the table of medians over language models, and of the number of confusing variants."""
     metrics = load_records(inputs.metrics, JamMetrics)
     runs, printed = prompted(metrics), printed_runs(inputs)
     paper_models = {key[:2] for key in printed if key.setting != "fine_tuned"}

@@ -35,7 +35,7 @@ class EncodedSentence:
 def encode(
     tokenizer: Any, sentences: Sequence[Sequence[str]], *, max_length: int
 ) -> list[EncodedSentence]:
-    """Encode sentences given as words, whose trailing spaces are ignored.
+    """Encode sentences, each given as a list of words; surrounding spaces of words are ignored.
 
     Input beyond `max_length` subtokens is truncated.
     """
@@ -89,9 +89,9 @@ def collate(
 
 
 def decode(sentence: EncodedSentence, numbers: Sequence[int]) -> list[Tag]:
-    """Return valid BIO tags of the words from the tag id of each subtoken.
+    """Return valid BIO tags of a sentence's words, given the tag id of each subtoken.
 
-    Words without subtokens get O. An I after an O becomes a B, as in seqeval.
+    Words without subtokens get O. An I at the start or after an O becomes a B, as in seqeval.
     """
     tags: list[Tag] = [OUTSIDE] * sentence.words
     for word, place in sentence.firsts.items():
@@ -105,10 +105,10 @@ def decode(sentence: EncodedSentence, numbers: Sequence[int]) -> list[Tag]:
 def random_batches(
     lengths: Sequence[int], batch_size: int, batching: Batching, generator: torch.Generator
 ) -> list[list[int]]:
-    """Return shuffled batches of sentence indices, each sentence once.
+    """Return shuffled batches of sentence indices that contain each sentence once.
 
-    `random` shuffles the sentences. `by_length` then sorts them within chunks of 50 batches and
-    shuffles the batches: this needs little padding, but the sentences of a batch are similar.
+    `random` only shuffles the sentences. `by_length` then sorts them by length within chunks of 50
+    batches, and shuffles the batches; its batches need little padding, but are less random.
     """
     order = torch.randperm(len(lengths), generator=generator).tolist()
     if batching == "random":

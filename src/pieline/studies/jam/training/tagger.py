@@ -38,7 +38,7 @@ class Tagger:
         return torch.device(self.model.device)
 
     def tag(self, sentences: Sequence[Sequence[str]], *, bfloat16: bool = False) -> list[list[Tag]]:
-        """Return valid BIO tags for each word of the sentences; see `autocast`."""
+        """Return a valid BIO tag for each word of each sentence; for `bfloat16`, see `autocast`."""
         encoded = encode(self.tokenizer, sentences, max_length=self.max_length)
         longest_first = sorted(range(len(encoded)), key=lambda number: -len(encoded[number]))
         tags: list[list[Tag]] = [[] for _ in encoded]
@@ -84,9 +84,9 @@ def load_tagger(
     head initialized with `seed`.
 
     Raises:
-        UserError: If the checkpoint is incomplete; states how to fix it.
+        UserError: The checkpoint is incomplete; the hint states how to fix it.
     """
-    # Silence the warning about a missing tagging head, which fine-tuning adds.
+    # Suppress the expected warning about a missing tagging head.
     transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     torch.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""Fine-tune an encoder to tag idioms (ID10M-JAM, appendix D), resumable after every epoch.
+"""Fine-tune an encoder to tag idioms (ID10M-JAM, appendix D); resumable after every epoch.
 
 Hyperparameters not in appendix D are the defaults of transformers' Trainer: fused AdamW without
 weight decay, a learning rate that decreases linearly to zero without warm-up, gradients clipped to
@@ -68,14 +68,14 @@ def fine_tune(
     checkpoint: str | Path,
     after_epoch: Callable[[int], None] = lambda epoch: None,
 ) -> TaggingLog:
-    """Fine-tune a tagger in place; it ends with the weights of the selected epoch.
+    """Fine-tune a tagger in place, load the weights of the kept epoch, and return the log.
 
-    After each epoch the training state is written to `checkpoint`. If there is a checkpoint of the
+    After each epoch, the training state is written to `checkpoint`. If there is a checkpoint of the
     same training run, training resumes from it and ends with the same weights as an uninterrupted
     run. A checkpoint of a different training run is ignored and overwritten. The caller deletes the
     file after saving the weights.
 
-    The best epoch is the first with the highest F1 on dev. `seed` determines the order of sentences
+    The best epoch is the first one with the highest F1 on dev. `seed` determines sentence order
     and dropout; `identity` identifies the model, to distinguish training runs with identical data,
     settings and seed. `after_epoch` is called with the epoch number after writing each checkpoint.
     """
@@ -105,7 +105,7 @@ def fine_tune(
 
 
 class _Training:
-    """Optimizer state of a tagger in training."""
+    """Training data, optimizer and learning-rate schedule of a tagger."""
 
     def __init__(
         self,

@@ -37,7 +37,8 @@ GENERATE, REVIEW, NEUTRAL = (
     "neutral_variants.jinja",
 )
 VARIANT_TOKENS = 80
-"""Approximate output tokens per variant: 60 for writing, 100 with the validation verdict."""
+"""Approximate output tokens per variant and call: 60 for writing and 100 for validation, averaged.
+"""
 READINGS = {True: "figurative", False: "literal"}
 
 
@@ -80,7 +81,7 @@ class GenerationSettings(Frozen):
 
 @dataclass(frozen=True)
 class VariantWriting:
-    """Model, parameters and prompts for questions about originals."""
+    """Model, parameters and prompt folder for questions about originals."""
 
     spec: LLMEntry
     settings: GenerationSettings
@@ -95,7 +96,7 @@ class VariantWriting:
         sample: int = 0,
         **values: Any,
     ) -> Question:
-        """Return a question about an original, using common prompt variables and `values`."""
+        """Return a question about an original; the prompt gets common variables and `values`."""
         values |= {
             "pie": ", ".join(" ".join(pie.split()) for pie in original.pies),
             "language": original.language.capitalize(),
@@ -116,11 +117,13 @@ def generate_variants(
 
     An unreadable answer to the first call yields no variants of that original. If an answer to the
     second call is unreadable or omits a text, the text is kept as written with the flag
-    `not_reviewed_by_model`. The second return value is a report that counts these cases. No
-    question is repeated.
+    `not_reviewed_by_model`. No question is repeated.
+
+    Returns:
+        The variants, and a report that counts unreadable answers and verdicts.
 
     Raises:
-        UserError: If a question fails in all attempts; answers received so far are recorded.
+        UserError: A question fails in all attempts; answers received so far are recorded.
     """
     written = _parsed(_writing_questions(originals, writing), ask, WrittenVariants)
     texts = _texts(written, writing.settings.count)
@@ -143,7 +146,7 @@ def generate_variants(
 def _writing_questions(
     originals: Sequence[Original], writing: VariantWriting
 ) -> dict[str, Question]:
-    """Return the first call for each original, by id."""
+    """Return the question of the first call for each original, by id."""
     prompt, count = load_prompt(writing.prompts / GENERATE), writing.settings.count
     return {
         item.id: writing.question(prompt, item, name=item.id, count=count) for item in originals
@@ -153,7 +156,7 @@ def _writing_questions(
 def _reviewing_questions(
     originals: Sequence[Original], texts: Mapping[str, Sequence[str]], writing: VariantWriting
 ) -> dict[str, Question]:
-    """Return the second call for each original with texts, by id."""
+    """Return the question of the second call for each original with texts, by id."""
     prompt = load_prompt(writing.prompts / REVIEW)
     return {
         item.id: writing.question(
@@ -169,10 +172,11 @@ def questions_ahead(
     writing: VariantWriting,
     recorded: Callable[[Collection[str]], Mapping[str, Answer]],
 ) -> list[Question]:
-    """Return both calls for every original, to estimate the cost before asking.
+    """Return the questions of both calls for every original, to estimate costs in advance.
 
     `recorded` looks up recorded answers by key. If the first answer is not recorded, the second
-    call is approximated with the original in place of each text.
+    question is approximated with the original in place of each text; if the first answer is
+    recorded but unreadable, there is no second question.
     """
     questions = _writing_questions(originals, writing)
     answers = recorded([question.key for question in questions.values()])
@@ -190,10 +194,11 @@ def questions_ahead(
 def confusing_variants(path: str | Path) -> list[str]:
     """Return the ids of variants that a model misjudged, whether or not it misjudged the original.
 
-    According to section 4.1, only variants of correctly judged originals can confuse a model, but
-    GPT-4o mini flips on about 24 English variants (Table 3), while the paper rewrites 58. A run
-    consistent with Tables 3, 5 and 6 misjudges that many, so the ablation counts all misjudged
-    variants, as Table 6 does (`confusion_as_printed`).
+    `path` is the path of the run's metric file. According to section 4.1, only variants of
+    correctly judged originals can confuse a model. However, GPT-4o mini flips on about 24 English
+    variants (Table 3), while the paper rewrites 58. A run consistent with Tables 3, 5 and 6
+    misjudges 58 variants in total, so the ablation counts all misjudged variants, as Table 6 does
+    (`confusion_as_printed`).
     """
     return [
         name
@@ -208,8 +213,9 @@ def sample_neutral_variants(
 ) -> list[JamSentence]:
     """Return the sample's neutral variants for the confusing hard variants (appendix G).
 
-    The sample has one neutral text per original, so confusing variants of one original share it.
-    `path` is a JSON object of neutral texts by original id; each text ends with its original.
+    The sample has one neutral text per original, which all confusing variants of the original
+    share. `path` is the path of a JSON object that maps ids of originals to neutral texts, each of
+    which ends with its original.
     """
     texts = read_json(path)
     originals = {item.id: item for item in sentences if item.is_original}
@@ -230,11 +236,11 @@ def generate_neutral_variants(
 ) -> tuple[list[JamSentence], dict[str, Any]]:
     """Have a model write one neutral variant for each confusing one (appendix G).
 
-    A neutral variant has the id and number of the hard one and a context of similar length.
+    A neutral variant has the id and number of the hard variant and a context of similar length.
 
     Returns:
-        The neutral variants in dataset order, excluding those whose answer was unreadable or lacks
-            the original sentence; and a report.
+        The neutral variants in dataset order, except those whose answer is unreadable or lacks the
+            original sentence; and a report of counts and flags.
     """
     questions = neutral_questions(sentences, confusing, writing)
     written = _parsed(questions, ask, WrittenVariants)
@@ -321,7 +327,7 @@ class HardVariants(_VariantTask):
     checks: VariantChecks
 
     def questions(self, entry: LLMEntry) -> list[Question]:
-        """Return both calls for each original (see `questions_ahead`)."""
+        """Return the questions of both calls for each original (see `questions_ahead`)."""
         return questions_ahead(
             self._originals(),
             self._writing(entry, "generate"),
@@ -329,7 +335,7 @@ class HardVariants(_VariantTask):
         )
 
     def likely_output_tokens(self) -> int:
-        """Estimate the output tokens for all variants of an original."""
+        """Estimate the output tokens of an answer, which has all variants of an original."""
         return VARIANT_TOKENS * self.generation.count
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
@@ -355,11 +361,11 @@ class NeutralVariants(_VariantTask):
     """
 
     def questions(self, entry: LLMEntry) -> list[Question]:
-        """Return one question for each variant that confused the model."""
+        """Return one question for each hard variant to rewrite."""
         return list(neutral_questions(*self._chosen(), self._writing(entry, "prompt")).values())
 
     def likely_output_tokens(self) -> int:
-        """Estimate the output tokens for one variant."""
+        """Estimate the output tokens of an answer, which has one variant."""
         return VARIANT_TOKENS
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
@@ -402,7 +408,7 @@ def _parsed(
 
 
 def _texts(written: Mapping[str, Parsed[Any]], count: int) -> dict[str, list[str]]:
-    """Return the texts of each readable answer, by original."""
+    """Return the first `count` nonblank texts of each readable answer, by the answer's name."""
     return {
         name: [text.strip() for text in item.value.variants if text.strip()][:count]
         for name, item in written.items()

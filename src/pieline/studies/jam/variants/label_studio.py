@@ -123,8 +123,9 @@ def read_export(path: str | Path) -> list[Review]:
     """Read Label Studio's JSON export, ignoring unanswered and skipped tasks.
 
     Raises:
-        UserError: If the file is not such an export, has no answers, or has an unknown verdict,
-            several verdicts in one annotation or a correction without text; states file and item.
+        UserError: The file is not a Label Studio export of these tasks, has no answers, or has an
+            unknown verdict, several verdicts in one annotation or a correction without text; the
+            message states the file and, if known, the task.
     """
     rows = reviewed_rows(path, ("item_id", "text"), {name: name for name in _CONTROLS})
     reviews = [
@@ -149,11 +150,11 @@ def read_export(path: str | Path) -> list[Review]:
 
 
 def read_adjudications(path: str | Path) -> list[Review]:
-    """Read decisions on disputed items from a filled-in table of `write_adjudications`.
+    """Read decisions on disputed items from a filled-in form written by `write_adjudications`.
 
     Raises:
-        UserError: If the header or a row is invalid, a reviewed text is missing, or an item occurs
-            twice; states file and line.
+        UserError: The header or a row is invalid, a reviewed text is missing, or an item occurs
+            twice; the message states the file and, if known, the line.
     """
     hint = "fill in the table of disputed variants written by the workflow"
     reviews = []
@@ -167,7 +168,7 @@ def read_adjudications(path: str | Path) -> list[Review]:
 
 
 def write_adjudications(path: str | Path, texts: Mapping[str, str]) -> None:
-    """Write an adjudication form: tab-separated, with one row per item."""
+    """Write a tab-separated adjudication form with one row for each text; keys are item ids."""
     rows = ({"item_id": name, "reviewed": text} for name, text in texts.items())
     write_csv(path, _ADJUDICATION_COLUMNS, rows, delimiter="\t")
 

@@ -14,7 +14,7 @@ def tokenize(text: str, *, elides: bool = False) -> list[str]:
     """Split text as ID10M does: into words and punctuation marks, each with its trailing space.
 
     The concatenation of the tokens is the text; leading space belongs to the first token. An
-    apostrophe begins a word ("it", "'s"), or ends it in languages that elide (`elides`: "l'",
+    apostrophe begins a word ("it", "'s") or, in languages that elide (`elides`), ends a word ("l'",
     "uovo").
     """
     start = len(text) - len(text.lstrip())
@@ -25,10 +25,10 @@ def tokenize(text: str, *, elides: bool = False) -> list[str]:
 
 
 def find_original(original: str, variant: str) -> Span | None:
-    """Locate the characters of the original in the variant, allowing for minor differences.
+    """Return the character span of the original in the variant, allowing for minor differences.
 
-    Letters and digits must be identical and in the same order; punctuation, spacing and case may
-    differ (section 3.4, criterion 1). Returns the last match, or None.
+    Letters, digits and word boundaries must be the same; punctuation, spacing and case may differ
+    (section 3.4, criterion 1). Returns the span of the last match, or None if there is no match.
     """
     verbatim = variant.rfind(original)
     if verbatim >= 0 and _is_apart(variant, verbatim, verbatim + len(original)):
@@ -52,7 +52,11 @@ def context_of(original: str, variant: str) -> str | None:
 
 
 def added_context(original: str, variant: str) -> str:
-    """Return the added context; if the original was edited, the text that exceeds its length."""
+    """Return the context added before the original.
+
+    If the original was edited, the context is approximated by removing as many characters from the
+    end of the variant as the original has.
+    """
     context = context_of(original, variant)
     return variant[: max(0, len(variant) - len(original))] if context is None else context
 
@@ -70,8 +74,8 @@ def project_tags(
 
     Returns:
         Tokens whose concatenation is the variant, and their tags; None if the original is missing.
-            A verbatim original keeps its tokens. If its punctuation differs, each of its words
-            keeps its tag.
+            A verbatim original keeps its tokens. If the punctuation of the original differs, each
+            of its words keeps its tag.
     """
     original = "".join(tokens)
     place = find_original(original, variant)
@@ -157,7 +161,7 @@ def _is_apart(text: str, start: int, end: int) -> bool:
 def _same_words(original: str, text: str) -> bool:
     """Return whether two texts with the same letters also have the same word boundaries.
 
-    Hyphens and apostrophes may differ, spaces within a word may not.
+    Hyphens and apostrophes may differ; spaces within a word may not.
     """
     words = [
         ["".join(letter for letter, _ in _letters(word)) for word in re.split(r"\s+|[-–—]", part)]

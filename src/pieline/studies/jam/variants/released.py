@@ -24,9 +24,9 @@ PRINTED_COUNTS = {"english": (178, 534), "german": (137, 411)}
 """Number of originals and variants in the paper by language (section 3.4)."""
 _PER_ORIGINAL = 3
 _KNOWN_EDITS = frozenset({"can → could"})
-"""Edits of originals that are known in the released variants."""
+"""Known edits of originals in the released variants."""
 _FEW, _MOST_ODD = 3, 1 / 3
-"""The file is rejected if more than this number and this share of variants have the same fault."""
+"""Number and share of variants with the same fault; a file that exceeds both is rejected."""
 _EDITED = 75.0
 """Minimum similarity (0-100) between a sentence and the original that it was edited from."""
 
@@ -37,16 +37,16 @@ def read_variants(
     """Read validated variants in the released format, a JSON array of records.
 
     A record belongs to the original identified by its `sentence_id` (sample) or `sentence`
-    (release). If the original is in the variant, tokens and tags are projected again to match the
-    original's. The release also has records with an edited original ("could" for "can"); these
+    (release). If the variant contains the original, its tokens and tags are projected again from
+    the original. The release also has records with an edited original ("could" for "can"), which
     belong to the most similar original and keep their own tokens and tags. All variants count as
     valid by human review.
 
     Raises:
-        UserError: If the format is wrong, a variant has no original, a variant contains neither its
-            original nor tokens and tags of an edited one, many variants have a different PIE than
-            their originals, or two variants of an original have the same number; states file and
-            record.
+        UserError: The format is wrong, a variant has no original or a different usage, a variant
+            contains neither its original nor tokens and tags of an edited one, many variants have a
+            different PIE than their originals, or two variants of an original have the same number;
+            the message states the file and, if possible, the record.
     """
     by_id = {item.id: item for item in originals}
     by_text = {item.sentence: item for item in originals}
@@ -94,7 +94,7 @@ def read_variants(
 
 
 def check_contexts(variants: Sequence[Variant], *, where: str | Path) -> None:
-    """Raise a `UserError` if many variants lack a usable context, which suggests a wrong column."""
+    """Raise a `UserError` if many variants lack a usable context, as with a wrong column."""
     flags = Counter(flag for item in variants for flag in item.flags)
     faults = {
         "no context": flags["context_empty"],
@@ -109,12 +109,12 @@ def check_contexts(variants: Sequence[Variant], *, where: str | Path) -> None:
 
 
 def _names(value: Any, pies: Iterable[str]) -> bool:
-    """Return whether a cell of any type names all PIEs."""
+    """Return whether a value of any type contains all PIEs, apart from spelling details."""
     return all(normalize(pie) in normalize(str(value)) for pie in pies)
 
 
 def count_problem(originals: Sequence[Original], variants: Sequence[Variant]) -> str:
-    """Return how variants differ from the paper's description; empty if they do not.
+    """Return the first difference of variants from the paper's description; empty if none.
 
     The paper has a known number of variants, three per original, and each contains its original
     with only minor punctuation differences (sections 3.3 and 3.4), except for known edits.
@@ -138,7 +138,7 @@ def count_problem(originals: Sequence[Original], variants: Sequence[Variant]) ->
 
 
 def _as_list(value: Any) -> Any:
-    """Parse a list that the German release writes in Python notation."""
+    """Parse a list written in Python notation, as in the German release; keep other values."""
     if not isinstance(value, str):
         return value
     try:
@@ -185,7 +185,7 @@ def _tokens(record: "_ReleasedVariant") -> tuple[str, ...] | None:
 
 
 class _ReleasedVariant(Frozen):
-    """A record of the released variants, or of the sample, which identifies originals by id."""
+    """Record of the released variants, or of the sample's, which identify originals by id."""
 
     sentence_id: str | None = None
     sentence: str

@@ -43,8 +43,8 @@ def check_text(
     - `context_empty`, `context_too_short`, `context_too_long`: The context has too few or too many
       words.
     - `pie_repeated`: The context also contains the PIE, in any inflection.
-    - `other_pie`: The context contains another known PIE. The PIE may be literal, so a person
-      decides.
+    - `other_pie`: The context contains another known PIE. A human reviewer decides, because the
+      other PIE may be used literally.
     - `wrong_language`: The context is not in the language of the original.
     - `duplicate`: The context is nearly identical to that of an earlier variant of the same
       original.
@@ -75,8 +75,8 @@ def check_text(
 def make_variant(original: Original | JamSentence, text: str, **fields: Any) -> Variant:
     """Create a variant with the original's tags projected onto it; `fields` are its other fields.
 
-    If the original is missing, all tags are O; the checks flag such variants, and they are not
-    used.
+    If the original is missing, all tags are O. The checks flag variants without an original, which
+    are not used.
     """
     elides = get_language(original.language).elides
     projected = project_tags(original.tokens, original.tags, text, elides=elides)
@@ -142,7 +142,7 @@ def check_reviews(variants: Iterable[Variant], reviews: Iterable[Review], *, whe
     """Validate that reviews refer to these variants; `where` names the review files in errors.
 
     Raises:
-        UserError: If a reviewed variant does not exist or its text has changed.
+        UserError: A reviewed variant does not exist, or its text has changed.
     """
     texts = {item.id: item.sentence for item in variants}
     for review in reviews:
@@ -171,7 +171,7 @@ def apply_reviews(
     messages.
 
     Raises:
-        UserError: If an accepted variant lacks the original (its gold tags would be unknown), or a
+        UserError: An accepted variant lacks the original, so that its gold tags are unknown, or a
             correction has no context, a context in another language, or the text of another
             variant.
     """
@@ -211,7 +211,7 @@ def apply_reviews(
 
 
 def _similarity(context: str, original: Original | JamSentence, sibling: str) -> float:
-    """Return the similarity of the contexts of two variants, from 0 to 1."""
+    """Return the similarity (0-1) of a context and the context of the variant `sibling`."""
     place = find_original(original.sentence, sibling)
     other = sibling if place is None else sibling[: place.start].strip()
     return float(fuzz.ratio(context.casefold(), other.casefold())) / 100
