@@ -121,7 +121,7 @@ def sensitivity_against_criterion(inputs: DisplayInputs) -> Figure:
 
 
 def _ends(estimate: SignalEstimate) -> list[list[float]] | None:
-    """Return the distances of the interval's bounds from the estimate."""
+    """Return the distances of the interval's bounds from the estimate; None without an interval."""
     if not (interval := estimate.interval):
         return None
     return [[max(0.0, estimate.value - interval.low)], [max(0.0, interval.high - estimate.value)]]

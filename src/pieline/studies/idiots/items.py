@@ -88,7 +88,7 @@ class IdiotsItem(Item):
     def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
         """Return the answer to each sentence.
 
-        Returns None if the metric file does not have exactly one prediction file.
+        Returns None if the metrics were not computed from exactly one prediction file.
         """
         if len(metric.predictions(".jsonl")) != 1:
             return None

@@ -161,7 +161,7 @@ class Detection(Task):
 
     @property
     def _record(self) -> type[DetectionAnswer]:
-        """Class that represents a parsed answer."""
+        """Record class of parsed answers."""
         own = self.parameters
         negated = isinstance(own, OwnParameters) and own.negated
         return NegatedAnswer if negated else DetectionAnswer

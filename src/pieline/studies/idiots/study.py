@@ -90,7 +90,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         return {run: reason for run, reason in reasons.items() if reason}
 
     def _no_data(self) -> str:
-        """Return the reason why the sentences are missing, or ""."""
+        """Return why the sentences are missing; empty if they are available."""
         name = self.raw_name()
         is_available = self.run.data != "released" or self.run.is_available(name)
         return "" if is_available else f"the mirror has no {name}"
@@ -113,7 +113,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         return self.run.recordings("idiots", "{model}", "{setting}-seed-{seed}.jsonl")
 
     def files(self, pattern: str) -> list[str]:
-        """Expand a pattern for every run."""
+        """Return the paths that result from a path pattern, one for each run in `runs`."""
         return [pattern.format(**run) for run in self.runs()]
 
     def constraints(self, *kinds: str) -> dict[str, str]:
@@ -323,7 +323,10 @@ class IdiotsStudy(Study[IdiotsSettings]):
         )
 
     def compared(self, model: str, pattern: str) -> list[str]:
-        """Expand a pattern for a model's runs with custom prompts or the reference setting."""
+        """Return the paths for a model's runs with a custom prompt or the reference setting.
+
+        `pattern` is a path pattern.
+        """
         settings = self.settings
         compared_settings = {*settings.prompts, settings.prompts_against}
         return [

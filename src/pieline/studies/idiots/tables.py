@@ -85,7 +85,7 @@ def _count(
 
 
 def _entry(field: str, key: str) -> Callable[[DetectionMetrics], int]:
-    """Return a getter for an entry of a field that counts by name."""
+    """Return a getter for one count in a field that maps names to counts."""
     return lambda item: int(getattr(item, field)[key])
 
 
@@ -186,7 +186,7 @@ DATASET = (
 
 
 def run_labels(runs: Sequence[tuple[str, ...]], models: Sequence[ModelDescription]) -> list[str]:
-    """Return the label of each run: the model, and the setting and seed if they differ.
+    """Return the label of each run: the model, and the setting and seed if runs differ in them.
 
     Args:
         runs: Model, setting and seed of each run; an empty seed means all seeds.
@@ -276,7 +276,7 @@ def errors(inputs: DisplayInputs) -> TableContent:
     in_text = {model.name: _IN_TEXT.get(model.published_as or "") for model in models}
 
     def identified(column: Column[DetectionMetrics]) -> Column[DetectionMetrics]:
-        """Return the column with the ids of the printed numbers in the CSV."""
+        """Return a copy of the column that adds the ids of printed numbers to the CSV."""
 
         def details(source: Source[DetectionMetrics]) -> dict[str, str]:
             name = f"idiots.{column.name}_{in_text[source.key['model']]}"
@@ -341,7 +341,7 @@ def dataset(inputs: DisplayInputs) -> TableContent:
 
 
 def prompt(inputs: DisplayInputs) -> TableContent:
-    """Show the prompt (Figure 1) and its llama-cpp-python layout for Llama 2 (Figure 2)."""
+    """Build the table with the prompt (Figure 1) and its layout for Llama 2 (Figure 2)."""
     system, user = load_prompt(inputs.files["prompt"]).messages(sentence="sentence")
     parts = {
         "system": system.content,
@@ -429,12 +429,12 @@ def _unsorted(item: DetectionMetrics) -> str:
 
 
 def _obstacles(item: DetectionMetrics) -> list[str]:
-    """Return the reasons why a run cannot be compared with the paper's."""
+    """Return why a run is not comparable with the paper's."""
     return list(dict.fromkeys([*_of_origin(item), *item.conditions.deviations]))
 
 
 def _of_origin(described: Described) -> list[str]:
-    """Return the reasons why numbers on these data cannot be compared with the paper's."""
+    """Return why numbers on these data are not comparable with the paper's."""
     reasons: dict[Origin, list[str]] = {
         "sample": ["sample data, not the released IdioTS"],
         "unverified": [described.data_note],

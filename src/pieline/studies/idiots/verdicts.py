@@ -34,7 +34,7 @@ _HINT = "use the file written by the run, and fill in only the columns verdict a
 
 
 class DetectionRun(NamedTuple):
-    """A run of the study."""
+    """Model, setting and seed that identify a run."""
 
     model: str
     setting: str

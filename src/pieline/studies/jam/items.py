@@ -74,7 +74,8 @@ class JamItem(Item):
     def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
         """Return the answers to each original and its variants.
 
-        Returns None if the metric file has no judgments, or not exactly one prediction file.
+        Returns None if the metric file has no judgments, or if the metrics were not computed from
+        exactly one prediction file.
         """
         if len(metric.predictions(".jsonl")) != 1 or "judged" not in metric.fields:
             return None

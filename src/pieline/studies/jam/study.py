@@ -385,7 +385,7 @@ class JamStudy(Study[JamSettings]):
         return "release" if self._has(paths.RELEASED, language) else "tags"
 
     def _has(self, name: str, language: str) -> bool:
-        """Return whether a language's file is in the user's data or, without it, in the release."""
+        """Return whether a language's file is in the user's own data, if set, or in the release."""
         name = name.format(language=language)
         if self.run.own_data:
             return self.run.is_available(name)
@@ -454,7 +454,7 @@ class JamStudy(Study[JamSettings]):
         }
 
     def archived_models(self) -> set[str]:
-        """Return models for which all runs come from archives, so their weights are not needed.
+        """Return the models for which all runs come from archives, so weights are not needed.
 
         The models used for the attention analysis and for writing variants are excluded.
         """
@@ -533,7 +533,7 @@ class JamStudy(Study[JamSettings]):
         return [paths.SPLIT.format(split=self.settings.train_split, language=language)]
 
     def identification(self, **run: str) -> Identification:
-        """Return the task that identifies the idioms of one run."""
+        """Return the task of one run, which identifies idioms in the input sentences."""
         language = run["language"]
         task = self._identification("jam", self.sentences(language), paths.PREDICTIONS, run)
         if not self._shows_neutral(run["setting"]):
@@ -542,7 +542,7 @@ class JamStudy(Study[JamSettings]):
         return task.model_copy(update={"inputs": {**task.inputs, "neutral": neutral}})
 
     def neutral_identification(self, **run: str) -> Identification:
-        """Return the task that identifies the idioms of one run in its neutral variants."""
+        """Return the task of the ablation's run, which identifies idioms in neutral variants."""
         sentences = paths.NEUTRAL_VARIANTS.format(**run)
         return self._identification("jam_neutral", sentences, paths.NEUTRAL_PREDICTIONS, run)
 

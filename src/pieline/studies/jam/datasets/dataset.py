@@ -62,7 +62,7 @@ class JamManifest(Verification):
 
     @property
     def is_released(self) -> bool:
-        """Return whether this is the published dataset, as required to compare with the paper."""
+        """Return whether this is the published dataset, so results compare with the paper's."""
         return self.originals_are_released and self.verified is not None
 
 

@@ -188,7 +188,7 @@ def attended_variant(
 
 
 def select_pairs(runs: Sequence[Sequence[JudgedOriginal]]) -> list[tuple[str, str, str]]:
-    """Select pairs of variants: one that misled some run (MIS) and one that all resolved (COR).
+    """Select originals with a variant that misled a run (MIS) and one that all runs resolved (COR).
 
     A variant misleads a run that is right about the original but wrong about the variant; a run
     resolves a variant if it is right about the variant. Runs that are wrong about all originals are

@@ -63,7 +63,7 @@ class Drift(Frozen):
 
 
 class Confusion(Frozen):
-    """Numbers of originals of which all, none or only some variants confuse (appendix F)."""
+    """Numbers of originals of which all, no or only some variants confuse a model (appendix F)."""
 
     all_confused: int
     none_confused: int

@@ -47,7 +47,7 @@ class JamMetrics(Measured):
             located in the sentence; unreadable predictions count as all O.
         tagging_of_variants: Tagging scores on variants; null without variants.
         outcomes: Number of sentences by prediction outcome.
-        judged: Decisions on which all metrics are based.
+        judged: Decisions on which accuracy, drift and confusion are based.
     """
 
     language: str

@@ -238,7 +238,7 @@ def prompt_file(setting: str) -> str:
 
 
 def is_asked(spec: LLMEntry, setting: str) -> bool:
-    """Return whether the study uses a setting for a model; reasoning models run only zero-shot."""
+    """Return whether the study uses a setting for a model; reasoning models do not run few-shot."""
     return setting != FEW_SHOT or not spec.reasoning
 
 

@@ -107,8 +107,9 @@ def random_batches(
 ) -> list[list[int]]:
     """Return shuffled batches of sentence indices that contain each sentence once.
 
-    `random` only shuffles the sentences. `by_length` then sorts them by length within chunks of 50
-    batches, and shuffles the batches; its batches need little padding, but are less random.
+    `random` shuffles the sentences. `by_length` also sorts the shuffled sentences by length within
+    chunks of 50 batches, and then shuffles the batches. These batches need little padding, but
+    contain sentences of similar length.
     """
     order = torch.randperm(len(lengths), generator=generator).tolist()
     if batching == "random":

@@ -28,7 +28,7 @@ from pieline.studies.jam.training.tagger import Tagger, autocast
 
 
 class TaggingEpoch(Frozen):
-    """Mean training loss of an epoch, and F1 of complete idioms (fraction) on dev after it."""
+    """Mean training loss of an epoch, and F1 of complete idioms (fraction) on dev at its end."""
 
     loss: float
     dev_span_f1: float

@@ -37,8 +37,7 @@ GENERATE, REVIEW, NEUTRAL = (
     "neutral_variants.jinja",
 )
 VARIANT_TOKENS = 80
-"""Approximate output tokens per variant and call: 60 for writing and 100 for validation, averaged.
-"""
+"""Approximate output tokens per variant and call: the mean of 60 (writing) and 100 (validation)."""
 READINGS = {True: "figurative", False: "literal"}
 
 

@@ -114,7 +114,7 @@ def _names(value: Any, pies: Iterable[str]) -> bool:
 
 
 def count_problem(originals: Sequence[Original], variants: Sequence[Variant]) -> str:
-    """Return the first difference of variants from the paper's description; empty if none.
+    """Return the first difference from the paper's description of variants; empty if there is none.
 
     The paper has a known number of variants, three per original, and each contains its original
     with only minor punctuation differences (sections 3.3 and 3.4), except for known edits.
@@ -150,7 +150,7 @@ def _as_list(value: Any) -> Any:
 def edited_originals(
     originals: Iterable[Original], variants: Iterable[Variant]
 ) -> dict[str, list[str]]:
-    """Return the edits of originals, such as "can → could", by variant id."""
+    """Return the edits ("can → could") by id of each variant that does not contain its original."""
     by_id = {item.id: item.sentence for item in originals}
     return {
         item.id: _edits(by_id[item.original_id], item.sentence)
