@@ -289,7 +289,7 @@ def _unseen(
 
 
 def _single_seed_ranges(by_row: ByRow, columns: Sequence[Column[JamMetrics]]) -> list[str]:
-    """Return a note on the half-widths of sampling ranges for numbers printed from a single seed.
+    """Return a note with the maximum half-widths of sampling ranges for printed single seeds.
 
     The list is empty if there are no comparable numbers from a single seed.
     """
