@@ -398,7 +398,7 @@ def test_single_printed_seed_uses_the_pooled_deviation(
     text, rows = write("drift", [metrics(right_originals(number)), several], tmp_path)
     row = cell(rows, "gpt-4o", "success")
     assert row["reproduced"] == verdict
-    assert r"printed single seed that range is wide: English S\_M $\pm$20.3, ND\_M" in text
+    assert r"printed single seed, that range is wide: English S\_M $\pm$20.3, ND\_M" in text
     assert (
         row["tolerance"] == "462.714 to 503.286 if its deviation is that of rows with several seeds"
     )

@@ -272,7 +272,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
                     Table(
                         "idiots_bias",
                         "not in the paper",
-                        "What moves the criterion, and what moves d′.",
+                        "Effects of prompts on the criterion and on d′.",
                         "pieline.studies.idiots.tables:bias",
                         self._bias(),
                     )

@@ -539,8 +539,8 @@ def bias(inputs: DisplayInputs) -> TableContent:
     return TableContent(
         heads=(headers(["Model", "Prompt"], BIAS),),
         groups=tuple(Group(tuple(rows), labels[model]) for model, rows in groups.items()),
-        caption="What moves the criterion, and what moves d′: an idiom is the signal, c is negative"
-        " where a model readily says that there is one. Rates are corrected log-linearly. Changes"
+        caption="Effects of prompts on the criterion c and on d′: an idiom is the signal; c is"
+        " negative if a model readily says yes. Rates are corrected log-linearly. Changes"
         f" are against {SETTING_LABELS.get(against, against)}. Intervals are 95% percentiles of"
         " a bootstrap over PIEs; p is of a paired randomization test over PIEs, corrected within a"
         " model (Holm), for d′ and c apart.",

@@ -1238,7 +1238,7 @@ class JamStudy(Study[JamSettings]):
         return DisplayInputs(
             metrics=(paths.ATTENTION.format(**place),) if made else (),
             models=self.describe_models([analysis.model]),
-            not_run={} if made else {analysis.model: "no run tells which variants mislead"},
+            not_run={} if made else {analysis.model: "no run shows which variants mislead"},
             options=place,
             notes=self._notes,
         )

@@ -151,9 +151,9 @@ def confusion_table(inputs: DisplayInputs) -> TableContent:
         inputs,
         CONFUSION,
         "Originals of ID10M-JAM{of} by how many of their variants were misjudged: all"
-        " (AC), none (NC), some (MX). As in the paper the three sum to all originals, whether or"
-        " not the original itself was judged correctly; of encoders they count the {} variants (AC:"
-        " flipped, NC: kept).",
+        " (AC), none (NC), some (MX). As in the paper, the three numbers sum to all originals,"
+        " whether or not the original itself was judged correctly; for encoders, they count the {}"
+        " variants (AC: flipped, NC: kept).",
         symbols={"S_M": "$S_M$"},
         of=lambda item: f"{item.overall.originals}",
     )
@@ -311,7 +311,8 @@ def _single_seed_ranges(by_row: ByRow, columns: Sequence[Column[JamMetrics]]) ->
         f"{language} {', '.join(f'{name} ±{half:.1f}' for name, half in wide.items())}"
         for language, wide in sorted(halves.items())
     )
-    return [f"Of a printed single seed that range is wide: {'; '.join(listed)}."] if halves else []
+    note = f"For a printed single seed, that range is wide: {'; '.join(listed)}."
+    return [note] if halves else []
 
 
 def _why_not(inputs: DisplayInputs, key: RunKey) -> str:

@@ -107,8 +107,8 @@ def runs(inputs: DisplayInputs) -> TableContent:
     return TableContent(
         heads=(headers(["Model", "Setting", "Language", "Seed"], RUNS),),
         groups=(Group(tuple(rows)),),
-        caption="Every run by itself, with 95% bootstrap intervals over originals; of all its"
-        " answers those that could not be read.",
+        caption="Every run and seed, with 95% bootstrap intervals over originals and the number of"
+        " unreadable answers.",
         notes=(*notes_on(records_of(sources_by_key), inputs), PROMPTS),
     )
 

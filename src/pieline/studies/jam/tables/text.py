@@ -35,9 +35,9 @@ _MEDIANS = {"accuracy": (accuracy, "success"), "drift": (negative_drift, "negati
 _DRAWN = "both are medians of runs that deviate as printed"
 """Assumption under which a median is within sampling range."""
 _JUDGED = (
-    "A median is within sampling range, which is not equal, at the distance that 95% of pairs of"
-    " draws have, if each printed run is drawn with its deviation (of a single seed: those of the"
-    " language, pooled)."
+    "Within sampling range does not mean equal: two medians differ by no more than 95% of pairs of"
+    " draws do, if each printed run is drawn with its deviation (for a single seed: the pooled"
+    " deviations of its language)."
 )
 
 

@@ -105,7 +105,7 @@ def labelling_config(*, text_name: str, criteria: Sequence[str]) -> str:
             placeholder="The corrected text, changed as little as possible"
             visibleWhen="choice-selected" whenTagName="verdict" whenChoiceValue="corrected"/>
   <TextArea name="note" toName="text" rows="2" maxSubmissions="1"
-            placeholder="What is the matter with it? (optional)"/>
+            placeholder="Describe the problem (optional)"/>
 </View>
 """
 

@@ -17,12 +17,13 @@ from pieline.studies.jam.variants.projection import find_original, project_tags,
 from pieline.studies.jam.variants.settings import USUAL_CHECKS, VariantChecks
 
 CRITERIA = (
-    "The original sentence stands in the variant word for word; only small differences of "
+    "The variant contains the original sentence word for word; only small differences in "
     "punctuation are allowed.",
     "The variant is fluent and coherent, and a reader understands all of it.",
-    "The added context holds no other idiom and does not repeat the expression.",
-    "A reader cannot take the expression in the other reading than the gold label.",
-    "The added context holds words that belong to the opposite reading and could mislead a model.",
+    "The added context contains no other idiom and does not repeat the expression.",
+    "A reader cannot understand the expression in a reading other than the gold label.",
+    "The added context contains words that belong to the opposite reading and could mislead a "
+    "model.",
 )
 """Criteria of a valid variant as shown to annotators (section 3.4)."""
 
