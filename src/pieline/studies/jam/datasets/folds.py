@@ -1,4 +1,4 @@
-"""Divide the PIEs of ID10M-JAM into folds, so that encoders can be trained on the other folds."""
+"""Divide the PIEs of ID10M-JAM into folds, so that no encoder is trained on PIEs that it tags."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from pieline.studies.jam.records import JamSentence
 
 
 def assign_folds(sentences: Sequence[JamSentence], count: int) -> dict[str, int]:
-    """Return the fold of each original by id; originals with the same PIE share a fold."""
+    """Return the fold (from 0) of each original by id; originals with the same PIE share a fold."""
     groups: list[list[JamSentence]] = []
     for item in sentences:
         if item.is_original:
@@ -36,7 +36,14 @@ def texts_outside_fold(
     *,
     originals_only: bool,
 ) -> list[TaggedSentence]:
-    """Return the sentences that the encoder of a fold may be trained on, as training data."""
+    """Return the sentences outside a fold as training data for the encoder of that fold.
+
+    Args:
+        sentences: Originals and variants.
+        folds: Fold of each original by id.
+        fold: Fold to exclude.
+        originals_only: Whether to exclude variants.
+    """
     return [
         TaggedSentence(item.id, item.tokens, item.tags)
         for item in sentences
