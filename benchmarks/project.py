@@ -59,7 +59,7 @@ def scoring() -> None:
 
 
 def make_jam() -> None:
-    """Save all 93 runs of ID10M-JAM in English, with ten times its sentences."""
+    """Save metric files of 93 runs of ID10M-JAM in English, with ten times the sentences."""
     from pieline.core.files import digests, read_json, write_json
     from pieline.core.records import save_jsonl
     from pieline.studies.jam.metrics.runs import jam_metrics
@@ -108,12 +108,12 @@ def make_jam() -> None:
 
 
 def jam_files() -> list[str]:
-    """Return the metric files of `make_jam`."""
+    """Return the paths of the metric files that `make_jam` saves."""
     return [f"results/metrics/jam/{model}-{seed}.json" for model in MODELS for seed in SEEDS]
 
 
 def jam_inputs():  # type: ignore[no-untyped-def]
-    """Return the inputs of the tables and items of these runs."""
+    """Return the inputs of the tables and items of the runs that `make_jam` saves."""
     from pieline.reporting.inputs import DisplayInputs
     from pieline.reporting.models import ModelDescription
 
@@ -143,7 +143,7 @@ def items() -> None:
 
 
 def make_page() -> None:
-    """Save the table and two runs of IdioLink, with ten times its documents and queries."""
+    """Save ID10M-JAM's table, and two runs of IdioLink with ten times its documents and queries."""
     from pieline.core.files import canonical_json, digests, write_json, write_text
     from pieline.studies.idiolink.predictions.runs import write_run
 
@@ -256,7 +256,12 @@ COMMANDS: dict[str, tuple[list[list[str]], list[str]]] = {
 
 
 class MemoryMonitor(threading.Thread):
-    """Peak memory of all descendants of this process together, sampled twice per second."""
+    """Thread that samples the memory of all descendants of this process twice per second.
+
+    Attributes:
+        peak: Maximum of the descendants' total memory, in bytes.
+        ended: Event that ends the thread.
+    """
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -275,7 +280,11 @@ class MemoryMonitor(threading.Thread):
 
 
 def measured(command: list[str], folder: Path, *, code: Path) -> dict[str, float]:
-    """Return seconds, CPU seconds and peak MB (10**6 bytes) of the largest process and of all."""
+    """Run a command; return its seconds, CPU seconds, and peak memory in MB (10**6 bytes).
+
+    The peak memory is that of the largest process and that of all processes together. If the
+    command fails, the benchmark exits with its output.
+    """
     # Orphaned processes become children of this one, so that their time counts.
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
     together = MemoryMonitor()

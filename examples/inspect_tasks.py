@@ -1,6 +1,6 @@
 """ID10M-JAM and IdioTS as tasks of Inspect AI, with this project's data, prompts and parsing.
 
-Install inspect-ai in the environment, make the datasets, and run this from the project's root:
+Install inspect-ai in the environment, build the datasets, and run this from the project's root:
 
     inspect eval examples/inspect_tasks.py@idiots --model PROVIDER/MODEL --temperature 0
     inspect eval examples/inspect_tasks.py@jam -T language=german --model PROVIDER/MODEL
@@ -36,7 +36,7 @@ def idiots(
     sentences: str = "results/datasets/idiots/sentences.jsonl",
     prompt: str = "prompts/idiots/detect.jinja",
 ) -> Task:
-    """Detect whether a sentence has an idiom, and which (IdioTS)."""
+    """Detect whether a sentence contains an idiom, and which one (IdioTS)."""
     asked = load_prompt(prompt)
     samples = [
         Sample(
@@ -74,7 +74,7 @@ def jam(
 
 @scorer(metrics=[accuracy(), stderr()])
 def detection() -> Scorer:
-    """Score agreement with the gold class; an unreadable answer is wrong."""
+    """Score agreement with the gold class; an unreadable answer counts as wrong."""
 
     async def score(state: TaskState, target: Target) -> Score:
         prediction = read_prediction(str(state.sample_id), _answer(state))
@@ -86,7 +86,7 @@ def detection() -> Scorer:
 
 @scorer(metrics=[accuracy(), stderr()])
 def identification() -> Scorer:
-    """Score whether the expression is named exactly if it is figurative (scoring `paper`)."""
+    """Score whether an answer is correct, as in the study with `scoring: paper`."""
 
     async def score(state: TaskState, target: Target) -> Score:
         sentence = JamSentence.model_validate(state.metadata["sentence"], strict=False)

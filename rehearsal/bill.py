@@ -1,8 +1,8 @@
 """Append-only file with the charges of the providers' stand-in.
 
-Before each reply, a `Charge` is appended in a single write, so it survives if the server is killed.
-`{"delivered": 7}` is appended when the complete reply to request 7 was sent to a client that was
-still connected. A restarted server appends to the same file.
+Before each reply, a `Charge` is appended in a single write, so that it is not lost if the server is
+killed. `{"delivered": 7}` is appended after the complete reply to request 7 (counted from 0) was
+sent to a client that was still connected. A restarted server appends to the same file.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ BILL = "bill.jsonl"
 Fault = Literal[
     "429", "500", "502", "503", "529", "hang", "reset", "cut", "broken", "empty", "drip"
 ]  # fmt: skip
-"""Faults: an HTTP status, no reply (`hang`, `reset`), or an answer that is billed but lost: the
-connection closes midway (`cut`), the JSON is truncated (`broken`), the body is empty (`empty`), or
-it arrives byte by byte and never ends (`drip`)."""
+"""Kinds of faults: an error status, no reply (`hang`, `reset`), or an answer that is billed but
+lost, because the connection closes midway (`cut`), the JSON is truncated (`broken`), the body is
+empty (`empty`), or the body arrives byte by byte and never ends (`drip`)."""
 
 BILLED: frozenset[Fault] = frozenset({"cut", "broken", "empty", "drip"})
 
@@ -33,13 +33,13 @@ class Charge:
     """A request and its cost.
 
     Attributes:
-        provider: Provider in models.yaml.
+        provider: Name of the provider in models.yaml.
         model: litellm's id of the model.
         question: Digest of the question (`digest`).
         input_tokens: Billed input tokens.
         output_tokens: Billed output tokens.
         usd: Cost in US dollars, at the prices in models.yaml.
-        fault: Fault of the reply; null if it was complete.
+        fault: Fault of the reply; None if the reply has none.
         delivered: Whether the complete reply was sent to a client that was still connected.
     """
 
@@ -60,18 +60,18 @@ class Charge:
 
 
 def digest(model: str, body: dict[str, Any]) -> str:
-    """Return the SHA-256 of a question: litellm's id of the model and the request body."""
+    """Return the SHA-256 digest of litellm's id of the model and the request body."""
     return hashlib.sha256(canonical_json([model, body]).encode("utf-8")).hexdigest()
 
 
 def read_bill(path: Path) -> list[Charge]:
-    """Return all charges in the order of the requests; a missing file has none.
+    """Return the charges in the order of the requests; an empty list if the file is missing.
 
     Raises:
-        UserError: The file is not a bill.
+        UserError: A line is invalid; the message states file and line.
     """
     charges: list[Charge] = []
-    # A line without a line end was being written when the server was killed.
+    # The part after the last newline is incomplete: the server was killed while writing it.
     lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
     for number, line in enumerate(lines, 1):
         try:
@@ -86,7 +86,7 @@ def read_bill(path: Path) -> list[Charge]:
 
 
 class Bill:
-    """The bill of one server, which is its only writer.
+    """Bill of one server, which must be the only process that writes to the file.
 
     Attributes:
         charges: Charges of all requests, including those before a restart.
@@ -99,7 +99,7 @@ class Bill:
         self.charges = read_bill(path)
 
     def add(self, charge: Charge) -> int:
-        """Add a charge and return its number."""
+        """Append a charge and return its number (from 0)."""
         self.charges.append(charge)
         self._write(charge.line())
         return len(self.charges) - 1

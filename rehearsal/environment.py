@@ -1,6 +1,6 @@
-"""Environment variables that point programs to a rehearsal's stand-ins.
+"""Environment variables that make programs use a rehearsal's stand-ins.
 
-This module must not import huggingface_hub, which reads them when it is first imported.
+This module must not import huggingface_hub, which reads the variables when it is first imported.
 """
 
 import os
@@ -10,10 +10,10 @@ from pathlib import Path
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Return environment variables that point programs to the stand-ins in a folder, offline.
+    """Return environment variables that make programs use the stand-ins in a folder, offline.
 
-    Copies of remote code get a separate folder, because transformers caches them by commit: a run
-    with the real weights would load the stand-ins' code.
+    Remote code is cached in a separate folder, because transformers identifies it by commit: with
+    a shared cache, a run with the real weights would load the stand-ins' code.
     """
     place = folder.absolute()
     others = os.environ.get("PYTHONPATH", "").split(os.pathsep)

@@ -1,7 +1,7 @@
 """Wire formats of OpenAI, Together, Anthropic and Gemini from the provider's side.
 
-It parses the requests that `pieline.llm.wire` sends, and writes replies and errors in each
-provider's format.
+The classes parse the requests that `pieline.llm.wire` sends, and build replies and errors in the
+providers' formats.
 """
 
 from collections.abc import Mapping
@@ -11,16 +11,16 @@ Body = dict[str, Any]
 
 RATE_LIMIT = 429
 OVERLOADED = 529
-"""Anthropic's status; the other providers use 503."""
+"""Anthropic's status for an overloaded server; the other providers use 503."""
 
 
 class Asked(NamedTuple):
-    """A question in a request.
+    """Question parsed from a request.
 
     Attributes:
         model: Name of the model in the request: litellm's id without the provider's prefix.
         turns: Role and text of each message in order; a system message is first.
-        seed: Sampling seed; null if the request has none.
+        seed: Sampling seed; None if the request has none.
     """
 
     model: str
@@ -29,16 +29,16 @@ class Asked(NamedTuple):
 
 
 class CountedAnswer(NamedTuple):
-    """A stand-in's answer with token counts.
+    """Answer of a stand-in with token counts.
 
     Attributes:
         model: Name of the model in the request.
         number: Hexadecimal digits for the id of the reply.
         text: Text of the answer.
-        is_cut: Whether it was truncated at the token limit.
+        is_cut: Whether the text was truncated at the token limit.
         input_tokens: Tokens of the question.
-        output_tokens: Tokens of the answer, including reasoning.
-        reasoning_tokens: Output tokens for reasoning that is not in the text.
+        output_tokens: Tokens of the answer, including reasoning tokens.
+        reasoning_tokens: Output tokens of reasoning that is not in the text.
     """
 
     model: str
@@ -51,12 +51,12 @@ class CountedAnswer(NamedTuple):
 
 
 class Provider:
-    """A provider's interface; the base class is OpenAI's chat completions, also of local servers.
+    """Interface of a provider; this class implements OpenAI's (and local servers') completions.
 
     Attributes:
         name: Name in models.yaml, which is also litellm's prefix.
         base: Path of the address in `llm.api_bases`.
-        end: Suffix of the request paths.
+        end: Suffix of the paths of requests.
         errors: Error types by HTTP status.
     """
 
@@ -86,7 +86,7 @@ class Provider:
         return limit
 
     def reply(self, answer: CountedAnswer) -> Body:
-        """Return the body of a reply."""
+        """Return the body of the reply that contains an answer."""
         choice = {
             "index": 0,
             "message": {"role": "assistant", "content": answer.text},
@@ -108,24 +108,24 @@ class Provider:
         }
 
     def error(self, status: int, message: str, wait_s: float) -> Body:
-        """Return the body of an error; `wait_s` is the delay before a retry in seconds."""
+        """Return the body of an error; `wait_s` is the delay before a retry, in seconds."""
         code = {404: "model_not_found", RATE_LIMIT: "rate_limit_exceeded"}.get(status)
         kind = self.errors.get(status, "server_error")
         return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
     def headers(self, wait_s: float) -> dict[str, str]:
-        """Return the headers with the delay before a retry in seconds."""
+        """Return the headers that state the delay before a retry, in seconds."""
         return {"Retry-After": f"{wait_s:.3f}"}
 
 
 class Together(Provider):
-    """Together's chat completions."""
+    """Interface of Together: OpenAI's chat completions at another address."""
 
     name, base = "together_ai", "/together_ai/v1"
 
 
 class Anthropic(Provider):
-    """Anthropic's messages."""
+    """Interface of Anthropic: the Messages API."""
 
     name, base, end = "anthropic", "/anthropic", "/v1/messages"
     errors: ClassVar = {
@@ -175,7 +175,7 @@ class Anthropic(Provider):
 
 
 class Gemini(Provider):
-    """Gemini's generateContent."""
+    """Interface of Gemini: the method generateContent."""
 
     name, base, end = "gemini", "/gemini/v1beta", ":generateContent"
     errors: ClassVar = {
@@ -239,7 +239,7 @@ class Gemini(Provider):
         return {"error": error}
 
     def headers(self, wait_s: float) -> dict[str, str]:
-        """See `Provider`."""
+        """Return no headers, because the body of the error states the delay."""
         return {}
 
 

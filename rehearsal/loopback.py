@@ -1,4 +1,4 @@
-"""Loopback HTTP server that sends prepared replies and faults."""
+"""HTTP server on the loopback interface that sends prepared replies and faults."""
 
 import asyncio
 import json
@@ -21,13 +21,13 @@ class Reply:
     """Reply to a request.
 
     Attributes:
-        status: Status of the response.
+        status: HTTP status.
         body: Body of the response.
-        headers: Headers of the response.
+        headers: Headers in addition to the content type and length.
         delay: Delay of the response in seconds.
         fault: `hang` sends nothing and keeps the connection open; `reset` closes the connection
-            before the body, `cut` after half of it; `drip` sends one byte every `DRIP_S` seconds
-            except the last. Any other value sends the reply normally.
+            before the body, `cut` after half of it; `drip` sends one byte of the body every
+            `DRIP_S` seconds, but never the last byte. With any other value, the reply is complete.
     """
 
     status: int = 200
@@ -38,7 +38,7 @@ class Reply:
 
 
 class Received(NamedTuple):
-    """A received request; header names are in lower case."""
+    """Received request; header names are lowercase."""
 
     method: str
     path: str
@@ -56,10 +56,10 @@ class Received(NamedTuple):
 
 
 class LoopbackServer(ABC):
-    """Context manager that serves in a separate thread.
+    """Context manager that runs a server in a separate thread.
 
     Args:
-        port: Port on the loopback; 0 for a free one.
+        port: Port on the loopback interface; 0 for any free port.
     """
 
     def __init__(self, port: int = 0) -> None:
@@ -69,7 +69,7 @@ class LoopbackServer(ABC):
     async def exchange(
         self, received: Received, reply: Callable[[Reply], Awaitable[bool]]
     ) -> object:
-        """Answer a request with `reply`, which returns whether the client got the full reply."""
+        """Answer a request by calling `reply`, which returns whether the full reply was sent."""
 
     @property
     def address(self) -> str:
@@ -107,7 +107,7 @@ class LoopbackServer(ABC):
 async def _send(reply: Reply, request: Request, send: Send) -> bool:
     await asyncio.sleep(reply.delay)
     if reply.fault == "hang":
-        await request.receive()  # until the client gives up
+        await request.receive()  # returns when the client disconnects
     if await request.is_disconnected():
         return False
     fields = {"Content-Type": "application/json", **reply.headers}
@@ -122,7 +122,7 @@ async def _send(reply: Reply, request: Request, send: Send) -> bool:
         await request.receive()
     shares = {"reset": 0, "drip": 0, "cut": len(reply.body) // 2}
     is_whole = reply.fault not in shares
-    # A response that is not completed ends with its connection.
+    # If the response is incomplete, uvicorn closes the connection.
     part = reply.body[: shares.get(str(reply.fault))]
     await send({"type": "http.response.body", "body": part, "more_body": not is_whole})
     return is_whole

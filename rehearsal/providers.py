@@ -1,8 +1,8 @@
 """Stand-in for all providers: one server that answers, bills and fails like them.
 
-Each turn counts as one token per 4 characters, rounded up. A model that bills reasoning uses as
-many reasoning tokens as the question has tokens, up to its limit. Answers are truncated at the
-limit of the request or, without one, of the entry in models.yaml.
+Each turn has one token per 4 characters, rounded up. If a model bills hidden reasoning, it uses as
+many reasoning tokens as the question has tokens, up to the token limit. The token limit is that of
+the request, or else that of the entry in models.yaml; longer answers are truncated.
 
 Repeated questions get byte-identical replies, including the id, so that recordings do not depend on
 faults.
@@ -39,14 +39,15 @@ THOUGHTS = "<think>\nFirst I read the sentence once more.\n</think>\n\n"
 
 
 class FaultProfile(Settings):
-    """Latency and faults of the providers; by default every request is answered at once.
+    """Latency and fault rates; by default, every request is answered immediately, without faults.
 
     Attributes:
-        seed: Seed of latencies and faults, which depend only on question and attempt.
-        latency_s: Mean latency in seconds, drawn uniformly from 0 to twice the mean.
-        rates: Fraction of requests by fault.
-        retry_after_s: Delay before a retry in a 429 reply, in seconds.
-        max_attempts: Number of consecutive failures that no question reaches.
+        seed: Random seed; latency and fault of a request depend on it, the question and the
+            attempt.
+        latency_s: Mean latency in seconds; latencies are uniform from 0 to twice the mean.
+        rates: Fraction of requests by kind of fault.
+        retry_after_s: Delay before a retry that a 429 reply states, in seconds.
+        max_attempts: Maximum number of consecutive attempts until a question is answered.
     """
 
     seed: int = 0
@@ -56,7 +57,7 @@ class FaultProfile(Settings):
     max_attempts: int = Field(default=6, ge=1)
 
     def drawn(self, question: str, attempt: int) -> tuple[Fault | None, float]:
-        """Return the fault, if any, and the latency in seconds of an attempt at a question."""
+        """Return the fault (or None) and the latency in seconds of an attempt at a question."""
         drawn = hashlib.sha256(f"{self.seed} {question} {attempt}".encode()).digest()
         share, latency = (int.from_bytes(part) / 2**64 for part in (drawn[:8], drawn[8:16]))
         for fault, rate in self.rates.items():
@@ -67,14 +68,15 @@ class FaultProfile(Settings):
 
 
 class Providers(LoopbackServer):
-    """Server for all providers, at the addresses of `formats.api_bases(server.address)`.
+    """Server that replaces all providers, at the addresses `formats.api_bases(server.address)`.
 
     Args:
-        answer: Function that returns a model's answer; raises KeyError for unknown questions.
+        answer: Function that returns the answer to a question; it raises KeyError for an unknown
+            question.
         models: Entries of models.yaml; only language models are served.
         state: Folder of the bill.
-        faults: Latency and faults.
-        port: Port on the loopback; 0 for a free one.
+        faults: Latency and fault rates; None for neither latency nor faults.
+        port: Port on the loopback interface; 0 for any free port.
     """
 
     def __init__(
@@ -88,7 +90,7 @@ class Providers(LoopbackServer):
         super().__init__(port)
         self._answer, self._faults = answer, faults or FaultProfile()
         entries = [entry for entry in models.values() if isinstance(entry, LLMEntry)]
-        # The later entry wins: a provider's model takes precedence over a local one of its name.
+        # A later entry replaces an earlier one, so an API model replaces a local one with its id.
         entries.sort(key=lambda entry: entry.source == "api")
         self._entries = {entry.litellm_id: entry for entry in entries}
         self._bill = Bill(state / BILL)
@@ -111,7 +113,7 @@ class Providers(LoopbackServer):
             self._failed_in_a_row[self._bill.charges[number].question] = 0
 
     def _prepared(self, request: Received) -> tuple[Reply, int | None]:
-        """Return the reply to a request and, if it is answered without fault, its bill number."""
+        """Bill a request; return its reply, and its number on the bill if there is no fault."""
         provider = next((each for each in PROVIDERS if each.serves(request.path)), None)
         if provider is None:
             return Reply(404, b'{"error": "no such path"}'), None
@@ -146,14 +148,14 @@ class Providers(LoopbackServer):
 
 
 def tokens_of(text: str) -> int:
-    """Return the number of tokens of a text by the stand-in's rule."""
+    """Return the number of tokens of a text: characters / `CHARACTERS_PER_TOKEN`, rounded up."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def _counted(
     entry: LLMEntry, asked: Asked, text: str, limit: int | None, number: str
 ) -> CountedAnswer:
-    """Return an answer truncated to the token limit, with token counts."""
+    """Return an answer with visible reasoning, truncated to the token limit, and token counts."""
     shows_thoughts = entry.reasoning and entry.provider == "together_ai"
     text = THOUGHTS + text if shows_thoughts else text
     asked_tokens = sum(tokens_of(turn) for _, turn in asked.turns)
@@ -169,7 +171,7 @@ def _counted(
 
 
 def _reply(provider: Provider, answer: CountedAnswer, fault: Fault | None, wait_s: float) -> Reply:
-    """Return the reply for an answer, with a fault or without."""
+    """Return the reply that contains an answer, or the reply with a fault."""
     if fault == "502":
         page = b"<html><head><title>502 Bad Gateway</title></head></html>"
         return Reply(502, page, {"Content-Type": "text/html"})

@@ -1,7 +1,8 @@
 """Constructed IdioLink runs with the printed scores; they are not results.
 
-For each query, the hits among the first R documents and the relevant ranks among the first ten are
-chosen so that the means over all queries are the printed R-Precision and nDCG@10.
+For each query with R relevant documents, the number of hits among the first R ranks and the
+relevant ranks among the first ten are chosen so that the means over all queries are the printed
+R-Precision and nDCG@10.
 """
 
 import math
@@ -39,7 +40,7 @@ class Target(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """Relevant ranks among the first ten, and the sum of their discounts."""
+    """Relevant ranks (from 0) among the first ten, and the sum of their discounts."""
 
     gain: float
     ranks: frozenset[int]
@@ -60,8 +61,8 @@ def printed_run(
 ) -> RankedRun:
     """Rank the documents for each query so that the run has the printed scores.
 
-    The run is deterministic. If the numbers of queries or relevant documents do not allow the
-    printed mean, its mean is the nearest possible one.
+    The run is deterministic. If the numbers of queries and relevant documents do not allow the
+    printed means, the run approximates them.
 
     Args:
         queries: All queries of the split.
@@ -71,9 +72,9 @@ def printed_run(
         composition: See `target`.
         published: Folder of the printed numbers.
         top_k: Number of documents per query.
-        train_mode: Mode of fine-tuning; None for a model as published.
+        train_mode: Mode of fine-tuning; None without fine-tuning.
         seed: Seed of the training run.
-        seeds: Seeds of all training runs, whose mean and deviation are the printed ones.
+        seeds: Seeds of all training runs, whose scores have the printed mean and deviation.
     """
     aim = target(
         published,
@@ -113,18 +114,18 @@ def target(
 ) -> Target:
     """Return the target scores of a run: the printed ones, or an approximation.
 
-    Models that are not printed get the mean over the printed ones. For an index without some
-    usages, scores are scaled by the change in BM25's scores with sentence queries, which are known
-    from the authors' released run. Both losses get the same scores, because the paper does not
-    state which loss its numbers use.
+    Models that are not printed get the mean over the printed ones. On an index without some usages,
+    BM25 gets the scores of the authors' released run if it covers the query mode; all other scores
+    are scaled by the change in BM25's scores with sentence queries. Both losses get the same
+    scores, because the paper does not state which loss its numbers use.
 
     Args:
         published: Folder of the printed numbers.
         model: Printed name of the checkpoint, `BM25`, or any other name.
         query_mode: One of the four query modes.
         composition: Composition of the index.
-        train_mode: Mode of fine-tuning; None for a model as published.
-        step: Distance from the printed mean, in printed deviations.
+        train_mode: Mode of fine-tuning; None without fine-tuning.
+        step: Distance from the printed mean, in printed standard deviations.
     """
     by_mode = {"query_mode": query_mode}
     if train_mode is not None:
@@ -162,8 +163,9 @@ def printed_tuning(
 ) -> Tuning:
     """Return BM25's tuning with the printed parameters as the best grid point.
 
-    Without printed parameters, those of the full index are used; if the grid lacks the point, the
-    nearest one is chosen. Scores of other points fall with their distance.
+    If no parameters are printed for the composition, those of the full index are used; if these are
+    not in the grid, the nearest point is the best one. Scores decrease with the distance from the
+    printed parameters.
     """
     by_mode = {"query_mode": query_mode}
     rows = [
@@ -190,7 +192,10 @@ def printed_tuning(
 
 
 def _step(seed: int, seeds: Sequence[int]) -> float:
-    """Return the score of a seed: evenly spaced, with mean 0 and standard deviation 1."""
+    """Return the step of a seed (`target`): over all seeds, mean 0 and standard deviation 1.
+
+    Fewer than two seeds have no deviation, so the step is 0.
+    """
     if len(seeds) < 2:
         return 0.0
     places = range(len(seeds))
@@ -206,7 +211,7 @@ def _rows(path: Path, where: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def _mean_row(path: Path, where: Mapping[str, str], model: str | None = None) -> dict[str, float]:
-    """Return the printed scores of a model, or the mean over all models if it is not printed."""
+    """Return the printed scores of a model; without printed scores, the mean over all models."""
     rows = _rows(path, where)
     rows = [row for row in rows if row.get("model") == model] or rows
     columns = [column for column in rows[0] if column.startswith(("r_precision", "ndcg"))]
@@ -244,8 +249,8 @@ def _chosen(
 
     Args:
         mean: Target mean over all queries.
-        sizes: Number of relevant documents per query. Queries with more are chosen later, because
-            their values have finer steps.
+        sizes: Number of relevant documents per query. Queries with more relevant documents come
+            later, because their values have finer steps.
         nearest: Function from a query's index and a target to the nearest value and its score.
     """
     values: dict[int, T] = {}
@@ -260,7 +265,7 @@ def _bounds(size: int, hits: int) -> tuple[int, int, int, int]:
     """Return the arguments of `_patterns` for a query's numbers of relevant documents and hits.
 
     Hits that do not fit into ranks 11 to R must be among the first ten. With fewer than ten
-    relevant documents, all hits are, and the other relevant documents may follow them.
+    relevant documents, all hits are among the first ten, and other relevant documents may follow.
     """
     if size >= _CUT:
         return _CUT, max(0, hits - (size - _CUT)), min(hits, _CUT), 0
@@ -271,7 +276,7 @@ def _bounds(size: int, hits: int) -> tuple[int, int, int, int]:
 def _patterns(first: int, fewest: int, most: int, behind: int) -> list[Pattern]:
     """Return the patterns with `fewest` to `most` hits in the `first` ranks, by ascending gain.
 
-    They have at most `behind` relevant documents after these ranks.
+    The patterns have at most `behind` relevant documents after these ranks.
     """
     patterns = []
     for pattern in _all_patterns():

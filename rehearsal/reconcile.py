@@ -1,17 +1,17 @@
 """Compare the bill of the providers' stand-in with the spending ledger and the recordings.
 
-For each model that costs money, these hold regardless of failures and kills:
+For each model that costs money, the following must hold regardless of failures and kills:
 
 - Every recorded answer is on the bill, with the same tokens.
 - The amount billed for recorded answers equals the amount settled in the ledger plus the cost of
-  recorded answers whose reservation is still open (their process was killed in between). Asking
-  again for a recorded answer, or losing one, would settle more.
+  recorded answers whose reservation is still open (because the process was killed between
+  recording and settling). Asking a recorded question again, or losing an answer, would settle more.
 - The rest of the bill is for replies that were incomplete, not delivered, or not recorded because
-  their process was killed. It is at most the amount that the ledger holds for killed processes and
-  possibly billed calls, and at most as many replies were delivered but not recorded as the ledger
-  has such requests.
+  the process was killed. The amount of this rest is at most the amount that the ledger holds for
+  killed processes and possibly billed calls. The number of replies that were delivered but not
+  recorded is at most the number of killed and failed requests in the ledger.
 
-For free models, only the recordings are compared. The recordings must have been made in mode
+For free models, only the recordings are compared. All recordings must have been made in mode
 `record` since the start of the bill.
 """
 
@@ -35,16 +35,17 @@ ROUNDING = 1e-6
 
 
 class Reconciled(NamedTuple):
-    """A model's bill compared with its recordings and the ledger; amounts in US dollars.
+    """Comparison of a model's bill with its recordings and the ledger; amounts in US dollars.
 
     Attributes:
         model: litellm's id of the model.
-        requests: Number of billed requests.
+        requests: Number of requests on the bill.
         questions: Number of distinct questions.
         recorded: Number of recorded answers.
         billed_usd: Total of the bill.
         lost_usd: Amount billed for replies that are not recorded.
-        ledger_usd: Amount settled in the ledger, plus recorded answers with open reservations.
+        ledger_usd: Amount settled in the ledger, plus the cost of recorded answers with open
+            reservations.
         faults: Descriptions of the disagreements.
     """
 
@@ -68,15 +69,15 @@ class _Recorded(NamedTuple):
 
 
 def bill_matches(bill: Path, recordings: Path, models: Mapping[str, object]) -> list[Reconciled]:
-    """Compare a bill with a folder of recordings and the ledger in it, model by model.
+    """Compare a bill with recordings and their ledger; return one comparison per model.
 
     Args:
-        bill: Bill of `Providers`.
-        recordings: Folder of the recordings.
+        bill: Path of the bill of `Providers`.
+        recordings: Folder of the recordings and the ledger.
         models: Entries of models.yaml.
 
     Raises:
-        UserError: One of the files is damaged.
+        UserError: The bill, a recording or the ledger is damaged.
     """
     entries = {entry.checkpoint: entry for entry in models.values() if isinstance(entry, LLMEntry)}
     charges: defaultdict[str, list[Charge]] = defaultdict(list)
@@ -180,5 +181,5 @@ def _reconciled(
 
 
 def _litellm_id(checkpoint: str) -> str:
-    """Return litellm's id of a checkpoint; for a local model, without the part after the name."""
+    """Return litellm's id of a checkpoint: the provider and the model name in requests."""
     return f"{checkpoint.partition('/')[0]}/{api_model_name(checkpoint)}"

@@ -1,4 +1,4 @@
-"""Configuration and environment of a rehearsal, which replace data and providers with stand-ins."""
+"""Configuration and environment of a rehearsal, with stand-ins for data, weights and providers."""
 
 import hashlib
 import os
@@ -24,16 +24,16 @@ from rehearsal.providers import FaultProfile, Providers
 from rehearsal.weights.standins import common_words, write_weights
 
 FAULTS = 0.005
-"""Fraction of requests per fault, if faults are enabled."""
+"""Fraction of requests that get each kind of fault, if faults are enabled."""
 
 
 class Rehearsal:
-    """Stand-ins of a run, and the configuration that uses them.
+    """Rehearsal of a run: its stand-ins and the configuration that uses them.
 
     Args:
         settings: Section `rehearsal` of the configuration.
         root: Project folder relative to the working directory.
-        folder: Folder of the stand-ins in the working directory.
+        folder: Folder of the stand-ins, relative to the working directory.
     """
 
     def __init__(
@@ -45,9 +45,9 @@ class Rehearsal:
 
     @property
     def port(self) -> int:
-        """Loopback port of the providers' stand-in.
+        """Port of the providers' stand-in.
 
-        It depends only on the working directory, so that repeated rehearsals are identical.
+        The port depends only on the folder's path, so that repeated rehearsals are identical.
         """
         place = str(self.folder.absolute()).encode()
         return 20_000 + int.from_bytes(hashlib.sha256(place).digest()[:4], "big") % 12_000
@@ -72,11 +72,11 @@ class Rehearsal:
 
     @property
     def models(self) -> Path:
-        """Path of models.yaml with a revision for each served model that has none."""
+        """Path of the rehearsal's models.yaml, in which every served model has a revision."""
         return self.folder / "models.yaml"
 
     def environment(self, registry: Registry) -> dict[str, str]:
-        """Return environment variables that send jobs to the stand-in, without real keys."""
+        """Return environment variables with the stand-in's address and placeholder API keys."""
         keys = {
             entry.api_key_env
             for entry in registry.values()
@@ -85,7 +85,7 @@ class Rehearsal:
         return dict.fromkeys(sorted(keys), "rehearsal") | {"PIELINE_REHEARSAL_SERVER": self.address}
 
     def prepare(self) -> None:
-        """Write corpora, weights and `models`, unless they exist for the same settings.
+        """Write corpora, weights and `models`, unless they are up to date.
 
         Entries of models.local.yaml are excluded: a rehearsal runs the papers' grid.
         """
@@ -119,7 +119,7 @@ class Rehearsal:
         write_text(made, wanted)
 
     def faults(self, config: Config) -> FaultProfile:
-        """Return the latency and faults of the providers."""
+        """Return the latency and fault rates of the providers' stand-in."""
         return FaultProfile(
             seed=self.settings.seed,
             latency_s=self.settings.latency_s,
@@ -135,7 +135,8 @@ class Rehearsal:
             registry: Models.
 
         Raises:
-            UserError: The address is already in use.
+            UserError: The configuration or models.yaml is invalid, or the server cannot listen at
+                its address.
         """
         answers = Answers(config.model_dump_json(), self.models, self.root, Path())
         server = Providers(answers.text, registry, self.folder, self.faults(config), self.port)

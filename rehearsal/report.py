@@ -1,4 +1,4 @@
-"""Summary of a rehearsal: cells that equal the printed ones, claims, and what is not covered."""
+"""Summary of a rehearsal: cells equal to the printed ones, claims, and errors not covered."""
 
 from collections.abc import Iterable, Sequence
 
@@ -25,11 +25,11 @@ class TableCount(Frozen):
     """Counts of a table's printed cells.
 
     Attributes:
-        table: Name of its CSV.
+        table: Name of the table's CSV.
         printed: Number of cells with a printed number.
-        equal: Number of these with the printed digits.
+        equal: Number of cells whose number equals the printed one.
         near: Number of other cells within rounding or sampling range.
-        differing: Other compared cells.
+        differing: All other compared cells, as `cell: our number for the printed number`.
         others: Cells that were not compared, as `cell: reason`.
     """
 
@@ -42,7 +42,7 @@ class TableCount(Frozen):
 
 
 def count_cells(cells: Iterable[ComparedCell]) -> list[TableCount]:
-    """Count the printed cells by table, in alphabetical order."""
+    """Count the printed cells of each table; the tables are in alphabetical order."""
     by_table: dict[str, list[ComparedCell]] = {}
     for cell in cells:
         if cell.printed:
@@ -70,7 +70,7 @@ def count_cells(cells: Iterable[ComparedCell]) -> list[TableCount]:
 
 
 def _is_equal(cell: ComparedCell) -> bool:
-    """Return whether our number is comparable and equal to the printed one."""
+    """Return whether our number equals the printed one and, if it has metrics, is comparable."""
     if cell.metrics and not cell.comparable:
         return False
     try:

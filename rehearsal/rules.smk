@@ -4,7 +4,7 @@ ON_STANDINS = "results/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{s
 TAGS_ON_STANDINS = "results/on_standins/jam/{language}/{model}/fine_tuned/seed-{seed}.jsonl"
 
 
-# Outputs of the stand-in weights: made by the real jobs, but not used.
+# The real jobs run on the stand-in weights, but their outputs are not used.
 use rule rank_by_embedding as rank_on_standins with:
     output:
         runs=expand(ON_STANDINS, query_mode=IDIOLINK.query_modes, allow_missing=True),
@@ -63,7 +63,7 @@ ruleorder: rehearse_ranks > rank_by_embedding
 ruleorder: rehearse_ranks > bm25_search
 
 
-# Tuning on the generated corpora; its result is replaced with the printed k1 and b.
+# BM25 is tuned on the generated corpora, and the result is replaced with the printed k1 and b.
 use rule bm25_tune as tune_on_standins with:
     output:
         "results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json",
@@ -125,7 +125,7 @@ ruleorder: rehearse_tags > tag_idioms
 
 
 rule rehearse_labels:
-    """Write two annotators' labels of the hard variants (section 5.1)."""
+    """Write two annotators' labels of hard variants (ID10M-JAM, section 5.1)."""
     input:
         printed=RUN_REPORT.published(),
         sentences=JAM.sentences("english"),
@@ -142,7 +142,7 @@ rule rehearse_labels:
 
 
 rule rehearse_verdicts:
-    """Write human verdicts on Llama 2's cases on IdioTS (section 5.2.1)."""
+    """Write human verdicts on Llama 2's cases (IdioTS, section 5.2.1)."""
     input:
         printed=RUN_REPORT.published(),
         cases=f"results/predictions/idiots/llama-2-7b-chat/zero_shot/seed-{IDIOTS.settings.seeds[0]}.cases.jsonl",

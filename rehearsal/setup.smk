@@ -1,4 +1,4 @@
-"""Replace data, weights and providers with stand-ins before anything reads them."""
+"""Replace data, weights and providers with stand-ins before other code reads them."""
 
 # Lets scripts import the rehearsal.
 sys.path.insert(0, str(ROOT))
@@ -11,8 +11,8 @@ os.environ.update(environment(Path("standins")))
 
 
 def put_in_place(config):
-    """Make the stand-ins, and return the rehearsal and the configuration that uses them."""
-    # Imported here because `environment` must be set before its imports.
+    """Create the stand-ins; return the rehearsal, and the configuration that uses the stand-ins."""
+    # Imported here because the environment must be set before this module imports huggingface_hub.
     from rehearsal.rehearsal import Rehearsal
 
     rehearsal = Rehearsal(config.rehearsal, ROOT)

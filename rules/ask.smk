@@ -34,7 +34,7 @@ for name, spec, models in chain.from_iterable(map(rules_of_task, LLM_TASKS.value
             kind=spec.task.path(),
             task=lambda wildcards, make=spec.make: make(**wildcards).canonical(),
             answers=lambda wildcards, spec=spec: state_of_answers(spec, wildcards),
-            # Only this mode may replace the answers, so changing the mode reruns no other job.
+            # Only the mode `fresh` replaces answers, so a change between other modes reruns no job.
             fresh=CONFIG.llm.mode == "fresh",
         script:
             "../scripts/ask.py"
@@ -66,7 +66,7 @@ rule serve:
     threads: lambda wildcards: REGISTRY[wildcards.model].threads
     resources:
         gpu=lambda wildcards: server_gpus(REGISTRY[wildcards.model]),
-        # A cluster may spread GPUs over nodes, but a server needs all of them on one.
+        # A cluster may spread GPUs over nodes, but a server needs all of them on one node.
         nodes=1,
         gpu_mem_mb=lambda wildcards: server_gpu_memory_mb(REGISTRY[wildcards.model]),
         mem_mb=growing(lambda wildcards: server_host_memory_mb(REGISTRY[wildcards.model])),
@@ -80,7 +80,7 @@ rule serve:
 
 
 rule estimate_cost:
-    """Print the remaining tokens, dollars, jobs, GPU-hours, downloads and disk, without asking."""
+    """Estimate the remaining tokens, dollars, jobs, GPU-hours, downloads and disk; ask no model."""
     input:
         models=MODELS,
     log:
@@ -101,7 +101,7 @@ rule estimate_cost:
 
 
 rule check:
-    """Report all missing keys, weights and recordings in one error, without asking."""
+    """Report all missing keys, weights and recordings in one error; ask no model."""
     input:
         models=MODELS,
     log:
@@ -117,7 +117,7 @@ rule check:
 
 
 rule answers:
-    """Print how recorded answers were parsed, by model, with examples, unreadable ones first."""
+    """Print how each model's recorded answers were parsed, with examples, unreadable ones first."""
     input:
         models=MODELS,
     log:
@@ -148,7 +148,7 @@ onstart:
         REHEARSAL.start(CONFIG, REGISTRY)
     # Report everything that is missing before any job starts and money is spent.
     jobs = list(workflow.dag.needrun_jobs())
-    # These rules report the missing models themselves.
+    # These two rules report the models that are left out themselves.
     if {job.rule.name for job in jobs} - {"estimate_cost", "check"}:
         show(RUN_REPORT.left_out())
     tasks = [

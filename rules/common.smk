@@ -20,7 +20,7 @@ PACKAGES = ("pieline",)
 
 if config.get("rehearsal"):
 
-    # Must precede imports that access the hub.
+    # Must precede imports of huggingface_hub.
     include: "../rehearsal/setup.smk"
 
 
@@ -57,12 +57,12 @@ def config_files():
     """Return the configuration files of this run; later ones take precedence."""
     named = workflow.overwrite_configfiles
     files = [*(file for file in workflow.configfiles if file not in named), *named]
-    # A rehearsal has another working directory.
+    # A rehearsal changes the working directory.
     return [os.path.relpath(file) for file in files if os.path.exists(file)]
 
 
 def sources():
-    """Return the settings of this run by file; later ones take precedence."""
+    """Return the settings of this run by file; those of later files take precedence."""
     files = config_files()
     if config != raw_config:
         files.insert(0, ROOT / "config" / "sample.yaml")
@@ -104,7 +104,7 @@ FIGURES = {figure.name: figure for study in EVERY_STUDY.values() for figure in s
 ITEMS = {name: items for name, study in EVERY_STUDY.items() if (items := study.items())}
 RUN_REPORT = RunReport(EVERY_STUDY, CONFIG)
 if workflow.exec_mode == ExecMode.DEFAULT and not Path(".snakemake/metadata").is_dir():
-    # Results were copied here without Snakemake's metadata, so it cannot detect other settings.
+    # Without its metadata, Snakemake cannot detect that existing results have other settings.
     try:
         RUN_REPORT.check_settings()
     except UserError as error:
@@ -112,7 +112,7 @@ if workflow.exec_mode == ExecMode.DEFAULT and not Path(".snakemake/metadata").is
 
 
 def jam_variants_of(wildcards):
-    """Return the variants of this run; the folder may have others from runs on other data."""
+    """Return the path of the variants; exit with an error if this run makes none."""
     try:
         return JAM.variants_of(wildcards.language)
     except UserError as error:
@@ -131,7 +131,7 @@ def here(path):
 
 
 def log_of(output):
-    """Return the log of the job that makes an output: its path under logs/, with suffix .log."""
+    """Return the path of the log of the job that makes an output: its path, moved to logs/."""
     path = re.sub(r"(\.run\.gz|\.[a-z]+)$", "", output.removeprefix("results/"))
     return f"logs/{path}.log"
 
@@ -140,12 +140,12 @@ def log_of(output):
 def modules(name, *named, folder="scripts"):
     """Return the path and digest of a script and of every library module that it depends on.
 
-    As params of a rule, they rerun its jobs if a file's content changes, the reason for the rerun
-    names the file, and jobs do not get sixty more input files.
+    If these strings are params of a rule, its jobs rerun when a file's content changes, and the
+    reason for the rerun names the file. As inputs, the files would add sixty paths to each job.
 
     Args:
         name: Name of the script in `folder`, without suffix; None for a script that is a module.
-        named: Objects `module:name` that the script loads by name, or the module of the script.
+        named: Objects (`module:name`) that the script loads by name, or the module of the script.
         folder: Folder of the script.
     """
     scripts = [ROOT / folder / f"{name}.py"] if name else []
@@ -156,10 +156,10 @@ def modules(name, *named, folder="scripts"):
 
 
 def contents(files):
-    """Return a param with the digests of files that no rule makes.
+    """Return a function for a param: the digests of those files that no rule makes.
 
-    Modification times do not suffice: a replaced file may have an old one. `files` is a path, a
-    list of paths, or a function of the wildcards that returns either.
+    Modification times do not suffice, because a new version of a file may be older. `files` is a
+    path, a list of paths, or a function of the wildcards that returns either.
     """
 
     def param(wildcards):
@@ -175,7 +175,7 @@ def contents(files):
 
 
 def modules_by(wildcard, name, named):
-    """Return the `modules` of a rule whose script loads `named[value]` for a wildcard's value."""
+    """Return params with the `modules` of a script that loads `named[value]` by wildcard value."""
     each = {value: modules(name, path) for value, path in named.items()}
 
     def where_loaded(entry):
@@ -214,8 +214,8 @@ SHARE_SERVER = [name for name in JAM.run.names("llm") if REGISTRY[name].shares_s
 def rules_of_task(spec):
     """Return the rules of a kind of task as (name, task, model constraint).
 
-    Served models get a separate rule: on a cluster, a shared group of jobs could ask providers
-    only after all GPU jobs are done.
+    Served models get a separate rule: with a common rule, a group of cluster jobs would query
+    providers only after all GPU jobs are done.
     """
     every = JAM.run.names("llm")
     if spec.constraints.get("model") != JAM.run.constraint("llm"):
@@ -229,7 +229,10 @@ def rules_of_task(spec):
 
 @cache
 def served_tasks(kind, model):
-    """Return a served model's tasks of one kind by recordings; empty if it cannot be asked."""
+    """Return a served model's tasks of one kind by path of the recordings.
+
+    The dictionary is empty if the model cannot be queried or does not share a server.
+    """
     if model not in SHARE_SERVER or next(obstacles(REGISTRY[model], CONFIG.llm), None):
         return {}
     return {task.recordings: task for task in LLM_TASKS[kind].tasks() if task.model == model}
@@ -238,7 +241,8 @@ def served_tasks(kind, model):
 def state_of_answers(spec, wildcards):
     """Return the `answers_token` of a task.
 
-    The process of a job inherits it in the environment, because its evidence file is already gone.
+    The process of a job inherits the token in the environment, because Snakemake has already
+    deleted the evidence file of the job.
     """
     evidence = spec.evidence.format(**wildcards)
     known = json.loads(os.environ.get("PIELINE_ANSWERS", "{}"))
@@ -250,18 +254,18 @@ def state_of_answers(spec, wildcards):
 
 
 def served_before(kind, task):
-    """Return the marker file of the job that records the answers of a served model's tasks."""
+    """Return the marker file of the job that serves the model of a task; an empty list if none."""
     is_served = task.recordings in served_tasks(kind, task.model)
     return [f"results/served/{kind}/{task.model}.txt"] if is_served else []
 
 
 def gpus(wildcards):
-    """Return the number of GPUs for a job of this model on a cluster."""
+    """Return the number of GPUs (0 or 1) for a job of this model on a cluster."""
     return int(uses_gpu(IDIOLINK.run.entry(wildcards.model)))
 
 
 def gpu_memory(wildcards):
-    """Return the GPU memory of a job of this model in MB, for choosing a partition."""
+    """Return the GPU memory of a job of this model in MB, for the choice of a partition."""
     return gpu_memory_mb(IDIOLINK.run.entry(wildcards.model)) * gpus(wildcards)
 
 
@@ -281,7 +285,7 @@ def training_gpu_memory(wildcards):
 
 
 def growing(amount):
-    """Return memory or minutes that double at each retry of a job that exceeded its limits."""
+    """Return a function for a resource whose amount (memory or minutes) doubles at each retry."""
 
     def granted(wildcards, attempt):
         first = amount(wildcards) if callable(amount) else amount

@@ -125,7 +125,7 @@ rule jam_human_form:
 
 
 rule jam_tagging_data:
-    """Write the training data of encoders: ID10M's train and dev, or its divided dev split."""
+    """Write the training data of encoders: ID10M's train and dev splits, or parts of dev."""
     input:
         train=lambda wildcards: JAM.train_split(wildcards.language),
         dev=jam_paths.DEV_SPLIT,

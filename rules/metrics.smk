@@ -2,7 +2,7 @@
 
 
 rule idiolink_metrics:
-    """Compute R-Precision and nDCG@10 of a run: overall, by usage, subject and PIE, per query."""
+    """Compute R-Precision and nDCG@10: overall, by usage, by subject, by PIE and per query."""
     input:
         **idiolink_paths.scoring_files("{index}"),
         run=idiolink_paths.RUN,
@@ -65,7 +65,7 @@ rule idiots_metrics:
 
 
 rule idiots_bias:
-    """Compute sensitivity and criterion of each setting of a model, compared with one setting."""
+    """Compute sensitivity and criterion of a model's settings; compare them with one setting."""
     input:
         runs=lambda wildcards: IDIOTS.compared(wildcards.model, idiots_paths.METRICS),
         predictions=lambda wildcards: IDIOTS.compared(wildcards.model, idiots_paths.PREDICTIONS),
@@ -255,7 +255,7 @@ rule idiolink_significance:
 
 
 rule idiolink_shortcuts:
-    """Compute the partial correlation of word overlap with nDCG@10, and scores by overlap decile."""
+    """Compute the partial correlation of word overlap and nDCG@10, and scores by overlap decile."""
     input:
         dataset=list(idiolink_paths.dataset("test").values()),
         run=idiolink_paths.RUN.replace("{index}", "test"),
@@ -313,7 +313,7 @@ rule jam_neutral_metrics:
 
 
 rule jam_humans:
-    """Compute accuracy and agreement of two annotators on hard variants (section 5.1)."""
+    """Compute accuracy and agreement of annotators on hard variants (ID10M-JAM, section 5.1)."""
     input:
         labels=JAM.human_labels(),
         sentences=jam_paths.DATASET.format(language="english"),

@@ -24,7 +24,7 @@ rule jam_decisions:
 
 
 rule jam_originals:
-    """Filter ID10M's test split by the recorded decisions, with a report."""
+    """Filter ID10M's test split by the recorded decisions; write a report."""
     input:
         upstream=RUN_REPORT.run.upstream,
         raw=jam_paths.TEST_SPLIT,
@@ -63,7 +63,7 @@ rule idiolink_exclusions:
 
 
 rule idiolink_pies:
-    """Filter MAGPIE's PIEs by the three criteria and manual exclusion, with reasons for each."""
+    """Filter MAGPIE's PIEs by the three criteria and manual exclusion; write a verdict on each."""
     input:
         magpie=IDIOLINK.magpie(),
         exclusions=IDIOLINK.exclusions(),
@@ -86,7 +86,7 @@ rule idiolink_pies:
 
 
 rule idiolink_splits:
-    """Assign PIEs to train, validation and test (drawn or as released), with the gold test PIEs."""
+    """Assign PIEs to splits, at random or as released, and select the gold PIEs of test."""
     input:
         pies=idiolink_paths.PIES,
         released=IDIOLINK.split_source_indexes(),

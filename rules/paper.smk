@@ -1,4 +1,4 @@
-"""Stage paper: tables and figures of every study, and reports on the whole run."""
+"""Stage paper: tables and figures of every study, and reports on the entire run."""
 
 
 rule table:
@@ -152,7 +152,7 @@ rule export:
 
 
 rule export_runs:
-    """Pack all runs of this configuration into one archive, for machines without GPU or key."""
+    """Pack all runs of this configuration into one archive, for use without a GPU or API keys."""
     input:
         lambda wildcards: [
             path

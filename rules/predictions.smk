@@ -1,8 +1,8 @@
-"""Stage predictions: embeddings and runs."""
+"""Stage predictions: embeddings, rankings, tags, and external predictions."""
 
 
 rule bm25_tune:
-    """Tune k1 and b by nDCG@10 on the validation split, or on its index composition."""
+    """Tune k1 and b by nDCG@10 on the validation split with the same index composition."""
     input:
         dataset=lambda wildcards: IDIOLINK.tuning_dataset(wildcards.index),
         evidence=lambda wildcards: [
@@ -134,7 +134,7 @@ rule rank_by_embedding:
         "../scripts/rank_by_embedding.py"
 
 
-# For vectors from a provider, which exist only for the query modes that are texts.
+# Uses vectors from a provider, which exist only for query modes without spans.
 use rule rank_by_embedding as rank_by_api_embedding with:
     input:
         all_documents=lambda wildcards: IDIOLINK.all_documents(wildcards.index),
@@ -285,7 +285,7 @@ rule tag_idioms:
         "../scripts/tag_idioms.py"
 
 
-# With the encoder that was not trained on the sentence's PIE.
+# Tags each sentence with the encoder that was not trained on its PIE.
 use rule tag_idioms as tag_by_fold with:
     input:
         weights=expand(jam_paths.FOLD_WEIGHTS, fold=range(FOLDS), allow_missing=True),
@@ -305,7 +305,7 @@ use rule tag_idioms as tag_by_fold with:
         setting=alternatives(ADDED),
 
 
-# For neutral rewrites of the variants that confused the encoder.
+# Tags neutral rewrites of the variants that confused the encoder.
 use rule tag_idioms as tag_neutral with:
     input:
         weights=[jam_paths.WEIGHTS],
@@ -399,7 +399,7 @@ rule take_idiolink_run:
 for extraction in RUN_REPORT.extractions():
 
     rule:
-        # Its outputs have no wildcards, so it takes precedence over the rules that compute them.
+        # Outputs without wildcards take precedence over the rules that compute the same files.
         name:
             extraction.rule
         input:

@@ -28,16 +28,16 @@ rule raw_file:
 
 
 rule unpack_weights:
-    """Convert weights in one GGUF file or a pickle to a safetensors folder."""
+    """Convert the weights of a model from a GGUF file or a pickle to a safetensors folder."""
     input:
         local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
     output:
         directory("results/raw/weights/{model}"),
     log:
         "logs/raw/weights/{model}.log",
-    # It starts the longest chain of jobs.
+    # The longest chain of jobs starts here.
     priority: 1
-    # It downloads the pickle, which compute nodes often cannot.
+    # The job may download a pickle, and compute nodes often have no network access.
     localrule: True
     conda:
         "../envs/gpu.yaml"
@@ -53,7 +53,7 @@ rule unpack_weights:
 
 
 rule list_weights:
-    """List this configuration's hub files: sizes, licenses to accept, and what is not cached."""
+    """List the Hugging Face Hub files of this configuration: sizes, licenses, missing files."""
     input:
         models=MODELS,
     log:

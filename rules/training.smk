@@ -2,7 +2,7 @@
 
 
 rule sampled_tuples:
-    """Draw one training tuple per query with the seed (IdioLink, section 4.3)."""
+    """Draw one training tuple per query at random (IdioLink, section 4.3)."""
     input:
         documents=idiolink_paths.dataset("{split}")["documents"],
         queries=idiolink_paths.dataset("{split}")["queries"],
@@ -43,7 +43,7 @@ use rule sampled_tuples as released_tuples with:
 rule fine_tune:
     """Fine-tune one embedder by contrastive learning; keep the weights of the best epoch.
 
-    A killed job leaves a checkpoint next to the folder, from which the next job resumes.
+    A killed job leaves a checkpoint next to the output folder; the next job resumes from it.
     """
     input:
         tuples=lambda wildcards: IDIOLINK.tuples(wildcards.seed),
@@ -89,7 +89,7 @@ rule fine_tune:
 rule fine_tune_tagger:
     """Fine-tune an encoder to tag idioms (ID10M-JAM, appendix D).
 
-    A killed job leaves a checkpoint next to the folder, from which the next job resumes.
+    A killed job leaves a checkpoint next to the output folder; the next job resumes from it.
     """
     input:
         train=jam_paths.TAGGING_TRAIN,
@@ -124,7 +124,7 @@ rule fine_tune_tagger:
         "../scripts/fine_tune_tagger.py"
 
 
-# One encoder per fold, also trained on texts of the other folds' PIEs.
+# Trains one encoder per fold, also on texts of the other folds' PIEs.
 use rule fine_tune_tagger as fine_tune_fold with:
     input:
         train=jam_paths.FOLD_TRAIN,

@@ -45,7 +45,7 @@ rule jam_label_studio:
 
 
 rule idiolink_review:
-    """Write the flagged texts and those of gold PIEs for manual review, as CSV and Label Studio."""
+    """Write flagged texts and texts of gold PIEs for manual review: CSV and Label Studio tasks."""
     input:
         texts=IDIOLINK.of_collections(idiolink_paths.TEXTS),
         verdicts=IDIOLINK.of_collections(idiolink_paths.VERDICTS),
@@ -69,7 +69,7 @@ rule idiolink_review:
 if JAM.run.is_sample and not JAM.settings.variants.model:
 
     rule jam_neutral_sample:
-        """Select the sample's neutral variant of each hard one that confused a model (appendix G)."""
+        """Select the sample's neutral variants for hard ones that confused a model (appendix G)."""
         input:
             dataset=jam_paths.DATASET,
             metrics=[jam_paths.METRICS],
@@ -90,7 +90,7 @@ if JAM.run.is_sample and not JAM.settings.variants.model:
         script:
             "../scripts/jam_neutral_sample.py"
 
-    # For prompts with neutral contexts: replaces all hard variants of the dataset with neutral ones.
+    # Selects a neutral variant for each hard one of the dataset, for prompts with neutral contexts.
     use rule jam_neutral_sample as jam_neutral_contexts_sample with:
         input:
             dataset=jam_paths.DATASET,

@@ -1,4 +1,4 @@
-"""Fail with one error that lists the language models whose answers cannot be obtained."""
+"""Fail with one error that lists the language models whose answers cannot be obtained, if any."""
 
 import sys
 from pathlib import Path

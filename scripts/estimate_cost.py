@@ -1,4 +1,4 @@
-"""Print the remaining questions and jobs with their estimated costs, without asking anything."""
+"""Print the remaining questions and jobs with their estimated costs; ask no model."""
 
 import sys
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ ASSUMED = (
 
 
 def row(task: TaskEstimate, *, retired: bool) -> list[str]:
-    """Return a row of the table; a question mark marks questions that are not known yet."""
+    """Return a task's row of the table; a question mark marks numbers that are not known yet."""
     cost, entry = task.estimate, task.entry
 
     def number(known: float | str) -> str:
@@ -61,14 +61,14 @@ def row(task: TaskEstimate, *, retired: bool) -> list[str]:
 
 
 def format_total(tasks: list[TaskEstimate], sums: list[float | None]) -> str:
-    """Format the sum of the known costs."""
+    """Format the sum of the known costs; state if some costs are unknown."""
     known = f"${sum(usd or 0.0 for usd in sums):.2f}"
     all_known = None not in sums and not any(item.unknown and item.entry.paid for item in tasks)
     return known if all_known else f"{known} plus unknown costs"
 
 
 def total(values: Sequence[float | None], unit: float = 1) -> str:
-    """Format the sum in a unit with two decimals; a question mark marks unknown values."""
+    """Format the sum of values in a unit, with two decimals; "?" stands for unknown values."""
     known = sum(value or 0 for value in values)
     text = f"{known / unit:,.2f}"
     return text if None not in values else f"{text}+?" if known else "?"

@@ -1,4 +1,4 @@
-"""Count and check IdioLink data, generated or released; report problems without failing."""
+"""Count and check IdioLink data, constructed or released; report problems without failing."""
 
 from pathlib import Path
 

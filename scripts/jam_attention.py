@@ -1,4 +1,4 @@
-"""Measure a causal model's attention from the PIE in misleading and other variants."""
+"""Measure attention from the PIE to its context in misleading and in other variants."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Write a LaTeX document with all tables and figures."""
+"""Write a LaTeX document with all tables and figures in the papers' order."""
 
 from pieline.core.jobs import start_job
 from pieline.results.displays import Displays

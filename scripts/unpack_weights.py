@@ -1,4 +1,4 @@
-"""Convert weights in one GGUF file or a pickle to a safetensors folder."""
+"""Convert the weights of a model from a GGUF file or a pickle to a safetensors folder."""
 
 from pieline.core.jobs import start_log
 from pieline.models.embedder import EmbedderEntry

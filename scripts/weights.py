@@ -1,4 +1,4 @@
-"""List the hub files that the configured models need, and fetch them on request."""
+"""List the Hugging Face Hub files that the configured models need; fetch them on request."""
 
 from rich.console import Console
 from rich.table import Table
@@ -9,7 +9,7 @@ from pieline.planned import planned_entries
 
 
 def gigabytes(size: int | None) -> str:
-    """Format a size in bytes as gigabytes; a question mark if unknown."""
+    """Format a size in bytes as gigabytes; return a question mark if the size is unknown."""
     return "?" if size is None else f"{size / GIGABYTE:.2f}"
 
 

@@ -44,7 +44,7 @@ def _texts(path: Path) -> Dataset:
 
 
 class _IdioLink(AbsTaskRetrieval):
-    """A task that reads the files in this folder, and also reports R-Precision."""
+    """Task that reads the files in this folder, and also reports R-Precision."""
 
     def load_data(self, *args: Any, **kwargs: Any) -> None:
         """Read corpus, queries and qrels."""
@@ -82,13 +82,13 @@ class _IdioLink(AbsTaskRetrieval):
 
 
 class IdioLinkSentence(_IdioLink):
-    """Task with sentences as queries."""
+    """Task whose queries are sentences."""
 
     metadata = _metadata("sentence", "Sentences that convey the meaning of a query's expression.")
 
 
 class IdioLinkInstruction(_IdioLink):
-    """Task with queries of an instruction that names the span, followed by the sentence."""
+    """Task whose queries are an instruction that names the span, followed by the sentence."""
 
     metadata = _metadata("instruction_sentence", "The same with an instruction before each query.")
 

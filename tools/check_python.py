@@ -1,4 +1,4 @@
-"""Reject a Python that cannot create the environment: unsupported, or without pip."""
+"""Reject a Python that cannot create the environment: unsupported, or without venv and pip."""
 
 # This program must also run on Python versions that are too old for the project.
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 
 def problem(version: tuple[int, int], supported: str, modules: Sequence[str]) -> str | None:
-    """Return what is wrong with a Python and how to fix it, or None.
+    """Return an error message with a fix if a Python cannot create the environment, or None.
 
     Args:
         version: Major and minor version.

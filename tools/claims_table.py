@@ -50,7 +50,7 @@ NEEDS = {
 
 
 def rows() -> Iterator[tuple[str, ...]]:
-    """Yield the table's rows in the papers' order."""
+    """Yield the rows: first the claims that `make verify` decides, then the others by table."""
     catalogue = load_catalogue(PUBLISHED / "tables.yaml")
     printed = load_printed(PUBLISHED, catalogue)
     archived = set(archived_tables())
@@ -87,7 +87,7 @@ def rows() -> Iterator[tuple[str, ...]]:
 
 
 def archived_tables() -> Iterator[str]:
-    """Yield the printed tables that contain models of the shipped runs."""
+    """Yield, for each shipped run, the printed table that contains its model."""
     for metrics in read_archive(ARCHIVE).runs:
         model = Path(metrics).parts[4]
         yield {"bm25": "idiolink_bm25", "sbert": "idiolink_table2"}.get(model, "idiolink_table5")

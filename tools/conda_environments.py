@@ -33,7 +33,7 @@ DIRECT = {
     " py3langid pydantic pyyaml rapidfuzz rocrate scikit-learn scipy seqeval simplemma tqdm"
     " zstandard",
 }
-"""Direct imports of the programs of each kind; their requirements are resolved."""
+"""Packages that the programs of each kind import directly."""
 HEAD = """\
 # Made by tools/conda_environments.py from envs/requirements.lock; used with --sdm conda.
 channels: [conda-forge]
@@ -48,7 +48,7 @@ BROUGHT = {"pip", "setuptools"}
 
 
 def locked(lock: str) -> dict[str, str]:
-    """Return the pins of a lock file without hashes, by canonical name."""
+    """Return the pins of a lock file without hashes, by canonical package name."""
     text = (ENVS / lock).read_text(encoding="utf-8")
     pins = re.findall(r"^([\w.-]+)(==\S+)", text, flags=re.MULTILINE)
     return {canonicalize_name(name): name + version for name, version in pins}
@@ -77,7 +77,7 @@ def closure(names: list[str]) -> set[str]:
 
 
 def environment(kind: str) -> str:
-    """Return the text of an environment file."""
+    """Return the text of the environment file of a kind."""
     pins = locked("requirements.lock")
     # pip resolves the requirements of torch's CUDA build if it selects that build.
     left_out = BROUGHT | locked("requirements-cuda.lock").keys()

@@ -1,4 +1,4 @@
-"""List all error messages for users, for review: `python tools/error_messages.py`."""
+"""List all error messages that users can see, for review: `python tools/error_messages.py`."""
 
 import ast
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def messages(path: Path) -> Iterator[str]:
-    """Yield the messages and hints of the `UserError`s in a module."""
+    """Yield the message and hint of each `UserError` in a module, with file and line."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "UserError"):
             continue

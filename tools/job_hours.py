@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def seconds(path: Path) -> float:
-    """Return the wall time of a job in seconds."""
+    """Return the wall-clock time in a job's benchmark file, in seconds."""
     with path.open(encoding="utf-8") as stream:
         return sum(float(row["s"]) for row in csv.DictReader(stream, delimiter="\t"))
 

@@ -26,7 +26,7 @@ def kill_all(process: psutil.Process) -> int:
 
 
 def main() -> int:
-    """Run snakemake with the given arguments and return its last exit status."""
+    """Run and kill snakemake repeatedly, then run it to its end; return the last exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,6 +1,6 @@
 r"""Mutation testing: change a module in one place at a time and check whether its tests fail.
 
-The mutants are made with Cosmic Ray. It is not in the lock, so install it in a separate folder:
+Cosmic Ray makes the mutants. It is not in the lock file, so install it in a separate folder:
 
     .venv/bin/pip install --target /tmp/cosmic-ray cosmic-ray
     .venv/bin/python tools/mutants.py --library /tmp/cosmic-ray --each 12
@@ -146,10 +146,10 @@ def _test(project: Path, tests: tuple[str, ...]) -> None:
 
 
 def survivors(project: Path, module: str, drawn: list[str]) -> list[str]:
-    """Return the diffs of the mutants that no test detects.
+    """Print and return the diffs of the mutants that no test detects.
 
     Raises:
-        UserError: The tests fail without any change.
+        UserError: The tests of the module fail without a mutation.
     """
     file, tests = project / "src" / "pieline" / f"{module}.py", TESTS[module]
     original, started = file.read_text("utf-8"), time.monotonic()

@@ -34,14 +34,19 @@ Scripted = list[tuple[Question, Answer]]
 
 
 class Script(NamedTuple):
-    """The manually written script: texts by PIE, domain and usage, and faulty answers."""
+    """Manually written script.
+
+    Attributes:
+        texts: Texts by PIE, domain and usage.
+        turns: Answers in other forms, incomplete answers and negative judgments, by kind.
+    """
 
     texts: Mapping[str, Any]
     turns: Mapping[str, Any]
 
 
 def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
-    """Write the recordings of the sample's script and return their paths.
+    """Write the recordings of the sample's script; return the paths of the files.
 
     Args:
         study: Study on the sample data, whose tasks ask the questions.
@@ -115,7 +120,7 @@ def scripted_generation(
 def scripted_validation(
     script: Script, texts: Sequence[GeneratedText], judge: Role, collection: Collection
 ) -> Scripted:
-    """Return the validator's answers on all pairs and runs."""
+    """Return the validator's answers on all pairs, for every run of the validator."""
     answers = []
     for question, members in validation_questions(texts, judge):
         pair, run = f"{members[0].pie} / {members[0].subject}", question.sample + 1

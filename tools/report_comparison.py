@@ -1,6 +1,6 @@
 """Print every compared number of a run with the printed one, and why others were not compared.
 
-Fail if too few are reproduced.
+The program fails if too few numbers are reproduced.
 """
 
 import argparse

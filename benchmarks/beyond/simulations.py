@@ -71,12 +71,12 @@ def signal_p_values(
 
 
 def rejection_rate(p_values: Iterator[float] | Numbers) -> str:
-    """Return the share of p-values at or below the level."""
+    """Return the percentage of p-values at or below the level, as text."""
     return f"{100 * np.mean(np.array(list(p_values)) <= LEVEL):.1f}%"
 
 
 def power(drift: float) -> float:
-    """Return the smallest difference from a drift that is detected with 80% power, to 0.005."""
+    """Return the smallest decrease of a drift that is detected with 80% power, to 0.005, or NaN."""
     step = 0.005
     low = drift - step
     while low > 0:

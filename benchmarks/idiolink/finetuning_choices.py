@@ -86,7 +86,7 @@ def test_scores(
 
 
 def train(folder: Path, choice: dict[str, Any], seed: int, checkpoint: Path) -> dict[str, Any]:
-    """Train once; return the validation scores by epoch, the epoch kept and the test scores."""
+    """Train once; return the validation scores by epoch, the best epoch and the test scores."""
     registered = load_registry(ROOT / "models.yaml")["sbert"]
     assert isinstance(registered, EmbedderEntry)
     entry = registered.model_copy(update=choice.get("entry", {}))

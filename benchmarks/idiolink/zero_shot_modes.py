@@ -49,7 +49,10 @@ Numbers = dict[str, tuple[float, float]]
 def each_mode(
     documents: list[Document], queries: list[Query], entry: EmbedderEntry, *, once: bool = False
 ) -> Numbers:
-    """Score mode by mode, embedding spans one at a time; metrics follow their definitions."""
+    """Score mode by mode, with spans embedded one at a time and metrics as they are defined.
+
+    With `once`, the documents are embedded only for the first mode.
+    """
     model = SentenceTransformer(weights_location(entry), device="cpu")
     model.max_seq_length = entry.max_length
     relevant = {name: set(qrels) for name, qrels in meaning_qrels(queries, documents).items()}
@@ -99,7 +102,7 @@ def documents_once(
 def each_text_once(
     documents: list[Document], queries: list[Query], entry: EmbedderEntry
 ) -> Numbers:
-    """Only encode each distinct text once with sentence-transformers, without spans and scores."""
+    """Encode each distinct text once, without spans and scores; return an empty dictionary."""
     model = SentenceTransformer(weights_location(entry), device="cpu")
     model.max_seq_length = entry.max_length
     style = entry.instruction_format
@@ -112,7 +115,7 @@ def each_text_once(
 def span_vector(
     model: SentenceTransformer, text: str, span: str, *, last: bool
 ) -> NDArray[np.float32]:
-    """Return the mean of the token vectors of a text's span."""
+    """Return the mean of the token vectors of a span, at its first or last occurrence in a text."""
     start = text.rfind(span) if last else text.find(span)
     encoded = model.tokenizer(
         text, truncation=True, max_length=model.max_seq_length, return_offsets_mapping=True
@@ -149,7 +152,7 @@ def library(documents: list[Document], queries: list[Query], entry: EmbedderEntr
 
 
 def main() -> None:
-    """Run all methods in each round, and print times and numbers."""
+    """Run all methods in each round; print and save times and numbers."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("--threads", type=int, default=2)

@@ -36,7 +36,7 @@ _ABLATED: Key = ("zero_shot", "GPT-4o mini", "english")
 Cells = Mapping[str, float]
 KINDS = ("literal", "idiomatic")
 Way = list[tuple[tuple[int, int], tuple[int, int]]]
-"""For each seed, the correct originals and the flipped variants, each literal and idiomatic."""
+"""For each seed, the correct originals and the flipped variants, each as (literal, idiomatic)."""
 _SLACK = 0.02
 """Tolerance for the last cell of an inconsistent row (mBERT, English: the drift of its idiomatic
 variants has a standard deviation of 4.98, and Table 5 prints 5.00).
@@ -44,11 +44,11 @@ variants has a standard deviation of 4.98, and Table 5 prints 5.00).
 
 
 class SeedRun(NamedTuple):
-    """One seed of a run.
+    """Counts of a run with one seed.
 
     Attributes:
-        right: Number of correct originals, literal and idiomatic.
-        flipped: Number of their wrong variants.
+        right: Numbers of correct originals, literal and idiomatic.
+        flipped: Numbers of wrong variants of these originals, literal and idiomatic.
         confusion: Number of originals with all, none and some of their variants wrong (Table 6);
             None for encoders.
     """
@@ -59,10 +59,10 @@ class SeedRun(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """Seeds that reproduce the cells of a row.
+    """Counts that reproduce the cells of a row.
 
     Attributes:
-        seeds: One run per seed.
+        seeds: Counts of each seed.
         rounded: Whether the drifts match only if the paper averaged rounded values (to one
             decimal; in Table 3 to two for language models).
     """
@@ -72,7 +72,7 @@ class Solution(NamedTuple):
 
 
 def printed_originals(published: Path) -> dict[str, tuple[int, int]]:
-    """Return the paper's number of literal and idiomatic originals, by language (section 5).
+    """Return the paper's numbers of literal and idiomatic originals, by language (section 5).
 
     Args:
         published: Folder of the printed numbers.
@@ -108,15 +108,15 @@ def printed_rows(published: Path) -> dict[Key, dict[str, float]]:
 
 
 def solve(key: Key, cells: Cells, originals: tuple[int, int]) -> Solution:
-    """Return the runs behind a row.
+    """Return the first counts that reproduce a row.
 
     Args:
         key: Setting, model and language of the row.
         cells: Printed numbers of the row (`printed_rows`).
-        originals: Number of literal and idiomatic originals of the language.
+        originals: Numbers of literal and idiomatic originals of the language.
 
     Raises:
-        ValueError: No runs match.
+        ValueError: No counts reproduce the row.
     """
     tagged = key[0] == FINE_TUNED
     several = len((JamFineTuning() if tagged else JamSettings()).seeds)
@@ -229,7 +229,7 @@ def _ways(
 def _ways_of_encoder(
     cells: Cells, rights: list[tuple[Counts, Counts]], *, rounded: bool, slack: float
 ) -> Iterator[Way]:
-    """Yield the same counts for an encoder, for which Table 6 has flipped and kept variants."""
+    """Yield the same counts for an encoder, for which Table 6 prints flipped and kept variants."""
     decimals = 1 if rounded else None
     most = round(cells["success"] + 3 * cells["success_std"])
     every = _counts(cells, "all_confused", len(rights[0][0]), most)
@@ -283,7 +283,7 @@ def _shares(
 def _confusion(
     cells: Cells, counts: Way, originals: tuple[int, int]
 ) -> list[tuple[int, int, int]] | None:
-    """Return AC, NC and MX of each seed that are consistent with its right originals and flips."""
+    """Return AC, NC and MX of each seed that fit the seed's counts, or None if none fit."""
     names = ("all_confused", "none_confused", "mixed")
     seeds, total = len(counts), sum(originals)
     all_counts, mixed_counts = (_counts(cells, name, seeds, total) for name in (names[0], names[2]))
@@ -303,7 +303,7 @@ def _confusion(
 def shares_of(run: SeedRun, originals: tuple[int, int]) -> tuple[Share, Share] | None:
     """Return how many correct and wrong originals of each kind have 0, 1, 2 and 3 wrong variants.
 
-    Returns None if the flips are inconsistent with AC, NC and MX.
+    Return None if the flips are inconsistent with AC, NC and MX.
     """
     free = [most - right for most, right in zip(originals, run.right, strict=True)]
     if run.confusion is None:
@@ -329,7 +329,7 @@ def shares_of(run: SeedRun, originals: tuple[int, int]) -> tuple[Share, Share] |
 
 
 def _spread(right: int, flipped: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the ways to distribute flips over correct originals."""
+    """Yield the ways to distribute flips: numbers of correct originals with 0, 1, 2 and 3 flips."""
     for three in range(flipped // 3 + 1):
         for two in range((flipped - 3 * three) // 2 + 1):
             one = flipped - 3 * three - 2 * two

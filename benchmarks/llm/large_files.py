@@ -45,14 +45,14 @@ def pair(number: int) -> tuple[Question, Answer]:
 
 
 def fill(path: Path, numbers: range) -> None:
-    """Append answers to a file."""
+    """Append the question-answer pairs with these numbers to a recording file."""
     with recording(path) as recorder:
         for start in range(numbers.start, numbers.stop, 10_000):
             recorder.append(map(pair, range(start, min(start + 10_000, numbers.stop))))
 
 
 def open_all(path: Path) -> None:
-    """Read all answers, as a run does to find missing ones."""
+    """Read all answers, as a run does to find missing answers."""
     read_answers(path)
 
 
@@ -63,7 +63,7 @@ def append_five(path: Path) -> None:
 
 
 def merge_five(path: Path) -> None:
-    """Merge a file with five new answers."""
+    """Merge five new answers from another file."""
     other = path.with_name("other.jsonl")
     fill(other, range(2 * 10**9, 2 * 10**9 + 5))
     merge(path, [other])

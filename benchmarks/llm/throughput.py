@@ -82,7 +82,7 @@ def questions(spec: LLMEntry, count: int, prefix: str) -> list[Question]:
 
 
 def settings(folder: Path, concurrency: int, mode: str = "record") -> LLMSettings:
-    """Return settings with this concurrency and no other limit."""
+    """Return settings with a limit of the concurrency but no effective cost limit."""
     return LLMSettings.model_validate(
         {
             "mode": mode,
@@ -115,7 +115,7 @@ def plain_loop(batch: list[Question], api_base: str) -> None:
 
 
 def measure(options: argparse.Namespace, port: int, folder: Path) -> list[dict[str, Any]]:
-    """Return all rows of the table."""
+    """Measure all clients; return the rows of the table."""
     api_base = f"http://127.0.0.1:{port}/v1"
     entry = {
         "kind": "llm",

@@ -15,7 +15,7 @@ from pieline.reporting.tables import TableContent
 
 
 class Completion(TextPrediction):
-    """The last word of an idiom, and a model's answer."""
+    """Prediction of a model, with the last word of the idiom."""
 
     word: str
 
@@ -25,7 +25,7 @@ class Completion(TextPrediction):
 
 
 class CompletionMetrics(MetricRecord):
-    """The fraction of idioms that a model completes."""
+    """Metrics of a model: the fraction of idioms that it completes."""
 
     model: str
     seed: int = 0

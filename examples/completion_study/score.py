@@ -1,4 +1,4 @@
-"""Compute the metric file of a model."""
+"""Write the metric file of a model."""
 
 from statistics import fmean
 

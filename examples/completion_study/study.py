@@ -11,7 +11,7 @@ class CompletionSettings(TextSettings):
 
 
 class CompletionStudy(TextStudy[CompletionSettings]):
-    """The study's inputs, predictions, metrics and displays."""
+    """Study of idiom completion: its inputs, predictions, metrics and displays."""
 
     name = "completion"
     paper = "Completion"
@@ -35,6 +35,6 @@ class CompletionStudy(TextStudy[CompletionSettings]):
         return [Figure("completion_bars", "Figure 1", "Idioms completed.", maker, self.shown())]
 
     def items(self) -> Items:
-        """Return every answer as a row."""
+        """Return the declaration of the items: every answer as a row."""
         record = "pieline.studies.completion.results:CompletionItem"
         return Items("completion", record, self.shown(), self.files(self.predictions))

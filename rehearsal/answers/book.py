@@ -1,4 +1,4 @@
-"""Answers to all questions of a configuration, by request content."""
+"""Answers to all questions of a configuration, looked up by the content of the request."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -21,21 +21,21 @@ from rehearsal.answers.texts import detection, identification, neutral_variant
 from rehearsal.formats import Asked
 
 Key = tuple[str, tuple[str, ...], int | None]
-"""Model, message texts and seed."""
+"""Model, message texts and seed of a question."""
 Writer = Callable[[Question], str]
 AnsweredTask = Identification | Detection | NeutralVariants
 
 
 class Answers:
-    """Answers to the questions of a configuration's tasks that reproduce the printed numbers.
+    """Answers that reproduce the printed numbers, to the questions of a configuration's tasks.
 
     The questions of a model's tasks (`Task.questions`) are read again whenever an unknown question
     arrives, because the inputs of some tasks are created while other tasks are answered.
 
     Args:
-        config: The configuration as JSON.
-        models: models.yaml.
-        root: Project folder, with the printed numbers.
+        config: Configuration as JSON.
+        models: Path of models.yaml.
+        root: Project folder, which contains `published/`.
         results: Working directory of the run, which contains `results/`.
 
     Raises:
@@ -76,7 +76,7 @@ class Answers:
     def _questions(
         self, model: str, task: AnsweredTask, published_as: str
     ) -> dict[Key, tuple[Writer, Question]]:
-        """Return the questions of a task by key; the first question of each key is kept."""
+        """Return a task's questions with their writer by key; of equal keys, the first is kept."""
         writer = self._writer(task, published_as)
         questions: dict[Key, tuple[Writer, Question]] = {}
         for question in task.questions(task.entry()):

@@ -17,9 +17,9 @@ class DetectionCounts(NamedTuple):
         idiomatic: Number of idiomatic sentences.
         distractors: Number of distractors.
         true_positives: Number of idiomatic sentences in which the model finds an idiom.
-        right_idiom: Number of true positives in which it names the PIE.
-        true_negatives: Number of distractors in which it finds no idiom.
-        pie_in_distractor: Number of distractors whose PIE it names as an idiom.
+        right_idiom: Number of true positives in which the model names the PIE.
+        true_negatives: Number of distractors in which the model finds no idiom.
+        pie_in_distractor: Number of distractors whose PIE the model names as an idiom.
     """
 
     idiomatic: int
@@ -31,7 +31,7 @@ class DetectionCounts(NamedTuple):
 
 
 class DrawnDetection(NamedTuple):
-    """Whether an answer finds an idiom, and whether it is the PIE."""
+    """Content of an answer: whether it names an idiom, and whether that idiom is the PIE."""
 
     has_idiom: bool
     is_pie: bool
@@ -64,10 +64,10 @@ def printed_counts(published: Path) -> dict[str, DetectionCounts]:
 def drawn_detections(
     sentences: Sequence[IdiotsSentence], counts: DetectionCounts | None
 ) -> dict[str, DrawnDetection]:
-    """Return a model's answers by sentence id.
+    """Return the contents of answers that reproduce a model's counts, by sentence id.
 
     If the numbers of sentences differ from the paper's, the proportions are kept as closely as
-    whole numbers allow. A model without counts gives only correct answers.
+    whole numbers allow. If `counts` is None, all answers are correct.
     """
     pie = DrawnDetection(has_idiom=True, is_pie=True)
     other = DrawnDetection(has_idiom=True, is_pie=False)

@@ -21,12 +21,12 @@ from rehearsal.answers.printed_runs import (
 T = TypeVar("T")
 
 SPREADS = {"english": 0.665, "german": 0.1}
-"""Offsets between the runs of language models, as fractions of the idiomatic originals, chosen so
-that the number of variants that confuse some model matches Figure 3."""
+"""Offset between successive runs of language models by language, as a fraction of the idiomatic
+originals, chosen so that the number of variants that confuse some model matches Figure 3."""
 
 
 class JudgedOriginal(NamedTuple):
-    """Whether a run judges an original correctly, and how many of its variants it misjudges."""
+    """Outcome of an original in a run: whether it is judged correctly, and its wrong variants."""
 
     right: bool
     wrong: int
@@ -35,7 +35,7 @@ class JudgedOriginal(NamedTuple):
 class PrintedJam:
     """Answers that reproduce the printed numbers of ID10M-JAM on any dataset.
 
-    The judged originals of a run, hardest first, are assigned to the originals of the dataset, at
+    The outcomes of a run are assigned to the originals of the dataset in a fixed order, shifted by
     an offset that depends on the run.
 
     Args:
@@ -91,7 +91,7 @@ class PrintedJam:
 
 
 def _judged(share: Share) -> list[JudgedOriginal]:
-    """Return the paper's originals of one kind, correct ones first, by decreasing errors."""
+    """Return the outcomes of originals of one kind: right before wrong, each by falling errors."""
     return [
         JudgedOriginal(right, wrong)
         for right, counts in ((True, share.right), (False, share.wrong))
@@ -113,7 +113,7 @@ def _start(key: Key) -> float:
 
 
 def sampled(items: Sequence[T], number: int) -> list[T]:
-    """Return `number` evenly spaced items in order, which keeps the proportions of equal items."""
+    """Return `number` evenly spaced items in order, so that equal items keep their proportions."""
     return [items[(2 * place + 1) * len(items) // (2 * number)] for place in range(number)]
 
 
@@ -129,5 +129,5 @@ def _rotated(items: Sequence[T], start: float) -> list[T]:
 
 
 def _place(seed: int, seeds: Sequence[int]) -> int:
-    """Return the index of a seed among the paper's seeds; other seeds are mapped to one of them."""
+    """Return the index of a seed among the paper's seeds; map any other seed to one of these."""
     return seeds.index(seed) if seed in seeds else seed % len(seeds)

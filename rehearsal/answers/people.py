@@ -19,7 +19,7 @@ def printed_labels(sentences: Sequence[JamSentence], published: Path) -> list[La
     """Return two annotators' labels of one variant per original (ID10M-JAM, section 5.1).
 
     If the number of originals differs from the paper's, the proportions are kept as closely as
-    whole numbers allow. Literal variants are misjudged first.
+    whole numbers allow. Wrong labels are assigned to literal variants first.
 
     Args:
         sentences: Sentences of the dataset in one language.
@@ -31,7 +31,7 @@ def printed_labels(sentences: Sequence[JamSentence], published: Path) -> list[La
         round(every * numbers[f"jam.human_{name}"] / 100)
         for name in ("accuracy_first", "accuracy_second", "agreement")
     )
-    # They agree only on correct labels.
+    # The annotators agree only on correct labels.
     sorts = {
         (False, False): every - first - second + alike,
         (False, True): second - alike,
@@ -62,8 +62,8 @@ def save_labels(path: str | Path, labels: Iterable[LabeledVariant]) -> None:
 def printed_verdicts(cases: Sequence[ReviewCase], published: Path) -> list[ReviewCase]:
     """Return Llama 2's cases with verdicts equal to the automatic ones.
 
-    The printed fraction of Llama 2's wrong idioms is invented (IdioTS, section 5.2.1); the others
-    are phrasal verbs.
+    The error type of the printed fraction of wrong idioms is `invented` (IdioTS, section 5.2.1);
+    that of the others is `phrasal_verb`.
 
     Args:
         cases: Cases of Llama 2's run.

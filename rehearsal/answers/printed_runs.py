@@ -1,6 +1,6 @@
-"""Runs that explain the printed cells of ID10M-JAM, as numbers of sentences.
+"""Runs that reproduce the printed cells of ID10M-JAM, as numbers of originals.
 
-`jam_runs.csv` has one line per seed, written by `benchmarks/jam/printed_runs.py`.
+`jam_runs.csv` has one line per run and seed; `benchmarks/jam/printed_runs.py` writes it.
 """
 
 import csv
@@ -22,14 +22,14 @@ Counts = tuple[int, ...]
 
 
 class Share(NamedTuple):
-    """Numbers of correct and wrong originals of one kind that have 0, 1, 2 and 3 wrong variants."""
+    """Numbers of correct and wrong originals of one kind, by number of wrong variants (0 to 3)."""
 
     right: Counts
     wrong: Counts
 
 
 class SeedRun(NamedTuple):
-    """One seed of a run."""
+    """Counts of a run with one seed, on literal and on idiomatic originals."""
 
     literal: Share
     idiomatic: Share
@@ -37,7 +37,7 @@ class SeedRun(NamedTuple):
 
 @cache
 def printed_runs() -> dict[Key, list[SeedRun]]:
-    """Return the seeds of each printed run, in the order of Table 3."""
+    """Return the counts of each printed run, one entry per seed, in the order of Table 3."""
     runs: defaultdict[Key, list[SeedRun]] = defaultdict(list)
     rows = csv.reader(read_text(RUNS).splitlines()[1:])
     for setting, model, language, *shares in rows:

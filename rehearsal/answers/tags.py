@@ -14,18 +14,16 @@ from rehearsal.answers.texts import pie_span
 def printed_tags(
     sentences: Sequence[JamSentence], published: Path, *, model: str, seed: int
 ) -> list[IdiomPrediction]:
-    """Return the predictions of an encoder on sentences of one language.
-
-    The encoder misjudges the printed fraction of neutral variants.
+    """Return predictions of an encoder that reproduce its printed numbers (`PrintedJam.right`).
 
     Args:
-        sentences: Sentences of the dataset, or neutral variants.
+        sentences: Sentences of the dataset in one language, or only neutral variants.
         published: Folder of the printed numbers.
         model: Printed name of the model.
         seed: Seed of the run.
 
     Raises:
-        ValueError: A sentence does not contain its PIE, so no tag can mark it.
+        ValueError: A sentence whose PIE must be tagged does not contain the PIE.
     """
     if not sentences:
         return []

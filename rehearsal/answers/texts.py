@@ -45,7 +45,7 @@ _USED = {
     True: "used figuratively, its words together mean something else",
     False: "used literally, its words mean what they say",
 }
-"""Explanation of a candidate by whether it is chosen."""
+"""Explanation of a candidate, by whether the candidate is chosen."""
 
 
 def _candidates(pie: str, idioms: Sequence[str]) -> list[dict[str, str]]:
@@ -61,7 +61,7 @@ _CHOICES: tuple[Callable[[str, Sequence[str]], str], ...] = (
     ),
     lambda pie, idioms: _fenced({"candidates": _candidates(pie, idioms), "idioms": [*idioms]}),
 )
-"""Forms of an answer with a candidate that is chosen or not."""
+"""Forms of an answer with one candidate, which is chosen or not."""
 
 
 _DETECTIONS: tuple[Form, ...] = (
@@ -92,7 +92,11 @@ _LONGEST = 12
 
 
 def pie_span(sentence: JamSentence) -> Span | None:
-    """Return the span that scoring matches with the PIE: tagged, else literal, else any form."""
+    """Return the first span that scoring matches with the PIE, or None.
+
+    Tagged spans come first, then literal occurrences; all other spans are tried only if the
+    sentence is literal or has neither.
+    """
     tokens = sentence.tokens
     spans = [*spans_of(sentence.tags), *spans_of(tags_of_idioms(tokens, sentence.pies))]
     if not sentence.is_figurative or not spans:
@@ -112,12 +116,12 @@ def _names_pie(text: str, sentence: JamSentence) -> bool:
 def identification(
     sentence: JamSentence, *, named: bool, choice: int, explains: bool, schema: bool
 ) -> str:
-    """Return an answer that names the PIE of a sentence, or no idiom.
+    """Return an answer that names either the PIE of a sentence or no idiom.
 
     Args:
         sentence: Sentence of ID10M-JAM.
         named: Whether the answer names the PIE.
-        choice: Any number, which selects the form.
+        choice: Any integer; selects the form.
         explains: Whether the prompt asks for candidates.
         schema: Whether the provider enforces the schema.
 
@@ -145,9 +149,9 @@ def detection(
 
     Args:
         sentence: Sentence of the question.
-        has_idiom: Whether the answer has an idiom.
+        has_idiom: Whether the answer names an idiom.
         is_pie: Whether the idiom is the PIE.
-        choice: Any number, which selects the form.
+        choice: Any integer; selects the form.
         schema: Whether the provider enforces the schema.
 
     Raises:
@@ -181,7 +185,11 @@ def detection(
 
 
 def neutral_variant(original: JamSentence, choice: int) -> str:
-    """Return an answer with one neutral variant of an original that passes all checks."""
+    """Return an answer with one neutral variant of an original.
+
+    Raises:
+        ValueError: No variant passes all checks.
+    """
     texts = [f"{context} {original.sentence}" for context in _CONTEXTS[original.language]]
     text = _chosen(texts, choice, lambda text: not check_text(original, text))
     return _json({"variants": [text]})

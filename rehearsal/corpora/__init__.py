@@ -16,8 +16,8 @@ def write_corpora(folder: Path, *, size: Size, seed: int) -> None:
     """Write `mirror/` with every public file that the papers' grid reads, and `upstream.yaml`.
 
     Args:
-        folder: Output folder of both.
-        size: The papers' size, or a tenth of the sentences.
+        folder: Output folder.
+        size: `full` for the papers' sizes, `small` for about a tenth of the sentences.
         seed: Seed of all random draws.
     """
     mirror = folder / "mirror"

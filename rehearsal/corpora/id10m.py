@@ -24,14 +24,14 @@ LENGTHS: dict[tuple[str, str], tuple[int, int]] = {
     ("train", "english"): (37919, 10102),
     ("train", "german"): (24126, 7436),
 }
-"""Numbers of sentences, and of sentences with an idiom, by ID10M's splits and languages."""
+"""Numbers of sentences and of sentences with an idiom, by ID10M's split and language."""
 
 VARIANTS = 3
 """Number of hard variants per original."""
 
 
 class Filtering(NamedTuple):
-    """Numbers of originals, literal originals and PIEs in ID10M-JAM (sections 3.2 and 3.4)."""
+    """Numbers of originals, literal originals and PIEs of a language (sections 3.2 and 3.4)."""
 
     originals: int
     literal: int
@@ -42,7 +42,7 @@ FILTERING = {"english": Filtering(178, 20, 153), "german": Filtering(137, 8, 92)
 
 
 def write_language(mirror: Path, language: str, size: Size, random: Random) -> None:
-    """Write ID10M's splits of a language, and the originals and variants of ID10M-JAM."""
+    """Write stand-ins for a language's splits of ID10M, and originals and variants of ID10M-JAM."""
     used: set[str] = set()
     test = mirror / f"id10m/test_{language}.tsv"
     released = mirror / f"id10m-jam/{language}.json"
@@ -114,7 +114,7 @@ def _write_test_and_originals(
 
 
 def _write_variants(path: Path, test: Path, released: Path, random: Random) -> None:
-    """Write three hard variants per original, which pass the pipeline's checks."""
+    """Write three hard variants per original; each passes the pipeline's checks."""
     sentences = read_id10m(test, split="test")
     decisions = derive_decisions(sentences, read_released_originals(released), where=released)
     originals = apply_decisions(sentences, decisions, language=path.stem, where=released)
@@ -146,7 +146,7 @@ def _write_variants(path: Path, test: Path, released: Path, random: Random) -> N
 def _hard_text(
     original: Original, siblings: Sequence[str], pies: Sequence[str], random: Random
 ) -> str:
-    """Prefix the original with a sentence that hints at the other reading, and check the text."""
+    """Return a valid hard variant: a sentence that hints at the other reading, and the original."""
     hint = "HINT_LITERAL" if original.is_figurative else "HINT_FIGURATIVE"
     grammar = language_material(original.language).grammar
     while True:

@@ -36,7 +36,7 @@ GOLD_TEXTS: dict[tuple[str, Collection], int] = {
     ("test", "documents"): 2291,
     ("test", "queries"): 383,
 }
-"""Numbers of texts marked gold in the release."""
+"""Numbers of texts marked gold in the release, by split and collection."""
 
 TOPICS: dict[str, tuple[str, ...]] = {
     domain: tuple(words.split())
@@ -57,7 +57,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
 
 
 def sizes(size: Size) -> SplitSizes:
-    """Return the number of PIEs per split; soft negatives require at least two for validation."""
+    """Return the number of PIEs per split: for validation at least two, for soft negatives."""
     full = SplitSizes()
     return SplitSizes(
         train=scaled(full.train, size),
@@ -85,7 +85,7 @@ def write_texts(folder: Path, size: Size, random: Random) -> None:
 
 
 def write_tuples(folder: Path, random: Random) -> None:
-    """Write a mined tuple for each query of the split in a folder, in the released format."""
+    """Write one training tuple per query of the split in `folder`, as released mined tuples."""
     documents = read_texts(folder / FILE_NAMES["documents"], Document)
     queries = read_texts(folder / FILE_NAMES["queries"], Query)
     by_id: dict[str, Document] = {text.id: text for text in documents}
@@ -107,7 +107,7 @@ def write_tuples(folder: Path, random: Random) -> None:
 def _texts_of(
     pie: Expression, number: int, meanings: Sequence[Expression], random: Random, used: set[str]
 ) -> Iterator[PieText]:
-    """Yield all texts of a PIE; usages without the PIE use two of its meanings."""
+    """Yield all texts of a PIE; usages that do not contain the PIE use its meanings."""
     expressions = {"literal": [pie] * 4, "idiomatic": [pie] * 2, "sense": meanings[1:]}
 
     def write(collection: Collection, domain: str, usage: str) -> list[Prose]:

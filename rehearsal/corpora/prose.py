@@ -1,7 +1,7 @@
 """Sentences generated from grammars, as stand-ins for the corpora's prose.
 
-The sentences are meaningless but grammatical, contain a PIE with words that fit one reading, and
-vary in vocabulary.
+The sentences are grammatical but meaningless, and vary in vocabulary. Most contain a PIE with words
+that fit one of its readings.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _CLOSING = frozenset(".,")
 
 
 class Expression(NamedTuple):
-    """A PIE or a paraphrase: its base form and its past tense."""
+    """Base form and past tense of a PIE or a paraphrase."""
 
     base: str
     past: str
@@ -27,14 +27,14 @@ class Expression(NamedTuple):
 
 @dataclass(frozen=True)
 class Prose:
-    """A sentence: its words and punctuation marks, and the span of the expression."""
+    """Sentence as words and punctuation marks, with the span of its expression, if any."""
 
     words: tuple[str, ...]
     span: Span | None = None
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
-        """The words with the space that follows each, as in ID10M."""
+        """The words, each with the space that follows it, as in ID10M."""
         after = (*self.words[1:], ".")
         return tuple(
             word if follower in _CLOSING else f"{word} "
@@ -48,11 +48,14 @@ class Prose:
 
     @property
     def span_text(self) -> str:
-        """The expression in the form used in the sentence; empty without one."""
+        """The expression in the form used in the sentence; empty if there is no expression."""
         return span_text(self.tokens, self.span) if self.span else ""
 
     def with_expression(self, other: Expression, own: Expression) -> "Prose":
-        """Return the sentence with its expression replaced by another in the same form."""
+        """Return the sentence with its expression `own` replaced by `other` in the same form.
+
+        A sentence without an expression is returned unchanged.
+        """
         if self.span is None:
             return self
         start, end = self.span
@@ -61,12 +64,12 @@ class Prose:
 
     @property
     def tags(self) -> list[Tag]:
-        """The words' tags if the expression is an idiom."""
+        """Tags of the words, with the expression tagged as an idiom."""
         return tags_of([self.span] if self.span else [], len(self.words))
 
 
 class Grammar:
-    """A context-free grammar of a language's sentences.
+    """Context-free grammar of a language's sentences.
 
     In `CLAUSE | WHEN CLAUSE`, alternatives are separated by bars; in `= Monday Tuesday`, each word
     is an alternative. Symbols are in capitals. `BASE` and `PAST` are forms of an expression;
@@ -90,7 +93,7 @@ class Grammar:
     def sentence(
         self, symbol: str, random: Random, expression: Expression | None = None, topic: str = ""
     ) -> Prose:
-        """Generate a sentence from a symbol, with an expression and topic if its rules use them."""
+        """Generate a sentence from a symbol; the rules may use the expression and the topic."""
         forms = dict(zip(("BASE", "PAST"), expression or (), strict=False))
         words: list[str] = []
         span = None
@@ -125,7 +128,7 @@ class Grammar:
 
 
 class LanguageMaterial(NamedTuple):
-    """Material for the sentences of a language: a grammar, PIEs, and meanings of PIEs."""
+    """Material for the sentences of a language: a grammar, PIEs, and paraphrases as meanings."""
 
     grammar: Grammar
     pies: list[Expression]
@@ -134,7 +137,7 @@ class LanguageMaterial(NamedTuple):
 
 @cache
 def language_material(language: str) -> LanguageMaterial:
-    """Load a language's data file."""
+    """Load the material of a language from its YAML file."""
     content = read_yaml(Path(__file__).with_name(f"{language}.yaml"))
     lists = [_expressions(**content[name]) for name in ("pies", "meanings")]
     return LanguageMaterial(Grammar(content["grammar"]), *lists)

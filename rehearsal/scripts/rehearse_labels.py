@@ -1,4 +1,4 @@
-"""Write two annotators' labels of hard variants that reproduce the numbers of section 5.1."""
+"""Write two annotators' labels that reproduce the numbers of ID10M-JAM, section 5.1."""
 
 from pathlib import Path
 

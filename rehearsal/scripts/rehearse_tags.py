@@ -1,4 +1,4 @@
-"""Write tags for every sentence that reproduce an encoder's printed numbers."""
+"""Write an encoder's tags of all sentences, chosen to reproduce its printed numbers."""
 
 from pathlib import Path
 

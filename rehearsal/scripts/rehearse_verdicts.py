@@ -1,4 +1,4 @@
-"""Write verdicts on Llama 2's IdioTS cases that reproduce the numbers of section 5.2.1."""
+"""Write verdicts on Llama 2's cases that reproduce the numbers of IdioTS, section 5.2.1."""
 
 from pathlib import Path
 

@@ -1,1 +1,1 @@
-"""Stand-ins for weights: tiny checkpoints structured like the public ones, and a server."""
+"""Tiny checkpoints with the structure of the public ones, and a stand-in for vLLM."""

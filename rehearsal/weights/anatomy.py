@@ -1,7 +1,7 @@
 """Properties of the public checkpoints that determine how they are loaded.
 
-These are classes, tokenizers, special tokens, modules, files and flags, but not sizes: stand-ins
-are as small as these properties allow.
+The properties are classes, tokenizers, special tokens, modules, files and flags, but not sizes:
+stand-ins are as small as the properties allow.
 """
 
 from dataclasses import dataclass, field, replace
@@ -14,16 +14,16 @@ from rehearsal.weights import remote_code
 
 @dataclass(frozen=True)
 class Family:
-    """Models with the same class and tokenizer.
+    """Properties of checkpoints with the same model class and tokenizer.
 
     Attributes:
         model: Name of the model class.
-        code: Module with the class and its configuration.
+        code: Module that defines the model class and its configuration class.
         tokenizer: Name of the tokenizer class.
-        template: Template that the tokenizer applies to a text, `$A`.
+        template: Template that the tokenizer applies to a text (`$A`).
         specials: Special tokens by role; those not at the start of the vocabulary are appended.
         sizes: Configuration values in addition to those of all families.
-        head: Suffix that replaces `Model` in the class with a language-model head.
+        head: Suffix that replaces `Model` in the name of the class with a language-model head.
     """
 
     model: str
@@ -71,7 +71,7 @@ FAMILIES = {
         {"pad": "<pad>", "eos": "</s>", "unk": "<unk>"}, T5,
     ),
     "qwen2": Family("Qwen2Model", "Qwen2Tokenizer", "$A", QWEN, DECODER),
-    # Inputs end with a different token than eos_token.
+    # Inputs do not end with eos_token but with another token.
     "qwen3": Family(
         "Qwen3Model", "Qwen2Tokenizer", "$A <|endoftext|>", QWEN | {"eos": "<|im_end|>"}, WIDE_HEADS
     ),
@@ -91,25 +91,26 @@ class Anatomy:
 
     Attributes:
         family: Key of `FAMILIES`.
-        pooling: Pooling in its sentence-transformers files; None without such files.
-        dense: Number of outputs of the Dense head after the pooling, and whether it has a bias.
+        pooling: Pooling in the sentence-transformers files; None if these files do not exist.
+        dense: Number of outputs of the Dense head after the pooling, and whether the head has a
+            bias; None if there is no head.
         normalize: Whether the last module is Normalize.
         hidden: Hidden size; with a Dense head, its ratio to the outputs is as in the public model.
-        template: Template of its tokenizer, if different from the family's.
-        trained: Template that the model was trained with, if different from its tokenizer's.
-        sees_ahead: Whether a decoder was trained with bidirectional attention, for which there is
-            no flag.
+        template: Template of the tokenizer; None for that of the family.
+        trained: Template that the model was trained with; None for that of the tokenizer.
+        sees_ahead: Whether a decoder was trained with bidirectional attention, which no flag in the
+            files states.
         left: Whether the tokenizer pads on the left.
-        max_length: Maximum input length in its files.
-        prompts: Prompts in its sentence-transformers files, which must not be applied.
-        repo_code: Classes by role in config.json and tokenizer_config.json that the library also
-            implements; their files do not exist in the stand-in.
-        code_in: Repository of its modeling code, if different from that of the weights.
+        max_length: Maximum input length in the files, in tokens.
+        prompts: Prompts in the sentence-transformers files, which must not be applied.
+        repo_code: Classes by role in config.json and tokenizer_config.json. The library implements
+            them as well, so the stand-in does not include their files.
+        code_in: Repository of the modeling code; empty if it is that of the weights.
         tokenizer_flags: Additional fields of tokenizer_config.json.
         with_head: Whether the weights include the head of a language model.
         vocabulary_only: Whether there is a vocab.txt instead of a tokenizer.json.
         cased: Whether word pieces are case-sensitive.
-        dtype: Type of the stored weights.
+        dtype: Data type of the stored weights.
         sizes: Configuration values that replace the family's.
     """
 
@@ -140,7 +141,7 @@ class Anatomy:
 
     @property
     def written(self) -> str:
-        """Template that its tokenizer applies to a text, `$A`."""
+        """Template that the tokenizer applies to a text (`$A`)."""
         return self.template or self.kind.template
 
 
@@ -229,8 +230,8 @@ ANATOMY = {
         prompts={"web_search_query": "<instruct>Find what it means.\n<query>"},
     ),
 }  # fmt: skip
-"""Properties of IdioLink's embedders, by name in models.yaml. Unknown properties are those of the
-most similar checkpoint."""
+"""Properties of IdioLink's embedders, by name in models.yaml. Unknown properties are copied from
+the most similar checkpoint."""
 
 OTHERS = {
     "minilm-tagger": ANATOMY["sbert"],
@@ -254,4 +255,4 @@ USUAL = {
     "causal_lm": OTHERS["llama-3.2-3b"],
     "llm": CHAT,
 }
-"""Properties used for other checkpoints, by kind of entry."""
+"""Properties of all other checkpoints, by kind of entry in models.yaml."""

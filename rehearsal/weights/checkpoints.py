@@ -29,7 +29,7 @@ def save_checkpoint(
     Args:
         anatomy: Properties of the checkpoint.
         folder: Output folder, which is created if necessary.
-        words: Additional vocabulary.
+        words: Words that are added to the vocabulary.
         pickled: Whether to write pickles instead of safetensors.
         in_parts: Whether to write several weight files and an index.
 
@@ -49,7 +49,7 @@ def save_checkpoint(
 
 
 def save_code(folder: Path) -> None:
-    """Write the modeling code that checkpoints include or refer to."""
+    """Write the modeling code that checkpoints include or refer to, as remote_code.py."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(str(remote_code.__file__), folder / "remote_code.py")
 
@@ -84,7 +84,7 @@ def _save_model(anatomy: Anatomy, folder: Path, tokenizer: Tokenizer, *, in_part
 
 
 def _pickle(path: Path) -> None:
-    """Convert a weight file to a pickle, or an index to one of pickles."""
+    """Replace a safetensors file with a pickle, or an index of such files with one of pickles."""
     place = path.with_name(path.name.replace("model", "pytorch_model", 1))
     if path.suffix == ".json":
         index = json.loads(path.read_text())
@@ -151,6 +151,6 @@ def _save_modules(anatomy: Anatomy, folder: Path) -> None:
 
 
 def _amend(path: Path, fields: dict[str, Any]) -> None:
-    """Write a JSON object, merged into an existing one."""
+    """Write fields to a JSON file; if the file exists, keep its other fields."""
     present = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     write_json(path, present | fields)

@@ -1,4 +1,4 @@
-"""Modeling code that two stand-ins include with their weights."""
+"""Modeling code that the stand-ins of two checkpoints load as remote code."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from torch import nn
 
 
 class NomicBertConfig(transformers.NomicBertConfig):  # type: ignore[no-untyped-call]
-    """The library's configuration with fields for experts."""
+    """Configuration of NomicBert with fields for a mixture of experts."""
 
     num_experts: int = 8
     moe_top_k: int = 2
@@ -16,7 +16,7 @@ class NomicBertConfig(transformers.NomicBertConfig):  # type: ignore[no-untyped-
 
 
 class Experts(nn.Module):
-    """A feed-forward block that routes each token to the experts with the highest weights."""
+    """Feed-forward block that routes each token to the experts with the highest weights."""
 
     def __init__(self, config: NomicBertConfig) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Experts(nn.Module):
 
 
 class NomicBertModel(transformers.NomicBertModel):  # type: ignore[no-untyped-call]
-    """NomicBert with a mixture of experts in every second layer, which the library lacks."""
+    """NomicBert with a mixture of experts in every second layer, which transformers lacks."""
 
     config_class = NomicBertConfig
 
@@ -48,7 +48,7 @@ class NomicBertModel(transformers.NomicBertModel):  # type: ignore[no-untyped-ca
 
 
 class LlamaBidirectionalConfig(transformers.LlamaConfig):  # type: ignore[no-untyped-call]
-    """Llama's configuration with another model type."""
+    """Configuration of Llama with another model type."""
 
     model_type = "llama_bidirec"
 
@@ -56,7 +56,8 @@ class LlamaBidirectionalConfig(transformers.LlamaConfig):  # type: ignore[no-unt
 class LlamaBidirectionalModel(transformers.LlamaModel):  # type: ignore[no-untyped-call]
     """Llama with another configuration class.
 
-    The public code overrides a method that transformers 5 never calls, so it is causal there.
+    The public code overrides a method that transformers 5 never calls, so with this version the
+    public model is causal too.
     """
 
     config_class = LlamaBidirectionalConfig

@@ -21,7 +21,7 @@ IN_PARTS_FROM = 2_000_000_000
 Loaded = CausalEntry | EmbedderEntry | EncoderEntry
 
 VERSION = "0+standin"
-"""Version of the packages that replace those with weights."""
+"""Version of the stand-ins for packages with weights."""
 
 _CHARACTERS_READ = 1_000_000
 
@@ -43,15 +43,16 @@ def write_weights(
 ) -> None:
     """Write stand-ins for the weights of models.
 
-    The folder then has `hub`, a cache of the Hugging Face hub, and `packages`, for `PYTHONPATH`.
-    Models without weights, a user's own files, and GGUF files of installed packages are skipped.
+    The folder then contains `hub`, a cache of the Hugging Face Hub, and `packages`, for
+    `PYTHONPATH`. Models without weights, a user's own files, and GGUF files of installed packages
+    are skipped.
 
     Args:
         folder: Output folder; earlier stand-ins in it are removed.
-        entries: Models by name in models.yaml. Those without known properties get the usual ones
-            for their kind.
-        words: Words for all vocabularies; texts that are split into smaller pieces take twice the
-            time.
+        entries: Models by name in models.yaml. A model without known properties gets those that are
+            usual for its kind.
+        words: Words that are added to all vocabularies; without them, texts are split into smaller
+            pieces and take twice the time.
     """
     for name in ("hub", "packages", "modules"):
         shutil.rmtree(folder / name, ignore_errors=True)
@@ -67,7 +68,7 @@ def write_weights(
 def _write_repositories(
     hub: Path, name: str, entry: AnyEntry, checkpoint: HubCheckpoint, words: tuple[str, ...]
 ) -> None:
-    """Write the snapshots of a checkpoint and of the repository of its code."""
+    """Write the snapshot of a checkpoint and those of the repositories of its code."""
     snapshot = _snapshot(hub, checkpoint)
     if snapshot.exists():
         return  # shared by another entry
@@ -113,16 +114,16 @@ def _save(name: str, entry: AnyEntry, folder: Path, words: tuple[str, ...]) -> N
 
 
 def _snapshot(hub: Path, checkpoint: HubCheckpoint) -> Path:
-    """Return a checkpoint's folder in the cache; without a revision, it gets an invented commit."""
+    """Return a checkpoint's folder in the cache; an invented commit replaces a missing revision."""
     name = checkpoint.repository
     commit = checkpoint.revision or hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()
     return hub / f"models--{name.replace('/', '--')}" / "snapshots" / commit
 
 
 def _list_files(snapshot: Path, checkpoint: HubCheckpoint) -> None:
-    """Write the file list that `snapshot_download` keeps in the hub's cache."""
+    """Write the file list that `snapshot_download` keeps in the Hub's cache."""
     place = snapshot.parents[1]
-    # As on the hub, the list includes files that are not fetched.
+    # As on the Hub, the list includes files that are not fetched.
     files: dict[str, Any] = {"README.md": {"size": 12000, "blob_id": _git_blob(b"")}}
     for path in sorted(path for path in snapshot.rglob("*") if path.is_file()):
         content = path.read_bytes()
@@ -132,7 +133,7 @@ def _list_files(snapshot: Path, checkpoint: HubCheckpoint) -> None:
         files[path.relative_to(snapshot).as_posix()] = entry
     write_json(place / "trees" / f"{snapshot.name}.json", {"format_version": 1, "files": files})
     if not checkpoint.revision:
-        # Without a line end, which would become part of the commit.
+        # A final newline would become part of the commit.
         write_text(place / "refs/main", snapshot.name)
 
 

@@ -1,8 +1,8 @@
 """Stand-in for vLLM: `python -m rehearsal.weights.vllm FOLDER --port N …`.
 
-It rejects options that the pipeline does not use and models without a chat template, serves the
-health and model endpoints, and forwards chat completions to the rehearsal's server
-(PIELINE_REHEARSAL_SERVER, host:port).
+The program rejects options that the pipeline does not use and models without a chat template,
+serves the health and model endpoints, and forwards chat completions to the rehearsal's server. The
+address of this server (host:port) is in PIELINE_REHEARSAL_SERVER.
 """
 
 import argparse
@@ -23,7 +23,7 @@ SERVER = "PIELINE_REHEARSAL_SERVER"
 
 
 def main() -> None:
-    """Serve until the process is terminated; exit with a message without a chat template."""
+    """Serve until the process is terminated; exit with an error if there is no chat template."""
     parser = argparse.ArgumentParser(prog="vllm", allow_abbrev=False)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--host", required=True)
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def has_chat_template(folder: Path, template: Path | None) -> bool:
-    """Return whether the chat template exists: the passed file, or else that of the weights."""
+    """Return whether the chat template exists: the file, or if None, that of the weights."""
     if template:
         return template.is_file()
     settings = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
@@ -50,7 +50,7 @@ def has_chat_template(folder: Path, template: Path | None) -> bool:
 
 
 def application(served: str, upstream: str) -> Starlette:
-    """Return the server of one model, which forwards questions to the server at `upstream`."""
+    """Return an application that forwards questions to one model to the server at `upstream`."""
 
     async def health(_: Request) -> Response:
         return Response()

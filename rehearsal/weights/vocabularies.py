@@ -1,6 +1,6 @@
-"""Tokenizers of the stand-ins: every public kind, with a small generated vocabulary.
+"""Tokenizers of the stand-ins: the kinds of the public checkpoints, with small vocabularies.
 
-They can encode any text in the studies' languages. Pieces are letters and the passed words.
+They can encode any text in the studies' languages. The pieces are letters and the passed words.
 """
 
 import json
@@ -25,7 +25,7 @@ LETTERS = [*map(chr, range(33, 127)), *"ÀÈÉÌÒÙÁÍÓÚÑÄÖÜàèéìòù
 
 
 def tokenizer_of(anatomy: Anatomy, words: tuple[str, ...] = ()) -> Tokenizer:
-    """Return the tokenizer of a checkpoint: word, unigram, byte-level or SentencePiece pieces.
+    """Return the tokenizer of a checkpoint: WordPiece, Unigram, byte-level BPE or fallback BPE.
 
     `words` are pieces in addition to the letters.
     """
@@ -114,7 +114,7 @@ def _fallback_pairs(
 
 
 def _train(tokenizer: Tokenizer, words: Sequence[str], alphabet: Sequence[str]) -> None:
-    """Train on the letters of an alphabet and the words."""
+    """Train a BPE tokenizer on the words, starting from the letters of the alphabet."""
     trainer = trainers.BpeTrainer(
         vocab_size=4000 + 2 * len(words), initial_alphabet=sorted(alphabet), show_progress=False
     )
