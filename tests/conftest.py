@@ -56,13 +56,13 @@ def _no_mirror_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A fresh copy of the project without outputs."""
+    """Copy the project without outputs."""
     return copy_project(tmp_path / "project")
 
 
 @pytest.fixture(scope="session")
 def default_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project after a complete run of the default configuration; do not change it.
+    """Return a copy of the project after a default run; tests must not change the copy.
 
     All workers of pytest-xdist share one run in the parent of their temporary folders.
     """
@@ -81,5 +81,5 @@ def default_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def finished(default_run: Path, tmp_path: Path) -> Path:
-    """A copy of the finished default run that a test may change."""
+    """Copy the finished default run; a test may change the copy."""
     return copy_run(default_run, tmp_path / "finished")

@@ -30,7 +30,7 @@ needs_mirror = pytest.mark.skipif(
 
 
 class Forks:
-    """Runs Python code in processes forked from one that has already done the imports.
+    """Factory of processes that are forked from one that has already done the imports.
 
     The imports of Snakemake take longer than most tests.
 
@@ -107,7 +107,7 @@ def run_snakemake(
     Args:
         folder: Working directory with the project.
         arguments: Arguments of snakemake.
-        as_users_do: Unset OMP_NUM_THREADS, so that jobs choose their own number of threads.
+        as_users_do: Whether to unset OMP_NUM_THREADS, so that jobs choose their number of threads.
         environment: Environment variables to add.
     """
     library = str(folder / "src")
@@ -122,7 +122,7 @@ def run_snakemake(
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 30.0) -> None:
-    """Wait until a condition holds; fail after some time."""
+    """Wait until a condition holds; fail if it does not hold in time."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited too long"

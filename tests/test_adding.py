@@ -91,7 +91,7 @@ def test_a_section_has_the_promised_output(section: str, project: Path) -> None:
 
 
 def test_the_tutorial_computes_only_the_readers_model(project: Path) -> None:
-    """The plan works offline, and the other numbers equal those of the default run."""
+    """The plan works offline, and all other numbers equal those of the default run."""
     printed = carry_out((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8"), project)
     assert re.search(r"^embed +1$", printed, re.MULTILINE)
     assert not re.search(r"^(bm25_\w+|fine_tune) ", printed, re.MULTILINE)

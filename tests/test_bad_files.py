@@ -222,7 +222,7 @@ def printed(name: str, keys: list[str]) -> Callable[[Path], Any]:
 
 def read_config(path: Path) -> object:
     raw = read_yaml(path)
-    if not isinstance(raw, Mapping):  # reported by Snakemake
+    if not isinstance(raw, Mapping):  # Snakemake reports this error
         raise UserError("not a mapping", where=path)
     config = load_config(raw, where=str(path))
     for seeds in (
@@ -267,7 +267,7 @@ def read_exclusions_whole(path: Path) -> object:
 
 @dataclass(frozen=True)
 class File:
-    """A file that users can edit: its name, valid content, and its reader."""
+    """File that users can edit: its name, valid content, and its reader."""
 
     name: str
     text: str
@@ -523,7 +523,7 @@ def test_the_sample_is_accepted(file: File, tmp_path: Path) -> None:
     ids=lambda file: file.name,
 )
 def test_deep_nesting_is_a_one_line_error(file: File, tmp_path: Path) -> None:
-    """Random mutations would hardly ever produce it."""
+    """Random mutations would hardly ever produce deep nesting."""
     # On a single line, PyYAML would search for a key at each bracket, which takes a second.
     bracket = "[\n" if file.name.endswith(".yaml") else "["
     nested = bracket * 100_000 + "]" * 100_000

@@ -62,7 +62,7 @@ LOADERS = {
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A valid checkpoint for each loader."""
+    """Create a valid checkpoint for each loader."""
     folder = tmp_path_factory.mktemp("checkpoints")
     bert = save_checkpoint(Anatomy("bert", "mean", hidden=32), folder / "bert")
     llama = save_checkpoint(Anatomy("llama", None, hidden=32), folder / "llama-base")
@@ -84,7 +84,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def folder(kind: str, originals: dict[str, Path], tmp_path: Path) -> Path:
-    """A copy of a valid checkpoint."""
+    """Copy a valid checkpoint."""
     return Path(shutil.copytree(originals[kind], tmp_path / "checkpoint"))
 
 

@@ -86,7 +86,7 @@ def all_code() -> str:
 
 @pytest.fixture(scope="module")
 def known_words() -> set[str]:
-    """All names that occur in code or data."""
+    """Return all names that occur in code or data."""
     return set(re.findall(r"[A-Za-z_]\w*", all_code()))
 
 
@@ -109,7 +109,7 @@ def _text(path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def displays() -> set[str]:
-    """Names of the tables and figures of the default configuration and config/beyond.yaml."""
+    """Return the names of the displays of the default configuration and config/beyond.yaml."""
     raw = layered(read_yaml(ROOT / "config.yaml"), ROOT / "config" / "sample.yaml")
     raw["idiolink"] |= read_yaml(ROOT / "config/beyond.yaml")["idiolink"]
     studies = load_studies(load_config(raw), load_registry(ROOT / "models.yaml"), ROOT)

@@ -13,7 +13,7 @@ from pieline.core.files import cached_sha256, read_json, sha256
 
 @pytest.fixture
 def made(tmp_path: Path) -> tuple[Path, Path, str]:
-    """A source, a file that was made from it, and the path of its evidence."""
+    """Create a source, a file made from it, and evidence; return the three paths."""
     source, output = tmp_path / "source.txt", tmp_path / "output.jsonl"
     source.write_text("source")
     output.write_text("output")

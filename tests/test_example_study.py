@@ -33,7 +33,7 @@ REGISTRY = load_registry(ROOT / "models.yaml")
 
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project in which the study has run; one of three answers is truncated."""
+    """Run the study in a copy of the project; one of three answers is truncated."""
     project = copy_project(tmp_path_factory.mktemp("example") / "project")
     entry = REGISTRY[MODEL]
     assert isinstance(entry, LLMEntry)

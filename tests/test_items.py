@@ -227,7 +227,7 @@ def display_inputs(metrics: list[str]) -> DisplayInputs:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the items of all studies."""
+    """Create a folder with the items of all studies."""
     folder = tmp_path_factory.mktemp("run")
     made = {"jam": make_jam, "idiots": make_idiots, "idiolink": make_idiolink}
     with contextlib.chdir(folder):

@@ -24,7 +24,7 @@ print("done", file=sys.stderr)
 
 
 def run(code: str, stderr: int, folder: Path | None = None) -> "subprocess.CompletedProcess[str]":
-    """Run a job that prints to this stderr."""
+    """Run a job with this file descriptor as stderr."""
     return subprocess.run(
         [sys.executable, "-c", code],
         cwd=folder,
@@ -38,7 +38,7 @@ def run(code: str, stderr: int, folder: Path | None = None) -> "subprocess.Compl
 
 @pytest.fixture
 def terminal() -> tuple[int, int]:
-    """Both ends of a terminal; output can be read from the first."""
+    """Open a terminal and return both ends; output can be read from the first."""
     master, slave = os.openpty()
     termios.tcsetwinsize(slave, (24, 100))
     os.set_blocking(master, False)

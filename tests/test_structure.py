@@ -102,7 +102,7 @@ def test_packages_have_no_import_cycle() -> None:
         for other in imports(name):
             if package(name) != package(other):
                 arrows.setdefault(package(name), set()).add(package(other))
-    # `studies` imports its packages dynamically, so only their own imports are edges.
+    # `studies` imports its packages dynamically, so only the packages' own imports are edges.
     assert circle_in(arrows) is None
 
 

@@ -57,7 +57,7 @@ def test_the_counts_are_the_printed_ones() -> None:
 
 
 def originals_in(language: str) -> list[Original]:
-    """Create as many originals as the paper has, with text of our own."""
+    """Create as many originals as the paper has, with texts written for the test."""
     number, _ = jam.PRINTED_COUNTS[language]
     return [
         original(
@@ -139,7 +139,7 @@ def dataset(
     originals_are_released: bool = True,
     **known: str,
 ) -> dict[str, Any]:
-    """Create the manifest of a data set of these variants with the workflow's scripts."""
+    """Create the manifest of a dataset of these variants with the workflow's scripts."""
     originals, name = originals_in(language), VARIANTS.format(language)
     save_jsonl(folder / "originals.jsonl", originals)
     write_json(folder / "report.json", {"originals_are_released": originals_are_released})
@@ -217,7 +217,7 @@ def test_a_known_digest_takes_precedence(tmp_path: Path, digest: str) -> None:
 
 
 def table_2(folder: Path) -> dict[str, dict[str, str]]:
-    """Create the ID10M-JAM numbers of Table 2 from a data set's manifest."""
+    """Create the ID10M-JAM numbers of Table 2 from a dataset's manifest."""
     originals = originals_in("english")
     report = {
         "originals_are_released": True, "raw_sentences": 200, "raw_with_idiom": 159,
@@ -270,7 +270,7 @@ def test_every_run_states_how_its_data_was_verified(tmp_path: Path, kind: str) -
 
 
 def suite(idiomatic: int = 164, distractors: int = 86, idioms: int = 93) -> str:
-    """Create a table of our own sentences in the released format."""
+    """Create a table of synthetic sentences in the released format."""
     lines = ["idiom_id\tidiom\tsentence_id\tsentence_has_idiom\ten\tes"]
     for at in range(idiomatic + distractors):
         name, end = f"idi{at % idioms:03d}", "id" if at < idiomatic else "di"

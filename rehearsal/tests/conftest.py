@@ -14,7 +14,7 @@ def _no_mirror_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory of the tasks, with a tenth of the sentences."""
+    """Create the working directory of the tasks, with a tenth of the sentences."""
     write_datasets(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path

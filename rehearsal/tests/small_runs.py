@@ -81,7 +81,7 @@ def book_of(
 def ask_all(
     book: Answers, task: Task, written: Callable[[Question, str], str] = lambda _, text: text
 ) -> None:
-    """Run a task on the book's answers, each transformed by `written`."""
+    """Run a task on the book's answers, each of them transformed by `written`."""
 
     def ask(questions: Sequence[Question]) -> dict[str, Answer]:
         return {item.key: answer(item) for item in questions}

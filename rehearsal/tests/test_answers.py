@@ -122,7 +122,7 @@ def inputs(metrics: list[JamMetrics], tmp_path_factory: pytest.TempPathFactory) 
     )
 
 
-# Ours differ where the paper averages rounded values or prints one decimal.
+# Our numbers differ where the paper averages rounded values or prints one decimal.
 EQUAL = {"drift": (99, 112), "usage": (186, 276), "confusion": (168, 168)}
 FARTHEST = {"drift": 0.02, "usage": 0.05, "confusion": 0.0}
 
@@ -140,7 +140,7 @@ def test_every_printed_cell_is_reproduced(
     assert unknown <= {("qwen2.5-72b", "0")}
     assert {line["comparable"] for line in known} == {"yes"}
     missed = [line for line in known if line["reproduced"] == "no"]
-    # All successes less the literal ones are 248.4.
+    # The successes without the literal ones are 248.4.
     odd = [("mbert", "english", "success_idiomatic", "248.40", "284.4")] if number == 5 else []
     assert [
         tuple(line[name] for name in ("model", "language", "metric", "ours", "printed"))

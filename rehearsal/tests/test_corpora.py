@@ -45,7 +45,7 @@ TEXT_NUMBERS = {
 
 
 class Corpora:
-    """The written corpora and their size."""
+    """Written corpora and their size."""
 
     def __init__(self, folder: Path, size: Size) -> None:
         write_corpora(folder, size=size, seed=1)
@@ -53,7 +53,7 @@ class Corpora:
         self.upstream = load_upstream(folder / "upstream.yaml")
 
     def printed(self, name: str) -> int:
-        """Return a number of the papers' text, or a tenth of it."""
+        """Return a number from the papers' text, or a tenth of it for the small size."""
         return scaled(TEXT_NUMBERS[name], self.size)
 
     def jam(self, language: str, folder: Path) -> JamDataset:

@@ -19,7 +19,7 @@ OWN = (
 
 @pytest.fixture
 def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rehearsal:
-    """A rehearsal of a project with a user's own model, without writing the stand-ins."""
+    """Prepare a rehearsal of a project with the user's own model, without writing stand-ins."""
     for name in ("write_corpora", "common_words", "write_weights"):
         monkeypatch.setattr(rehearsal, name, lambda *given, **named: None)
     write_text(tmp_path / "models.yaml", read_text(ROOT / "models.yaml"))

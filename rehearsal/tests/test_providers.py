@@ -246,7 +246,7 @@ def test_a_bill_truncated_at_any_byte_can_be_read(tmp_path: Path) -> None:
 
 def test_a_restarted_server_continues(tmp_path: Path) -> None:
     faults, attempts = FaultProfile(rates={"500": 1.0}, max_attempts=3), []
-    for _ in range(3):  # the third attempt must succeed, although the server was restarted
+    for _ in range(3):  # The third attempt must succeed, although the server was restarted.
         with Providers(answer_question, REGISTRY, tmp_path, faults) as server:
             attempts.append(post(f"{server.address}/openai/v1/chat/completions", CHAT)[0])
     assert attempts == [500, 500, 200]
@@ -258,7 +258,7 @@ def test_a_restarted_server_continues(tmp_path: Path) -> None:
 
 @pytest.fixture
 def asked(tmp_path: Path) -> Path:
-    """A folder whose recordings and bill agree."""
+    """Create a folder whose recordings and bill agree."""
     with Providers(answer_question, REGISTRY, tmp_path) as server:
         ask_all(server.address, tmp_path / "recordings", "gpt-4o", 5)
     return tmp_path

@@ -69,7 +69,7 @@ def study() -> IdiolinkStudy:
 def measure(
     study: IdiolinkStudy, dataset: IdiolinkDataset, metrics: str, *, top_k: int, folder: Path
 ) -> str:
-    """Write a metric file of a constructed run, with the arguments that the rule would pass."""
+    """Write the metric file of a constructed run, with the arguments that the rule would pass."""
     _, _, _, index, name, query_mode, file = metrics.split("/")
     composition, seed = index.partition("-")[2] or "full", int(file[5:-5])
     base, *training = name.split("+")

@@ -21,7 +21,7 @@ MARK = REHEARSAL_NOTE.partition(":")[0]
 
 @pytest.fixture(scope="module")
 def rehearsal(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a small rehearsal."""
+    """Run a small rehearsal and return its folder."""
     folder = tmp_path_factory.mktemp("rehearsal")
     arguments = ("--cores", "2", "--directory", str(folder), *ARGUMENTS, "--", "all")
     result = run_snakemake(ROOT, *arguments, as_users_do=True)

@@ -103,7 +103,7 @@ def test_encoders_tag_every_word(name: str, folder: Path) -> None:
     words = [text.split() for text in TEXTS]
     tags = load_tagger(REGISTRY[name], seed=1, device="cpu").tag(words)
     assert [len(row) for row in tags] == [len(row) for row in words]
-    # Case matters.
+    # The tokenizer is case-sensitive.
     cased = load_tagger(REGISTRY[name]).tokenizer
     assert cased("Salat")["input_ids"] != cased("salat")["input_ids"]
 
@@ -118,10 +118,11 @@ def test_a_causal_model_returns_attention(folder: Path) -> None:
 def test_all_files_are_in_the_cache(folder: Path) -> None:
     files = required_checkpoints(ENTRIES)
     repositories = {item.checkpoint.repository for item in files}
-    assert len(files) == len(ENTRIES) - len(WITHOUT) - 1 + 1  # minus a package, plus Nomic's code
+    # The package is missing, and Nomic's code is added.
+    assert len(files) == len(ENTRIES) - len(WITHOUT) - 1 + 1
     assert "nomic-ai/nomic-bert-2048" in repositories
     assert {(item.state, item.missing) for item in files} == {("in the cache", 0)}
-    # As on the hub, not all files are fetched.
+    # As with the Hub, not all files are fetched.
     assert all(item.listing and "README.md" not in item.listing.sizes for item in files)
     assert len(list((folder / "hub").glob("*/trees/*.json"))) == len(files)
 

@@ -63,7 +63,7 @@ def metric(path: str, made_from: list[str], conditions: Conditions = CONDITIONS)
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with a ranking and recorded answers of a language model."""
+    """Create a working directory with a ranking and recorded answers of a language model."""
     monkeypatch.chdir(tmp_path)
     for raw in (RAW, INDEXES, "prompts/idiots/detect.jinja", SENTENCES):
         write_text(raw, f"the content of {raw}")
@@ -169,7 +169,7 @@ def test_predictions_and_answers_are_restored(
     assert {path: Path(path).read_bytes() for path in was} == was
     assert read_answers("recordings/mine.jsonl")[QUESTION.key].text == "Yes."
     check_evidence([evidence_of(RUN), evidence_of(PREDICTIONS)])
-    # The data set is made on this machine; a different one is detected before scoring.
+    # The dataset is made on this machine; a different one is detected before scoring.
     write_text(f"{DATASET}/queries.jsonl", "other\n")
     with pytest.raises(UserError, match="differs from the file that"):
         check_evidence([evidence_of(RUN)])
@@ -339,14 +339,14 @@ def test_a_signed_archive_must_be_consistent(
 
 
 def test_an_extracted_run_is_not_exported_without_its_origin(folder: Path) -> None:
-    """Otherwise its data set would be unknown, and the run would match any data."""
+    """Without its origin, the dataset would be unknown, and the run would match any data."""
     Path(evidence_of(f"{DATASET}/documents.jsonl")).unlink()
     with pytest.raises(UserError, match="no evidence of how its input"):
         export_runs("a.tar.zst")
 
 
 class TestOffer:
-    """A configuration uses only runs that are equal in everything that affects predictions."""
+    """Tests that a configuration uses only runs with everything equal that affects predictions."""
 
     @pytest.fixture
     def archive(self, folder: Path) -> Archive:

@@ -11,7 +11,7 @@ PUBLISHED = ROOT / "published"
 
 
 class Ledger(NamedTuple):
-    """The contents of published/."""
+    """Contents of published/."""
 
     catalogue: dict[str, PrintedTable]
     printed: PrintedNumbers

@@ -91,7 +91,7 @@ def test_files(tmp_path: Path) -> None:
     text = tex.read_text(encoding="utf-8")
     assert "of 3 numbers none." in text
     assert r"a\_\allowbreak{}b y & 0.50 & 0.5 & 0.00" in text
-    assert "c x" not in text  # no number of ours
+    assert "c x" not in text  # without a number of our own
 
 
 def test_no_tables(tmp_path: Path) -> None:

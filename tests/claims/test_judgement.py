@@ -32,7 +32,7 @@ from pieline.results.claims.tables import (
 )
 
 CONTRADICTIONS = {
-    # Known before the claims were collected.
+    # Contradictions that were known before the claims were collected.
     "idiolink-instruction-gain-r-precision",
     "idiolink-instruction-gain-ndcg",
     "jam-successes-add-up",
@@ -143,7 +143,7 @@ CellName = tuple[str, tuple[str, ...], str]
 
 
 def copied(printed: PrintedNumbers, cells: Iterable[CellName]) -> PrintedNumbers:
-    """Copy the printed numbers; the tables of the given cells are copied deeply."""
+    """Copy the printed numbers; the tables that contain `cells` are copied deeply."""
     return printed | {
         table: {row: dict(numbers) for row, numbers in printed[table].items()}
         for table in {cell[0] for cell in cells}
@@ -163,7 +163,7 @@ def mutations(claim: Claim, ledger: Ledger) -> Iterator[PrintedNumbers]:
     """Yield the printed numbers with all cells, single cells, or all cells of a column changed.
 
     First, all cells are replaced by their row index (so that columns increase together) or by
-    random numbers, because most claims then fail.
+    random numbers, because these changes make most claims fail.
     """
     cells = cells_of(claim, ledger)
     columns = sorted({(table, column) for table, _, column in cells})
@@ -256,7 +256,7 @@ def replacements(claim: Claim, ledger: Ledger) -> Iterator[OurNumbers]:
     """Yield runs whose numbers differ from the printed ones.
 
     First, each number of the claim is replaced by a constant or by the printed values of another
-    one, which also satisfies equations with several unknowns. Then all `mutations` follow.
+    number, which also satisfies equations with several unknowns. Then all `mutations` follow.
     """
     selected = {
         name: select(number, ledger.catalogue, ledger.printed)
@@ -293,7 +293,7 @@ def test_our_numbers_can_change_every_verdict_unless_the_claim_restates_the_prin
 
 
 def test_a_stated_number_is_not_replaced_by_ours(ledger: Ledger) -> None:
-    """A stated number is not a measurement: 3,570 gold texts are no share of our documents."""
+    """A stated number is not a measurement: the stated 3,570 texts are not our documents."""
     terms = [
         (claim.id, name)
         for claim in ledger.claims
@@ -421,7 +421,7 @@ def test_files(ledger: Ledger, tmp_path: Path) -> None:
     assert restating == RESTATING
     written = json.loads(files["json"].read_text(encoding="utf-8"))
     assert len(written["claims"]) == len(ledger.claims)
-    # Claims that restate the print are not counted.
+    # Claims that restate a printed statement are not counted.
     for counts in written["counts"].values():
         assert set(counts) == {"holds", "fails"}
         assert sum(counts.values()) == len(ledger.claims) - len(RESTATING)

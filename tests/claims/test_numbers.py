@@ -33,7 +33,7 @@ def account(ledger: Ledger, *files: Path, **settings: str) -> list[PrintedNumber
 
 @pytest.fixture
 def one_table(tmp_path: Path, ledger: Ledger) -> list[PrintedNumber]:
-    """Account for the numbers if one table was made, with a cell for every verdict except one."""
+    """Return the verdicts if one table was made, which has cells with all verdicts except one."""
     key = {"setting": "zero_shot", "model": "gpt", "language": "english"}
     cells = {
         "success": compare(471.0, 471.0, obstacles=[]),
@@ -126,7 +126,7 @@ def test_numbers_are_written_and_read(one_table: list[PrintedNumber], tmp_path: 
 
 @pytest.fixture(scope="module")
 def released() -> RunReport:
-    """The run of config/released.yaml."""
+    """Create the run of config/released.yaml."""
     raw = read_yaml(ROOT / "config/released.yaml")
     config = load_config(layered(raw, ROOT / "config/sample.yaml"))
     return RunReport(load_studies(config, load_registry(ROOT / "models.yaml"), ROOT), config)

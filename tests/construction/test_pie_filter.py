@@ -216,6 +216,6 @@ def test_the_released_list_has_118_candidates_of_which_109_are_valid() -> None:
     candidates = read_candidates(MIRROR / "idiolink/MAGPIE_SOURCE_IDIOMS.csv")
     assert len(candidates) == 118
     assert sum(item.valid for item in candidates) == 109
-    # Numbers follow alphabetical order, as for our candidates.
+    # Numbers are assigned in alphabetical order, as for our candidates.
     assert [item.number for item in candidates] == list(range(1, 119))
     assert [item.pie for item in candidates] == sorted(item.pie for item in candidates)

@@ -21,7 +21,7 @@ RECORDINGS = ROOT / "recordings/idiolink_construction"
 
 
 def test_the_recordings_match_the_script(tmp_path: Path) -> None:
-    """A changed prompt, entry or setting makes them outdated; the script recreates them."""
+    """A changed prompt, entry or setting outdates the recordings; the script recreates them."""
     program = ROOT / "tools/record_scripted_answers.py"
     subprocess.run(
         [sys.executable, program, "--root", ROOT, "--output", tmp_path],

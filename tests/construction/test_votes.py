@@ -136,7 +136,7 @@ def test_agreement_needs_texts_that_both_judged() -> None:
 
 
 def test_the_printed_agreement_is_the_f1_of_valid_texts() -> None:
-    """Section 3.2.4: accuracy 72.08% and 42 missed of 1,300 texts leave one unknown.
+    """In section 3.2.4, accuracy 72.08% and 42 missed of 1,300 texts leave one unknown.
 
     For any number of texts that reviewers judged invalid, the macro-averaged F1 does not exceed
     the accuracy; with 121 of them, the F1 of the class "valid" equals the printed value.

@@ -261,7 +261,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> EmbedderEntry:
 
 
 class Trainer:
-    """Trainings of a tiny model on the sample data."""
+    """Factory of trainings of a tiny model on the sample data."""
 
     def __init__(self, entry: EmbedderEntry, train: IdiolinkDataset, validation: IdiolinkDataset):
         self.entry = entry
@@ -375,7 +375,7 @@ class TestTraining:
         checkpoint = tmp_path / "checkpoint.pt"
         with pytest.raises(KeyboardInterrupt):
             trainer(checkpoint, score=stops, max_epochs=2)
-        # The parts stay small on a larger machine, because dropout is drawn per part.
+        # The parts stay small on a machine with more memory, because dropout is drawn per part.
         limited(1000)
         assert same(trainer(checkpoint, max_epochs=2)[1], whole[1])
         limited(0)
@@ -399,7 +399,7 @@ class TestTraining:
             stopping = {"max_epochs": 10, "patience": 3, "min_delta": 0.001}
             return trainer(score=lambda run: next(given), **stopping)
 
-        # Epoch 3 is the best, but its improvement is too small to continue after epoch 5.
+        # Epoch 3 is the best, but its improvement is too small to continue training after epoch 5.
         log, weights = trained(0.5, 0.6, 0.6009, 0.55, 0.6005, 0.9)
         assert [epoch.validation_ndcg_at_10 for epoch in log.epochs] == [
             0.5,

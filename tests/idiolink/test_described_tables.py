@@ -163,7 +163,7 @@ def test_statements_are_shown_but_never_count_as_reproduced(tmp_path: Path) -> N
         '<td title="differs from the printed size even when rounded">22.7M<small>110M</small></td>'
         in html
     )
-    # Statements are not in the list of compared numbers either.
+    # The list of compared numbers does not contain statements, either.
     whole = {"csv": tmp_path / "comparison.csv", "tex": tmp_path / "comparison.tex"}
     summary = summarize([])
     write_comparison(

@@ -1,4 +1,4 @@
-"""Weights from a stand-in for the hub: listing, downloading, and loading from the cache."""
+"""Weights from a stand-in for the Hub: listing, downloading, and loading from the cache."""
 
 import hashlib
 import json
@@ -55,7 +55,7 @@ GOOD_TOKEN = "hf_accepted"
 
 @dataclass
 class Hub:
-    """Content of the stand-in by repository, and the requests that it received."""
+    """Stand-in with files by repository, and the requests that it received."""
 
     address: str = ""
     files: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -177,7 +177,7 @@ def entry(name: str = "org/model", **fields: Any) -> EmbedderEntry:
 
 
 def fetched(*entries: Any) -> list[RequiredCheckpoint]:
-    """Download everything, and return what is still wanted."""
+    """Download all files of the entries, and return the checkpoints that are then listed."""
     named = {f"model-{number}": item for number, item in enumerate(entries)}
     list(fetch(required_checkpoints(named)))
     return required_checkpoints(named)
@@ -433,7 +433,7 @@ class TestLoading:
         (folder / "1_Pooling/pytorch_model.bin").write_bytes(b"not fetched")
         hub.publish("org/model", folder)
         expected = vectors(tiny_entry(folder))
-        # The first job downloads it if allowed; later jobs and other nodes send no requests.
+        # The first job downloads the weights if allowed; later jobs, on any node, send no requests.
         assert np.array_equal(vectors(entry(revision=revision)), expected)
         hub.asked.clear()
         assert np.array_equal(vectors(entry(revision=revision)), expected)

@@ -100,7 +100,7 @@ def test_family_against_its_own_forward_pass(family: str, tmp_path: Path) -> Non
 def test_an_apple_gpu_is_used_only_if_requested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without an explicit device, the library would select it."""
+    """Without an explicit device, the library would select the Apple GPU."""
     entry = tiny_entry(save_tiny("bert", tmp_path / "tiny"), pooling="mean")
     apple = entry.model_copy(update={"device": "mps"})
     with pytest.raises(UserError, match="device: mps: no Apple GPU available; set device: null"):
@@ -184,7 +184,7 @@ def test_half_precision(dtype: str, tmp_path: Path) -> None:
 class TestEndOfInputs:
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:
-        # Its tokenizer adds a token only at the start of inputs.
+        # The model's tokenizer adds a token only at the start of inputs.
         return save_tiny("mistral", tmp_path / "mistral")
 
     @staticmethod
@@ -454,7 +454,7 @@ def test_out_of_memory_with_one_text(
 def test_vectors_that_are_not_finite(
     bert: SentenceTransformer, monkeypatch: pytest.MonkeyPatch, number: float
 ) -> None:
-    """Half precision yields such vectors if a model's activations are too large for it."""
+    """Half precision yields infinite values if the activations of a model are too large."""
     encode = TokenizedTexts.encode
 
     def overflows(self: TokenizedTexts, indices: Sequence[int], *, spans: bool) -> Encoded:

@@ -23,7 +23,7 @@ def test_the_whole_grid(project: Path) -> None:
     result = run_snakemake(project, "--profile", "profiles/paper", "-n", "-q", "rules")
     assert result.returncode == 0, result.stderr[-3000:]
     text = result.stdout + result.stderr
-    # The plan ends with what is left out: one line per reason, each model of the papers once.
+    # The plan ends with the models that are left out: one line per reason, each model once.
     lines = [line for line in result.stderr.splitlines() if line.startswith("left out of ")]
     assert result.stderr.endswith("\n".join(lines) + "\n")
     assert len(lines) < 10

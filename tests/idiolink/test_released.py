@@ -17,7 +17,7 @@ pytestmark = [needs_mirror, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def released_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return paper_tables/ of the run in `make verify`, with fewer resamples for intervals."""
+    """Return paper_tables/ of a run as in `make verify`, with fewer resamples for intervals."""
     folder = tmp_path_factory.mktemp("released")
     result = run_snakemake(
         ROOT,
@@ -56,7 +56,7 @@ def test_four_cells_of_bm25_and_its_parameters(released_tables: Path) -> None:
 
 
 def test_the_run_ends_with_page_ledger_and_comparison(released_tables: Path) -> None:
-    """The counts cover all printed numbers; only four of the compared ones differ."""
+    """The counts cover all printed numbers; only four of the compared numbers differ."""
     numbers = read_numbers(released_tables / "printed_numbers.csv")
     assert summarize(numbers) == (
         "1,040 printed numbers: 44 reproduced (12 scores, 28 counts, 4 parameters),"

@@ -50,9 +50,9 @@ def text(kind: Any, name: str, pie: str, usage: str, words: Sequence[str], span:
 
 
 def dataset(pies: int = 8) -> IdiolinkDataset:
-    """Return ten queries per PIE and usage; the n-th has n of the ten words of its meaning.
+    """Return ten queries per PIE and usage; the n-th contains n of ten words of the meaning.
 
-    Documents have five words of their meaning. The other words come from a pool of twenty.
+    A document contains five words of its meaning. All other words come from a pool of twenty.
     """
     random, documents, queries = np.random.default_rng(2), [], []
     for number, usage in product(range(pies), ("literal", "idiomatic")):

@@ -127,7 +127,7 @@ class Reference:
         return self._finish(pooled), self._finish(part, heads=self.heads_on_spans)
 
     def _finish(self, vector: torch.Tensor, *, heads: bool = True) -> torch.Tensor:
-        """Apply the modules after the pooling."""
+        """Apply the modules that follow the pooling."""
         if self.anatomy.dense and heads:
             weights = load_file(Path(str(self.entry.path)) / "2_Dense/model.safetensors")
             vector = weights["linear.weight"] @ vector
@@ -148,7 +148,7 @@ class Reference:
 
 
 class StandIns:
-    """Stand-ins in a folder, each written and embedded once."""
+    """Stand-ins in a folder; each is written and embedded once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -373,13 +373,13 @@ class TestAsking:
             keys = [question.key for question in task.questions(task.entry())]
             assert set(keys) == read_answers(task.recordings).keys()
             counts[collection] = len(keys)
-        # Two answers about documents were unusable and requested again.
+        # Two answers about documents were unusable, so their questions were asked again.
         assert counts == {"documents": 8 + 2, "queries": 8}
 
     def test_validation_waits_for_the_texts(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.chdir(tmp_path)  # a run in this clone may have made them
+        monkeypatch.chdir(tmp_path)  # a run in this clone may have made the files
         made = configured("config.yaml")
         asked = {asking.name: asking for asking in made.llm_tasks()}
         assert not asked["idiolink_generate"].after_answers

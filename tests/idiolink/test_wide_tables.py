@@ -100,7 +100,7 @@ def given(
     folder: Path,
     published: str = "",
 ) -> DisplayInputs:
-    """Return the inputs of a table of these metrics; models without any were not run."""
+    """Return the inputs of a table of these metrics; models without metrics were not run."""
     paths = []
     for number, item in enumerate(found):
         paths.append(str(folder / f"{number}.json"))
@@ -391,7 +391,7 @@ class TestTable2:
             ("sbert", "span", "ndcg_at_10"): (False, "down"),
             ("sbert", "instruction_sentence", "r_precision"): (True, ""),
             ("sbert", "instruction_sentence", "ndcg_at_10"): (False, ""),
-            # Compared with the sentence with instructions, if its score is known.
+            # The difference is to the mode sentence with instructions, if its score is known.
             ("sbert", "instruction_span", "r_precision"): (True, "up"),
             ("sbert", "instruction_span", "ndcg_at_10"): (True, ""),
             ("contriever", "sentence", "r_precision"): (True, ""),
@@ -547,7 +547,7 @@ class TestAblation:
 
 
 class TestGains:
-    """The printed 11.21 and 14.83 do not follow from Table 2; the other four do."""
+    """Tests of the gains: the printed 11.21 and 14.83 do not follow from Table 2; the others do."""
 
     EXPECTED: ClassVar = {
         ("instruction", "r_precision"): 10.53,
@@ -674,7 +674,7 @@ class TestSignificance:
     ) -> None:
         draws, pies, each = 400, 12, 10
         random = np.random.default_rng(11)
-        # In each PIE, a random mode is better for all of its queries.
+        # For each PIE, a random mode is better for all queries.
         of_pies = random.normal(size=(draws, pies, 1))
         queries = of_pies + random.normal(size=(draws, pies, each))
         errors = [

@@ -91,7 +91,7 @@ def inputs(runs: dict[str, list[DetectionPrediction]]) -> DisplayInputs:
 
 @pytest.fixture
 def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DisplayInputs:
-    """Return one ability with three criteria, another ability, a yes-sayer and a mute model."""
+    """Return observers: one ability with three criteria, another ability, always yes, and mute."""
     monkeypatch.chdir(tmp_path)
     unread = [read_prediction(item.id, answer(item.id, "Well.")) for item in SUITE]
     return inputs(
@@ -118,7 +118,7 @@ def test_ability_and_bias_are_separated(simulated: DisplayInputs, tmp_path: Path
         ("zero_shot", 1.5, 0.0),
         ("eager", 1.5, -0.6),
         ("able", 2.4, 0.0),
-        # 200.5 of 201 in both.
+        # The corrected rate is 200.5 of 201 in both.
         ("yes", 0.0, -norm.ppf(200.5 / 201)),
     ):
         for metric, put_in in (("d_prime", d_prime), ("criterion", criterion)):
@@ -126,7 +126,7 @@ def test_ability_and_bias_are_separated(simulated: DisplayInputs, tmp_path: Path
             assert float(found["low"]) <= put_in + 0.005
             assert put_in - 0.005 <= float(found["high"])
             assert value(setting, metric) == pytest.approx(put_in, abs=0.3)
-    # The first changes the criterion, the second changes d′.
+    # The first setting changes the criterion, the second one changes d′.
     assert (
         value("eager", "criterion_change_p_holm") < 0.05 < value("eager", "d_prime_change_p_holm")
     )
@@ -142,7 +142,7 @@ def test_the_figure_has_every_prompt(simulated: DisplayInputs) -> None:
     use_style(ROOT / "templates/pieline.mplstyle")
     figure = sensitivity_against_criterion(simulated)
     (legend,) = figure.legends
-    names = ["zero-shot", "eager", "able", "yes"]  # nothing is known of the mute one
+    names = ["zero-shot", "eager", "able", "yes"]  # nothing is known about the mute model
     assert [text.get_text() for text in legend.get_texts()] == [f"Rules: {name}" for name in names]
     plt.close(figure)
 
@@ -167,7 +167,7 @@ def test_unreadable_answers_are_not_counted() -> None:
 
 
 def test_the_paired_test_keeps_its_level() -> None:
-    """Two equal prompts with correlated PIEs; benchmarks/beyond has more simulations."""
+    """Compare two equal prompts with correlated PIEs; benchmarks/beyond has more simulations."""
     random, simulations = np.random.default_rng(0), 300
     rejected = np.zeros(2)
     for seed in range(simulations):

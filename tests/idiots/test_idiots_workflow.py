@@ -143,7 +143,7 @@ def test_unavailable_models_have_empty_rows_with_a_reason(
     assert "claude-4-sonnet (retired)" in listed
     assert "claude-4-sonnet cannot be asked: the checkpoint is retired, the environment" in listed
     assert "remaining jobs: estimated from sizes" in listed
-    # It creates no data, and lists the missing data.
+    # The target creates no data, and lists the missing data.
     assert "snakemake --cores 1 -- results/datasets/idiots/sentences.jsonl" in listed
     check = run_snakemake(project, "--cores", "1", "check")
     assert "left out of" not in check.stderr
@@ -195,7 +195,7 @@ def test_a_run_with_unanswered_questions_fails_and_resumes(
         )
         assert reason in (project / targets[0]).read_text(encoding="utf-8")
 
-        # Another model replaces it: few answers are billed, once, and none becomes a prediction.
+        # If another model answers, few answers are billed, each once; none becomes a prediction.
         server.requests.clear()
         server.behave = lambda request: answer('{"hasIdiom": true}', model="successor")
         recorded = digests(project, "recordings/idiots/served")

@@ -178,7 +178,7 @@ def test_estimate(folder: Path, registry: Registry) -> None:
     # Anthropic does not accept a seed, so the second seed asks the same questions.
     assert claude.estimate.questions == 5
     assert estimate_tasks(listed, settings(folder, mode="fresh"))[0].estimate.to_ask == 10
-    # This changes if each run has its own recordings file.
+    # This number would change if each run had its own recordings file.
     apart = [task.model_copy(update={"recordings": f"{folder}/{task.seed}"}) for task in listed[2:]]
     assert estimate_tasks(apart, settings(folder))[0].estimate.questions == 10
 

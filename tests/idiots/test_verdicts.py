@@ -115,7 +115,7 @@ def test_a_person_classifies_wrong_idioms(cases: tuple[Path, Path]) -> None:
 @pytest.mark.parametrize("kind", [0, 1])
 def test_errors_report_file_and_line(cases: tuple[Path, Path], kind: int) -> None:
     path = cases[kind]
-    line = 3 + kind  # the CSV has a head
+    line = 3 + kind  # the CSV has a header
     edit(path, lambda rows: rows[2].update(verdict="perhaps"))
     with pytest.raises(UserError) as caught:
         read_cases(path)

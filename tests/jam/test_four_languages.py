@@ -201,7 +201,7 @@ def test_four_languages_from_originals_to_tables(study: JamStudy) -> None:
         if "language" in rows[0]:
             assert {row["language"] for row in rows} == set(LANGUAGES)
     assert len(shown) == 8
-    # Tables with two columns per language fit side by side; wider ones continue below.
+    # Tables with two columns per language fit side by side; wider tables continue below.
     assert r"{Spanish}" in shown["jam_drift"].split(r"\midrule")[0]
     assert shown["jam_drift"].count(r"\toprule") == 1
     for name in ("jam_usage", "jam_confusion"):

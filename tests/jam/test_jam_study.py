@@ -53,7 +53,7 @@ def configured(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["released.yaml", "paper.yaml"])
 def test_real_data_is_run_with_the_printed_values(name: str) -> None:
-    """Check sections 3.3, 3.4 and 4, appendix D and Table 4, and the seeds of the released code."""
+    """Compare with sections 3.3, 3.4 and 4, appendix D, Table 4, and the released code's seeds."""
     found = configured(name)
     assert found["zero_shot"] == {"temperature": 0.3, "max_tokens": None}
     assert found["few_shot"] == {
@@ -375,7 +375,7 @@ def test_models_without_runs_have_a_reason() -> None:
     assert [model.name for model in drift.display_inputs.models] == ["gpt-4o", *BASELINES]
     assert drift.display_inputs.not_run["mbert"] == "not in this configuration"
     assert "gpt-4o" not in drift.display_inputs.not_run
-    assert "minilm-tagger" not in drift.display_inputs.not_run  # the paper has no such row
+    assert "minilm-tagger" not in drift.display_inputs.not_run  # the paper has no row for it
 
 
 def test_every_table_of_the_paper_exists() -> None:

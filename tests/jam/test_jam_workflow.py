@@ -134,7 +134,7 @@ def test_generated_variants_are_asked_only_once(project, tmp_path):
 
 
 def test_custom_decisions_and_annotations(project):
-    """Drop one more sentence by a decision, and mark one variant as invalid by an export."""
+    """Drop one more sentence with a decision, and mark one variant as invalid with an export."""
     decisions = project / "data/sample/id10m/decisions/german.tsv"
     text = decisions.read_text(encoding="utf-8")
     row = next(line for line in text.splitlines() if line.startswith("test-0002\tkeep"))

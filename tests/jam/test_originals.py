@@ -222,7 +222,7 @@ def test_decisions_from_tags():
     decisions = decisions_by_tags([*raw, two], others, language="italian")
     assert [(item.decision, item.pie or item.reason) for item in decisions] == [
         ("keep", "vuotato il sacco"),
-        ("drop", "no_known_pie"),  # its words are not consecutive
+        ("drop", "no_known_pie"),  # the words of the PIE are not consecutive
         ("keep", "Vuotarono il sacco"),
         ("keep", "gettato l'ancora"),
         ("drop", "no_known_pie"),

@@ -157,7 +157,7 @@ def test_pairs_have_a_misleading_variant_and_one_that_all_runs_resolved() -> Non
         idiomatic("d", False, True, True, True),
         # If the original is wrong, its variants do not mislead, but they are not resolved, either.
         idiomatic("e", False, False, False, True),
-        # It misleads no run, but a run that was wrong about the original does not resolve it.
+        # It misleads no run, but a run that is wrong about the original does not resolve it.
         idiomatic("f", False, False, False, False),
     ]
     assert select_pairs([one, other]) == [("a", "a-v1", "a-v3"), ("e", "e-v2", "e-v3")]

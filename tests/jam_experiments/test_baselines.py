@@ -65,7 +65,7 @@ def score(*paths: Path) -> HumanMetrics:
 
 
 def test_printed_accuracies_and_agreement(tmp_path: Path) -> None:
-    """161 and 155 of 178 right and 145 equal labels give the printed 90.4, 87.1 and 81.5%."""
+    """With 178 labels, 161 and 155 right and 145 equal ones give 90.4, 87.1 and 81.5%."""
     rows = []
     for number in range(1, 179):
         gold, other = ("figurative", "literal") if number > 20 else ("literal", "figurative")
@@ -146,7 +146,7 @@ def test_wrong_labels_are_one_line(
 
 
 class Form:
-    """The annotation form, as written and as filled in."""
+    """Annotation form, as written and as filled in."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -317,7 +317,7 @@ def test_wrong_forms_are_one_line(form: Form, change: str, message: str) -> None
 
 
 def test_printed_share_of_neutral_variants() -> None:
-    """25 of 58 neutral variants confuse, which gives the printed 43.1%."""
+    """If 25 of 58 neutral variants confuse, the fraction is the printed 43.1%."""
     neutral = [made(number, 1, figurative=True) for number in range(1, 59)]
     predictions = {
         item.id: IdiomPrediction(

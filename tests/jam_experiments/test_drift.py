@@ -1,4 +1,4 @@
-"""Test negative drift by reconstructing the papers' printed numbers."""
+"""Test negative drift by reconstructing the paper's printed numbers."""
 
 import csv
 import random
@@ -187,7 +187,7 @@ def test_interval_of_a_share_is_near_the_normal_one() -> None:
 
 
 def equal_runs(random: np.random.Generator, *, seeds: int) -> tuple[Counts, Counts]:
-    """Simulate a run that fails on 8% of originals with all variants, and otherwise rarely.
+    """Simulate a run that misjudges all variants of 8% of the originals, and otherwise few.
 
     Returns successes and flips as means over seeds, and which variants were right in the first
     seed.
@@ -200,7 +200,7 @@ def equal_runs(random: np.random.Generator, *, seeds: int) -> tuple[Counts, Coun
 
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_paired_test_rejects_equal_models_in_5_percent(seeds: int) -> None:
-    """McNemar's exact test on single variants rejects in about 20%."""
+    """McNemar's exact test on single variants would reject in about 20%."""
     random = np.random.default_rng(4)
     rejected, by_variant = [], []
     for number in range(20):
@@ -218,7 +218,7 @@ def test_paired_test_rejects_equal_models_in_5_percent(seeds: int) -> None:
 
 def test_a_paired_test_by_hand() -> None:
     # Four originals drift only in the first run. Of 2^10 sign patterns of ten originals, one in
-    # eight is as extreme (all four equal, 2 of 16), and these ties count half.
+    # eight is as extreme (all four equal, 2 of 16), and these ties count as half.
     first = decisions(right=10, flips=[3] * 4, wrong=[])
     second = decisions(right=10, flips=[], wrong=[])
     runs = {

@@ -98,7 +98,7 @@ def test_table_7_and_the_registry_differ_in_what_is_known() -> None:
     def models(what: str, reason: str) -> set[str]:
         return {name for (name, key), cell in found.items() if (key, cell.reason) == (what, reason)}
 
-    # The hub does not have google/bert-bert-base-uncased.
+    # The Hub does not have google/bert-bert-base-uncased.
     assert models("checkpoint", "not as printed") == {"bert"}
     assert models("checkpoint", "printed without its organization") == {
         "llama-4-scout",

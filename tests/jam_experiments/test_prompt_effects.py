@@ -169,7 +169,7 @@ def test_always_yes_prompt_is_detected(table: dict[Any, dict[str, str]]) -> None
         0,
     ]
     assert number(table, "yes", "literal", "accuracy") == 0
-    # It has no success on literal originals, so nothing can drift.
+    # The model has no success on literal originals, so nothing can drift.
     assert table["yes", "literal", "negative_drift"]["ours"] == ""
     assert number(table, "yes", "literal", "variant_errors_difference") > 60
     assert number(table, "yes", "idiomatic", "variant_errors_difference") < -20
@@ -346,7 +346,7 @@ def test_a_model_writes_neutral_contexts_for_all_variants(
     save_jsonl("results/datasets/jam/english.jsonl", sentences)
     task = study.neutral_contexts("english")
     questions = task.questions(task.entry())
-    assert len(questions) == 6  # all variants, whatever they did to a model
+    assert len(questions) == 6  # all variants, whether or not they confused a model
     lost = questions[-1].key
 
     def ask(asked: Sequence[Question]) -> dict[str, Answer]:

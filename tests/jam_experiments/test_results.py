@@ -1,4 +1,4 @@
-"""Test the result tables and figures by reconstructing the papers' printed numbers."""
+"""Test the result tables and figures by reconstructing the paper's printed numbers."""
 
 import csv
 import re
@@ -376,7 +376,7 @@ def alike(number: int, **fields: Any) -> list[JamMetrics]:
         (alike(157), "yes", RANGE),  # 471 ± 3.00, printed 471 ± 7.94
         (alike(158), RANGE, RANGE),  # 474 ± 3.00
         (alike(164), "no", RANGE),  # 492 ± 3.00
-        ([metrics(right_originals(168), model="gpt-4o-mini")], RANGE, ""),  # 504: one seed of ours
+        ([metrics(right_originals(168), model="gpt-4o-mini")], RANGE, ""),  # 504, one seed
         ([metrics(right_originals(171), model="gpt-4o-mini")], "no", ""),  # 513
     ],
 )

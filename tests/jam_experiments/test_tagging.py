@@ -101,7 +101,7 @@ def test_batches_hold_every_sentence_once(batching: Batching) -> None:
 
 
 def test_random_batches_are_the_trainer_s() -> None:
-    """The Trainer's sampler draws a permutation with the generator, which its loader cuts."""
+    """The Trainer's sampler draws a permutation, which the Trainer's loader cuts into batches."""
     sampler = torch.utils.data.RandomSampler(range(50), generator=torch.Generator().manual_seed(3))
     loader = torch.utils.data.BatchSampler(sampler, 8, drop_last=False)
     generator = torch.Generator().manual_seed(3)
@@ -158,7 +158,7 @@ def test_same_seed_same_weights(
 
 
 class Killed(Exception):
-    """Simulates the end of the process."""
+    """Exception that simulates the end of the process."""
 
 
 @pytest.mark.parametrize("last", [1, 2, 3])
@@ -185,7 +185,7 @@ def test_interrupted_after_an_epoch_ends_as_uninterrupted(
     seen: list[int] = []
     message = f"resuming training after epoch {last}\n"
     assert message not in capsys.readouterr().err
-    resumed = load_tagger(entry, seed=99)  # its head comes from the checkpoint
+    resumed = load_tagger(entry, seed=99)  # the head comes from the checkpoint
     resumed_log = fine_tune(
         resumed, TRAIN, DEV, SETTINGS,
         seed=5, identity="t", checkpoint=checkpoint, after_epoch=seen.append,
@@ -299,7 +299,7 @@ def test_words_of_the_real_data_are_what_splitting_at_white_space_gives(language
 
 def test_sentences_are_tagged_in_the_words_of_the_training() -> None:
     class Spy:
-        """Tag words as `by_white_space` does, and tokens as in the sentence."""
+        """Tagger that tags words as `by_white_space` does, and tokens as in the sentence."""
 
         def tag(self, texts: list[list[str]], *, bfloat16: bool) -> list[list[Tag]]:
             self.read = texts[0]

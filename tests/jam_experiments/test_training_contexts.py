@@ -104,7 +104,7 @@ def training_text(item: JamSentence) -> TaggedSentence:
 
 def test_each_sentence_is_tagged_by_the_encoder_of_its_fold() -> None:
     class Spy:
-        """Tag the first word of a sentence in fold 0, and the first two in fold 1."""
+        """Tagger that tags the first word of a sentence in fold 0, and the first two in fold 1."""
 
         def __init__(self, fold: int) -> None:
             self.fold = fold

@@ -47,7 +47,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def planned(project: Path) -> set[str]:
-    """Return the rules that a dry run would run."""
+    """Return the rules in the plan of a dry run."""
     out = snakemake(project, "--dry-run", "--quiet", "rules").stdout
     rows = out.partition("Job stats:")[2].splitlines()
     return {row.split()[0] for row in rows if row.split()[1:] and row.split()[1].isdigit()}

@@ -1,4 +1,4 @@
-"""A small OpenAI-compatible loopback server that answers or fails as configured."""
+"""Small OpenAI-compatible server on the loopback interface that answers or fails as configured."""
 
 import json
 import time
@@ -14,7 +14,7 @@ ASKED = "the model that is asked"
 
 @dataclass
 class Request:
-    """One received request."""
+    """Received request."""
 
     text: str
     attempt: int
@@ -49,7 +49,7 @@ def echo(request: Request) -> Reply:
 
 
 class FaultServer(LoopbackServer):
-    """Context manager that serves on a free loopback port in a separate thread."""
+    """Context manager that serves on a free port in a separate thread."""
 
     def __init__(self, behave: Callable[[Request], Reply] = echo) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A loopback server with the formats of OpenAI, Together, Anthropic and Gemini."""
+"""Server on the loopback interface with the formats of OpenAI, Together, Anthropic and Gemini."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -60,8 +60,8 @@ class ProviderServer(LoopbackServer):
     """Context manager that serves on a free port and sends the same reply to every request.
 
     Args:
-        reply: Body of all responses; None: the text "hi".
-        model: Model name that replaces "served" in the body; None: the requested one.
+        reply: Body of all responses; by default, an answer with the text "hi".
+        model: Model name that replaces "served" in the body; by default, the requested model.
         status: HTTP status of all responses.
 
     Attributes:

@@ -1,10 +1,10 @@
-"""A stand-in for a model server: `standin_server.py NOTES [--how HOW] --port N`.
+"""Stand-in for a model server: `standin_server.py NOTES [--how HOW] --port N`.
 
-It writes its arguments, its process id and that of a child to NOTES. It answers `/health`, and
-replies to each question with the answer in NOTES.answers, or by repeating it. HOW changes this:
-`dies` immediately, `dies later` (at the third question), is `silent`, answers only when three
-questions `meet`, or `stalls` at the tenth question after its first start. Other options are only
-written to NOTES; with `stalls`, questions are, too.
+The server writes its arguments, its process id and that of a child to NOTES, answers `/health`, and
+replies to each question with the answer in NOTES.answers, or else with the question. HOW changes
+this: the server `dies` immediately, `dies later` (at the third question), is `silent`, answers only
+when three questions `meet`, or `stalls` at the tenth question after its first start. Other options
+are only written to NOTES; with `stalls`, the questions are written there, too.
 """
 
 import json
@@ -72,7 +72,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """A server that ignores clients that have disconnected."""
+    """Server that ignores clients that have disconnected."""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exception(), ConnectionError):

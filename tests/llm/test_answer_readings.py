@@ -21,7 +21,7 @@ from pieline.models.llm import LLMEntry
 
 
 class Naming(Task):
-    """A task whose data does not exist."""
+    """Task whose data does not exist."""
 
     def questions(self, entry: LLMEntry) -> list[Question]:
         raise AssertionError("not needed")

@@ -115,7 +115,7 @@ def test_the_estimate_lists_missing_inputs_without_failing(run: Run) -> None:
         " results/datasets/idiots/sentences.jsonl"
         f" {ORIGINALS} results/raw/id10m/train_german.tsv"
     )
-    # What costs money to make is in no command.
+    # The command does not build outputs that cost money.
     assert later == "not known until models have answered: results/datasets/jam/german.jsonl"
 
 
@@ -143,7 +143,7 @@ def test_existing_data_is_counted(run: Run, tmp_path: Path) -> None:
     save_jsonl(tmp_path / ORIGINALS, [original])
     done = run("estimate_cost")
     (row,) = [row for row in rows(done.stdout) if row[0] == "HardVariants"]
-    # Generated and reviewed: 5 variants of 80 tokens after 1000 tokens of thoughts.
+    # Generation and review: 5 variants of 80 tokens after 1000 reasoning tokens.
     assert row[1:5] + row[6:7] == ["gemini-2.5-pro", "2", "0", "2", "2800"]
     assert row[-1] == "form and thoughts"
     assert float(row[7]) == pytest.approx((int(row[5]) * 1.25 + 2800 * 10) / 1e6, abs=0.005)

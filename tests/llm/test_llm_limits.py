@@ -39,7 +39,7 @@ from pieline.models.llm import LLMEntry
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """A selector that advances its clock instead of sleeping."""
+    """Selector that advances its clock instead of sleeping."""
 
     now = 0.0
 
@@ -68,7 +68,7 @@ def run_virtually(main: Coroutine[Any, Any, Any]) -> Any:
 
 
 class RateLimited(Exception):
-    """The error that litellm raises for a 429."""
+    """Error that litellm raises for a 429."""
 
     def __init__(self, **headers: str) -> None:
         super().__init__("slow down")
@@ -77,7 +77,7 @@ class RateLimited(Exception):
 
 
 class FakeSender:
-    """A sender that raises the planned failures, then answers after half a virtual second."""
+    """Sender that raises the planned failures, then answers after half a virtual second."""
 
     def __init__(self, failures: list[Exception] | None = None) -> None:
         self.sent: list[float] = []
@@ -111,7 +111,7 @@ def asked(
 
 
 class SlowSender(FakeSender):
-    """A sender that answers after 100 virtual seconds and calls `before` soon after sending."""
+    """Sender that answers after 100 virtual seconds and calls `before` soon after sending."""
 
     def __init__(self, before: Callable[[Question], None]) -> None:
         super().__init__()
@@ -552,7 +552,7 @@ def test_an_answer_without_token_counts_costs_the_maximum(
 
 
 def test_frequent_failures_do_not_exhaust_the_cap(folder: Path) -> None:
-    """49 answers worth $0.013 once exhausted a cap of $0.12."""
+    """A former version exhausted a cap of $0.12 after 49 answers worth $0.013."""
     usage = {"prompt_tokens": 10, "completion_tokens": 8, "total_tokens": 18}
     faults = [fault for name, fault in FAULTS.items() if name != "a timeout"]
 
@@ -635,7 +635,7 @@ def test_several_runs_share_one_cap(
 
 
 def _spend(folder: Path, usd: float) -> None:
-    """Reserve until the cap is reached; a third of the requests cost all of it, the others half."""
+    """Reserve until the cap is reached; a third of the requests cost it all, the others half."""
     ledger = Ledger(folder, 1.0)
     # Wait long enough between two statements that other processes could interfere.
     ledger._database.set_trace_callback(lambda _: time.sleep(0.0005))

@@ -38,7 +38,7 @@ def asked(spec: LLMEntry, *texts: str) -> list[Question]:
 
 
 def is_gone(pids: list[int], within_s: float = 20) -> bool:
-    """Return whether these processes end within this time."""
+    """Return whether the processes end within the time."""
     end = time.monotonic() + within_s
     while any(map(_is_running, pids)):
         if time.monotonic() > end:
@@ -397,12 +397,12 @@ def test_the_serving_job_records_all_runs_of_its_model(
             f"echo S {n}." for n in range(3)
         ]
     assert not (tmp_path / "results/predictions").exists()
-    # It asks only the listed kind of run.
+    # The script asks only the questions of the listed run.
     for path in recordings:
         path.unlink()
     serve(planned[1:])
     assert [path.exists() for path in recordings] == [False, True]
-    # If the server fails, so does the job, even if some runs are complete: a cluster then retries.
+    # If the server fails, the job fails even if some runs are complete, so that a cluster retries.
     write_model("dies later")
     mark.unlink()
     for complete in (0, 1):

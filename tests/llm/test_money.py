@@ -168,7 +168,7 @@ def test_estimates_of_one_model_add_up() -> None:
 
 
 class Saying(Task):
-    """A task that asks each of its texts."""
+    """Task that asks each of its texts."""
 
     texts: tuple[str, ...] = ("a", "b")
     likely: int = 30
@@ -242,7 +242,7 @@ def test_twenty_recorded_answers_predict_the_length_of_new_ones(folder: Path) ->
     assert likely_of(other, task) == (11, ("others' answers",))
     answered(other, [5] * 21)
     assert likely_of(other, task) == (5, ("own answers",))
-    # Answers in another format or of models that think do not count.
+    # Answers in another format or of reasoning models do not count.
     longer = saying(folder, file="c", model="l", likely=31)
     assert likely_of(longer, task) == (31, ("form",))
     thinks = saying(folder, spec_for(prices=PRICES, thinks=True), file="d", model="t")
@@ -471,7 +471,7 @@ ONE = (117 * 2 + 40 * 10) / 1e6
 
 
 async def both(first: Coroutine[Any, Any, Any], then: Any) -> Any:
-    """Start to wait, call `then`, and return the result of waiting."""
+    """Start waiting, call `then`, and return the result of the wait."""
     waiting = asyncio.ensure_future(first)
     await asyncio.sleep(0.01)
     assert not waiting.done()

@@ -116,7 +116,7 @@ def test_raw_fields_are_sent_as_written_and_recorded(
         answer = asked(folder, served, question)
         assert asked(folder, served, question, mode="replay") == answer
         (request,) = server.requests
-        # An answer is read only for a question with the same raw fields.
+        # A recorded answer is used only for a question with the same raw fields.
         for other in (None, {**body, "x": 1}):
             another = served.model_copy(update={"body": other})
             with pytest.raises(UserError, match=r"1 answer of .* is not recorded"):
@@ -230,7 +230,7 @@ def test_structured_output_of_claude_is_an_answer(folder: Path) -> None:
 
 CACHED = {"cached_tokens": 60, "cache_write_tokens": 30}
 USAGES: list[tuple[str, dict[str, Any], float]] = [
-    # 60 of 100 input tokens were cached, 30 written; 20 of 30 output tokens are thoughts.
+    # 60 of 100 input tokens were cached, 30 written; 20 of 30 output tokens are reasoning tokens.
     ("gpt-5.4-mini", chat(usage={
         "prompt_tokens": 100, "completion_tokens": 30, "total_tokens": 130,
         "prompt_tokens_details": CACHED, "completion_tokens_details": {"reasoning_tokens": 20}}),

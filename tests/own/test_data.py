@@ -52,7 +52,7 @@ UPSTREAM = ROOT / "data" / "upstream.yaml"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty data folder, in the working directory of a run."""
+    """Create an empty data folder in the working directory of a run."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "corpus").mkdir()
     return tmp_path / "corpus"
@@ -60,7 +60,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def dutch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The language of docs/adding.md as an additional module."""
+    """Add the language of docs/adding.md as a module."""
     module = next(text for _, _, name, text in blocks("A language") if name.endswith("dutch.py"))
     (tmp_path / "languages").mkdir()
     write(tmp_path / "languages" / "dutch.py", module)

@@ -26,7 +26,7 @@ CHAT = (
 
 @pytest.fixture(autouse=True)
 def checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory of a run, with a checkpoint of the user's own."""
+    """Create the working directory of a run, with a checkpoint of the user's own."""
     run = tmp_path / "run"
     (run / "weights" / "m").mkdir(parents=True)
     monkeypatch.chdir(run)
@@ -121,7 +121,7 @@ def test_a_chat_model_without_its_file_is_left_out_with_the_reason(tmp_path: Pat
 
 def test_adding_a_model_triggers_no_reruns(tmp_path: Path) -> None:
     def handed(run: RunReport) -> list[str]:
-        """Return everything that rules pass to jobs downstream of the predictions."""
+        """Return all values that rules pass to jobs downstream of the predictions."""
         shown = [each for study in run.studies for each in (*study.tables(), *study.figures())]
         tasks = [task.canonical() for study in run.studies for task in study.tasks()]
         return [

@@ -292,7 +292,7 @@ def test_inspect_asks_our_questions_and_scores_alike(tmp_path: Path) -> None:
     def run(task: Any, *answers: str) -> Path:
         outputs = [model.ModelOutput.from_content("mock", text) for text in answers]
         for output in outputs:
-            # Otherwise it would download a tokenizer to count tokens.
+            # Otherwise Inspect would download a tokenizer to count tokens.
             output.usage = model.ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
         mock = model.get_model("mockllm/model", custom_outputs=outputs)
         (log,) = inspect.eval(

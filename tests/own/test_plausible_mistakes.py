@@ -62,7 +62,7 @@ def identification(folder: Path) -> Path:
 
 
 def identified(folder: Path) -> float | None:
-    """Return the accuracy on the originals."""
+    """Return the accuracy of the predictions on the originals."""
     sentences = [
         JamSentence(
             id=item.id, original_id=item.id, variant_number=0, language="english",
@@ -148,7 +148,7 @@ def planned(folder: Path) -> int:
 
 
 def derivation(folder: Path) -> Path:
-    """Write a data set, and predictions with evidence that they were made from it."""
+    """Write a dataset, and predictions with evidence that they were made from the dataset."""
     data, made = folder / "data.jsonl", folder / "predictions.jsonl"
     write(data, "0.25\n")
     write(made, "0.5\n")
@@ -158,7 +158,7 @@ def derivation(folder: Path) -> Path:
 
 
 def derived(folder: Path) -> float:
-    """Return a number computed from both."""
+    """Return a number computed from the dataset and the predictions."""
     paths = [folder / "data.jsonl", folder / "predictions.jsonl"]
     check_evidence([evidence_of(str(path)) for path in paths])
     return sum(float(path.read_text("utf-8")) for path in paths)
@@ -302,7 +302,7 @@ def older(folder: Path) -> None:
 
 
 def copied_from_elsewhere(folder: Path) -> None:
-    """Copy predictions and evidence of another data set."""
+    """Copy predictions and evidence of another dataset."""
     write(folder / "other.jsonl", "0.75\n")
     made = folder / "predictions.jsonl"
     write(made, "0.9\n")
@@ -706,7 +706,7 @@ def right_number(path: str, folder: Path) -> float:
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Create a folder for the valid files of each path."""
+    """Create a folder with valid files for each path."""
     return {path: tmp_path_factory.mktemp(path) for path in PATHS}
 
 

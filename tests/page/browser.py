@@ -42,7 +42,7 @@ needs_browser = pytest.mark.skipif(
 
 
 class Browser:
-    """A page of a browser, with its errors, warnings and network requests."""
+    """Page of a browser, with its errors, warnings and network requests."""
 
     def __init__(self, port: int) -> None:
         self.loop = asyncio.new_event_loop()

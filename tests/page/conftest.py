@@ -8,5 +8,5 @@ from small_run import make_run
 
 @pytest.fixture(scope="session")
 def small_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The results page of a small run, which tests must not change."""
+    """Make the results page of a small run; tests must not change the page."""
     return make_run(tmp_path_factory.mktemp("small"))

@@ -15,14 +15,14 @@ ENTER, ESCAPE, TAB, LEFT, UP, RIGHT, DOWN = 13, 27, 9, 37, 38, 39, 40
 
 @pytest.fixture(scope="module")
 def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A browser for all tests of this file."""
+    """Start a browser for all tests of this file."""
     with browser(tmp_path_factory.mktemp("browser")) as opened:
         yield opened
 
 
 @pytest.fixture
 def page(window: Browser, small_page: Path) -> Iterator[Browser]:
-    """The newly opened page.
+    """Open the page in the browser.
 
     After the test there must be no errors or warnings, and no requests except for the page's files.
     """

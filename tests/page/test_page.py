@@ -1,4 +1,4 @@
-"""What the results page holds, read as a file."""
+"""Content of the results page, read as a file."""
 
 import base64
 import contextlib
@@ -24,7 +24,7 @@ METRICS = "results/metrics/idiolink/test/bm25/span/seed-0.json"
 
 @pytest.fixture
 def small_run(small_page: Path, tmp_path: Path) -> Path:
-    """A copy of the small run that a test may change."""
+    """Copy the small run; a test may change the copy."""
     return Path(shutil.copytree(small_page.parents[1], tmp_path / "run"))
 
 

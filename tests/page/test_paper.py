@@ -60,7 +60,7 @@ def displays() -> Displays:
 
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The LaTeX document of a run with two tables and a figure."""
+    """Return the LaTeX document of a run with two tables and a figure."""
     monkeypatch.chdir(tmp_path)
     folder = Path("paper_tables")
     figure = folder / "figures/idiolink_modes.pdf"

@@ -26,7 +26,7 @@ METRICS = ("results/metrics/a/x.json", "results/metrics/a/y.json")
 
 
 class StandIn(Study[Settings]):
-    """A stub study with a table and a figure."""
+    """Stub study with a table and a figure."""
 
     Settings = Settings
 
@@ -56,14 +56,14 @@ class StandIn(Study[Settings]):
 
 
 class First(StandIn):
-    """The first study."""
+    """First stub study."""
 
     name = "a"
     paper = "Paper A"
 
 
 class Second(StandIn):
-    """The second study."""
+    """Second stub study."""
 
     name = "b"
     paper = "Paper B"

@@ -88,7 +88,7 @@ def serve_stand_in(folder: Path) -> None:
 
 
 class ClusterRun:
-    """A run with profiles/slurm in a separate copy of the project."""
+    """Run with profiles/slurm in a separate copy of the project."""
 
     def __init__(self, cluster: SlurmCluster, folder: Path, *arguments: str) -> None:
         self.cluster, self.folder = cluster, folder

@@ -30,7 +30,7 @@ def narrowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
-    """A SLURM cluster for all tests of the session."""
+    """Start a SLURM cluster for all tests of the session."""
     with slurm_cluster(tmp_path_factory.mktemp("slurm") / "cluster") as running:
         yield running
 
@@ -39,7 +39,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
 def training_on_a_slow_node(
     narrowed: Path, cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ClusterRun]:
-    """A running training that its time limit will kill."""
+    """Start a training that its time limit will kill."""
     folder = tmp_path_factory.mktemp("training") / "project"
     shutil.copytree(narrowed, folder)
     # Only the training runs on the cluster; its inputs are made locally.
@@ -58,7 +58,7 @@ def training_on_a_slow_node(
 def served_model(
     cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ClusterRun]:
-    """A run of IdioTS with a served model whose server is killed by its time limit."""
+    """Start a run of IdioTS with a served model whose job is killed by its time limit."""
     folder = copy_project(tmp_path_factory.mktemp("served") / "project")
     serve_stand_in(folder)
     run = ClusterRun(
@@ -81,7 +81,7 @@ def study(
     served_model: ClusterRun,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[ClusterRun]:
-    """The finished run of the study, made while the training and the served model wait."""
+    """Finish a run of the study while the training and the served model wait."""
     del training_on_a_slow_node, served_model
     folder = tmp_path_factory.mktemp("study") / "project"
     shutil.copytree(narrowed, folder)

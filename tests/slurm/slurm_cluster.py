@@ -1,8 +1,8 @@
 """A real SLURM cluster on this machine, from the distribution's packages slurm-wlm and munge.
 
-It listens only on the loopback address, runs as the calling user, keeps all files in one folder,
-and leaves no process behind. It declares two nodes with 8 CPUs, the second with two GPUs that do
-not exist. As a program, it starts the cluster and runs one command:
+The cluster listens only on the loopback interface, runs as the calling user, keeps all files in one
+folder, and leaves no process behind. It declares two nodes with 8 CPUs, the second with two GPUs
+that do not exist. As a program, this module starts the cluster and runs one command:
 
     python tests/slurm/slurm_cluster.py sinfo
 """
@@ -79,7 +79,7 @@ def find_program(name: str) -> str | None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return unused ports of the loopback address."""
+    """Return unused ports of the loopback interface."""
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:
         each.bind(("127.0.0.1", 0))
@@ -90,10 +90,10 @@ def free_ports(count: int) -> list[int]:
 
 
 class SlurmCluster:
-    """The running cluster.
+    """Running cluster.
 
     Attributes:
-        folder: Folder of all its files.
+        folder: Folder of all files of the cluster.
         environment: Environment for commands that use it.
     """
 

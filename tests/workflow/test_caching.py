@@ -1,4 +1,4 @@
-"""Changes make exactly the jobs stale that depend on them (contract 1 of the design).
+"""Changes make exactly those jobs stale that depend on them (contract 1 of the design).
 
 For each kind of change, the plan of a dry run is compared with the workflow's graph: the jobs that
 the change affects directly, and all that depend on them.
@@ -22,7 +22,7 @@ TRAINS = {"fine_tune", "fine_tune_tagger"}
 
 @dataclass(frozen=True)
 class Job:
-    """A job of a plan."""
+    """Job of a plan."""
 
     rule: str
     inputs: frozenset[str]
@@ -41,7 +41,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a file, and the jobs that it affects directly."""
+    """Change of a file, and the jobs that the change affects directly."""
 
     path: str
     edit: Callable[[str], str]
@@ -179,7 +179,7 @@ def dependants(jobs: list[Job], touched: list[Job]) -> list[Job]:
 
 @pytest.fixture(scope="module")
 def folder(default_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the finished default run; each test restores it."""
+    """Copy the finished default run; each test restores the copy."""
     return copy_run(default_run, tmp_path_factory.mktemp("caching") / "project")
 
 

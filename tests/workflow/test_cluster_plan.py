@@ -43,7 +43,7 @@ def table(text: str) -> dict[str, list[str]]:
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The dry run of the default configuration for a cluster."""
+    """Return the dry run of the default configuration for a cluster."""
     folder = tmp_path_factory.mktemp("plan")
     arguments = ("--profile", str(ROOT / "profiles/slurm"), "--directory", str(folder), "-n", "all")
     result = run_snakemake(ROOT, *arguments)

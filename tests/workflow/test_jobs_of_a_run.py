@@ -45,7 +45,7 @@ rule job:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    """A folder with a workflow of one job, whose script the test writes."""
+    """Create a folder with a workflow of one job, whose script the test writes."""
     (tmp_path / "Snakefile").write_text(SNAKEFILE)
     return tmp_path
 
@@ -86,7 +86,7 @@ def test_an_interrupted_run_leaves_no_process_and_reports_its_jobs(small: Path) 
         time.sleep(0.05)
     started = psutil.Process(run.pid).children(recursive=True)
     assert started
-    # Like Ctrl-C.
+    # As with Ctrl-C.
     os.killpg(run.pid, signal.SIGINT)
     assert run.wait(timeout=60) != 0
     _, alive = psutil.wait_procs(started, timeout=20)

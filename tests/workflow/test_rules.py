@@ -94,7 +94,7 @@ CONFIGURATIONS: dict[str, ConfigSettings] = {
 
 
 class RuleSet:
-    """The workflow's rules with a script, under one configuration."""
+    """Rules of the workflow with a script, under one configuration."""
 
     def __init__(self, settings: ConfigSettings, workdir: Path | None) -> None:
         with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
@@ -124,7 +124,7 @@ def rule_set(
     rehearsed = request.param == "rehearsal.yaml"
     workdir = tmp_path_factory.mktemp("rehearsal") if rehearsed else None
     with pytest.MonkeyPatch.context() as patch:
-        # Parsing the Snakefile sets it for its jobs.
+        # When it is parsed, the Snakefile sets this variable for its jobs.
         patch.setenv("PYTHONPATH", ".")
         patch.delenv("PIELINE_MIRROR", raising=False)
         patch.chdir(ROOT)
@@ -352,7 +352,7 @@ def test_gpu_jobs_set_their_threads(rule_set: RuleSet) -> None:
 
     def forgets(rule: Rule) -> bool:
         text = script_of(rule).read_text(encoding="utf-8")
-        # The entry of a served model sets them.
+        # The entry of a served model sets the number of threads.
         sets = ("(snakemake.threads)", "make_deterministic(1)", "Server(")
         return "gpu" in rule.resources and not any(part in text for part in sets)
 
