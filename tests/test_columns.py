@@ -57,7 +57,7 @@ def test_decimals_tolerance_and_details_come_from_the_column() -> None:
     )
     printed = {"score_pct": 10.0}
     near, far = (cell(column, Source(MODEL, [ours], (), printed)) for ours in (12.4, 12.6))
-    assert [compared(made.number).reproduced for made in (near, far)] == ["yes", "no"]
+    assert [compared(table_cell.number).reproduced for table_cell in (near, far)] == ["yes", "no"]
     assert near.text == "about 12.4"
     assert near.number
     assert near.number.key == {"model": "m", "metric": "score", "low": "12.4"}
@@ -88,10 +88,10 @@ def test_the_reason_for_a_missing_number_comes_first(
 
 def test_a_number_that_is_not_a_mean_has_the_ranges_of_its_source() -> None:
     ranges = {"as drawn": (1.0, 3.0)}
-    made = cell(SCORE, Source(MODEL, [2.5], (), {"score_pct": 2.0}, ranges=ranges))
-    number = compared(made.number)
+    table_cell = cell(SCORE, Source(MODEL, [2.5], (), {"score_pct": 2.0}, ranges=ranges))
+    number = compared(table_cell.number)
     assert (number.ranges, number.reproduced) == (ranges, "within sampling range")
-    assert made.deviation is None
+    assert table_cell.deviation is None
 
 
 def test_a_mean_over_seeds_is_unknown_if_one_value_is() -> None:
@@ -106,26 +106,29 @@ class TestSeeds:
         return cell(SCORE, Source(MODEL, records, (), printed, seeds=seeds))
 
     def test_mean_and_deviation_are_two_numbers(self) -> None:
-        made = self.cell([10, 11, 12], PrintedSeeds(3), score_pct=11.5, score_pct_std=0.9)
-        mean, deviation = compared(made.number), compared(made.deviation)
+        table_cell = self.cell([10, 11, 12], PrintedSeeds(3), score_pct=11.5, score_pct_std=0.9)
+        mean, deviation = compared(table_cell.number), compared(table_cell.deviation)
         assert (mean.ours, mean.printed, mean.reproduced) == (11, 11.5, "within sampling range")
         assert (deviation.ours, deviation.printed) == (1, 0.9)
         assert deviation.reproduced == "within sampling range"
-        assert [number.key["metric"] for number in made.numbers()] == ["score", "score_pct_std"]
+        assert [number.key["metric"] for number in table_cell.numbers()] == [
+            "score",
+            "score_pct_std",
+        ]
         assert set(mean.ranges) == {"printed with ddof 1"}
         both = self.cell([10, 11, 12], PrintedSeeds(3, (1, 0)), score_pct=11, score_pct_std=0.9)
         assert len(compared(both.number).ranges) == len(compared(both.deviation).ranges) == 2
 
     def test_no_deviation_without_seeds_of_the_paper(self) -> None:
-        made = self.cell([10, 12], None, score_pct=11, score_pct_std=1)
-        assert (made.deviation, compared(made.number).ranges) == (None, {})
+        table_cell = self.cell([10, 12], None, score_pct=11, score_pct_std=1)
+        assert (table_cell.deviation, compared(table_cell.number).ranges) == (None, {})
 
     def test_one_seed_has_no_deviation(self) -> None:
         assert self.cell([10], PrintedSeeds(3), score_pct=10).deviation is None
-        made = self.cell([10], PrintedSeeds(3), score_pct=10, score_pct_std=1)
-        deviation = compared(made.deviation)
+        table_cell = self.cell([10], PrintedSeeds(3), score_pct=10, score_pct_std=1)
+        deviation = compared(table_cell.deviation)
         assert (deviation.ours, deviation.reason) == (None, "one seed has no deviation")
-        assert compared(made.number).reason == ""
+        assert compared(table_cell.number).reason == ""
         source = Source(
             MODEL, [10.0], printed={"score_pct_std": 1}, obstacles=["sample"], seeds=PrintedSeeds(3)
         )
@@ -149,10 +152,10 @@ class TestSeeds:
 def test_a_row_shows_columns_with_a_header_and_its_csv_has_all_columns() -> None:
     hidden = replace(SCORE, name="other", header="")
     ran, missing = Source(MODEL, [1.0]), Source[float | None](MODEL, not_run="no key")
-    made = row(("m",), [(SCORE, ran), (hidden, ran), (SCORE, None)])
-    assert [compared(item).ours for cell in made.cells for item in cell.numbers()] == [1.0]
-    assert made.cells[1] == Cell()
-    assert [number.key["metric"] for number in made.unseen] == ["other"]
+    table_row = row(("m",), [(SCORE, ran), (hidden, ran), (SCORE, None)])
+    assert [compared(item).ours for cell in table_row.cells for item in cell.numbers()] == [1.0]
+    assert table_row.cells[1] == Cell()
+    assert [number.key["metric"] for number in table_row.unseen] == ["other"]
     not_made = row(("m",), [(SCORE, missing), (hidden, missing)], reason="no key")
     assert (len(not_made.cells), not_made.unseen, not_made.reason) == (1, (), "no key")
     heads = headers(["Model"], [replace(SCORE, latex="$S$"), hidden])
@@ -206,8 +209,8 @@ def test_records_of_one_run_share_a_source(tmp_path: Path) -> None:
     files = []
     for model, seed in (("a", 1), ("b", 1), ("a", 2)):
         files.append(str(tmp_path / f"{model}{seed}.json"))
-        made = Scored(model=model, seed=seed, score=seed, computed_from={})
-        write_json(files[-1], made.model_dump(mode="json"))
+        record = Scored(model=model, seed=seed, score=seed, computed_from={})
+        write_json(files[-1], record.model_dump(mode="json"))
     by_run = sources(
         DisplayInputs(metrics=tuple(files)), Scored, ["model"], lambda *runs: [f"{len(runs)} runs"]
     )

@@ -12,7 +12,7 @@ from pieline.core.files import cached_sha256, read_json, sha256
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> tuple[Path, Path, str]:
+def written_files(tmp_path: Path) -> tuple[Path, Path, str]:
     """Create a source, a file made from it, and evidence; return the three paths."""
     source, output = tmp_path / "source.txt", tmp_path / "output.jsonl"
     source.write_text("source")
@@ -30,8 +30,8 @@ def test_evidence_paths() -> None:
     assert evidence_of("a/{model}/seed-{seed}.jsonl") == "a/{model}/seed-{seed}.evidence.json"
 
 
-def test_unchanged_files_pass(made: tuple[Path, Path, str]) -> None:
-    source, output, place = made
+def test_unchanged_files_pass(written_files: tuple[Path, Path, str]) -> None:
+    source, output, place = written_files
     check_evidence([place])
     # All files in a folder are included, and temporary files may have been deleted.
     weights = source.parent / "weights" / "part" / "model"
@@ -49,20 +49,20 @@ def test_unchanged_files_pass(made: tuple[Path, Path, str]) -> None:
     ],
 )
 def test_changed_files_are_reported_with_the_command(
-    made: tuple[Path, Path, str], which: int, content: str | None, problem: str
+    written_files: tuple[Path, Path, str], which: int, content: str | None, problem: str
 ) -> None:
-    path = (made[0], made[1])[which]
+    path = (written_files[0], written_files[1])[which]
     if content is None:
         path.unlink()
     else:
         path.write_text(content)
         os.utime(path, (0, 0))
     with pytest.raises(UserError, match=rf"{problem}; run snakemake .*--forcerun .*output"):
-        check_evidence([made[2]])
+        check_evidence([written_files[2]])
 
 
-def test_copied_evidence_is_rejected(made: tuple[Path, Path, str]) -> None:
-    _, output, place = made
+def test_copied_evidence_is_rejected(written_files: tuple[Path, Path, str]) -> None:
+    _, output, place = written_files
     copy = output.with_name("copy.jsonl")
     copy.write_bytes(output.read_bytes())
     Path(evidence_of(str(copy))).write_bytes(Path(place).read_bytes())

@@ -229,9 +229,9 @@ def display_inputs(metrics: list[str]) -> DisplayInputs:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Create a folder with the items of all studies."""
     folder = tmp_path_factory.mktemp("run")
-    made = {"jam": make_jam, "idiots": make_idiots, "idiolink": make_idiolink}
+    makers = {"jam": make_jam, "idiots": make_idiots, "idiolink": make_idiolink}
     with contextlib.chdir(folder):
-        for study, make in made.items():
+        for study, make in makers.items():
             of_study = make()
             write_json(f"given/{study}.json", of_study.model_dump())
             write(study, of_study, Path("results/items"))

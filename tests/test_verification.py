@@ -224,10 +224,10 @@ def table_2(folder: Path) -> dict[str, dict[str, str]]:
         "reasons": {"drop": {}, "fix": {}}, "oddities": [],
     }  # fmt: skip
     manifest = load_record(folder / "manifest.json", JamManifest)
-    made = jam_statistics(
+    statistics = jam_statistics(
         report, originals, train_sentences=None, manifest=manifest, computed_from={}
     )
-    write_json(folder / "statistics.json", made.model_dump())
+    write_json(folder / "statistics.json", statistics.model_dump())
     files = {"published": str(ROOT / "published/jam_table2.csv"), "text_numbers": TEXT}
     inputs = DisplayInputs(metrics=(str(folder / "statistics.json"),), files=files)
     content = jam_tables.statistics(inputs)

@@ -51,8 +51,8 @@ def jam_sentences(language: str, literal: int, idiomatic: int) -> list[JamSenten
         sentences.append(as_sentence(first))
         for place in (1, 2, 3):
             text = f"{where.format(place)} {first.sentence}"
-            made = make_variant(first, text, number=place, source="released")
-            sentences.append(as_sentence(made))
+            variant = make_variant(first, text, number=place, source="released")
+            sentences.append(as_sentence(variant))
     return sentences
 
 

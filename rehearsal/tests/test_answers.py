@@ -82,13 +82,13 @@ def predicted(
 
 @pytest.fixture(scope="module")
 def metrics(sentences: dict[str, list[JamSentence]], printed: PrintedJam) -> list[JamMetrics]:
-    found = []
+    records = []
     for key, runs in printed_runs().items():
         setting, model, language = key
         settings = JamFineTuning() if setting == FINE_TUNED else JamSettings()
         for seed in settings.seeds[: len(runs)]:
             predictions = predicted(sentences[language], printed, key, seed)
-            found.append(
+            records.append(
                 jam_metrics(
                     sentences[language],
                     match_predictions(sentences[language], predictions, where="answers"),
@@ -102,7 +102,7 @@ def metrics(sentences: dict[str, list[JamSentence]], printed: PrintedJam) -> lis
                     computed_from={},
                 )
             )
-    return found
+    return records
 
 
 @pytest.fixture(scope="module")
@@ -176,17 +176,17 @@ def test_two_people_label_the_variants_as_printed(
     sentences: dict[str, list[JamSentence]], tmp_path: Path
 ) -> None:
     save_labels(tmp_path / "labels.csv", printed_labels(sentences["english"], PUBLISHED))
-    found = human_metrics(
+    scores = human_metrics(
         read_labels(tmp_path / "labels.csv"),
         sentences["english"],
         where="labels",
         released=True,
         computed_from={},
     )
-    shares = (found.first.accuracy, found.second.accuracy, found.agreement)
+    shares = (scores.first.accuracy, scores.second.accuracy, scores.agreement)
     assert [round(100 * share, 1) for share in shares] == [90.4, 87.1, 81.5]
-    assert (found.variants, found.simulated) == (178, False)
-    for person in (found.first, found.second):
+    assert (scores.variants, scores.simulated) == (178, False)
+    for person in (scores.first, scores.second):
         assert person.accuracy_literal < person.accuracy_figurative
 
 
@@ -205,14 +205,16 @@ def test_every_run_of_the_grid_is_parsed_as_planned(folder: Path, printed: Print
         if not isinstance(task, Identification) or not is_made(task):
             continue
         ask_all(book, task)
-        found = {item.id: item for item in load_jsonl(task.outputs["predictions"], IdiomPrediction)}
+        predictions = {
+            item.id: item for item in load_jsonl(task.outputs["predictions"], IdiomPrediction)
+        }
         asked = load_jsonl(task.inputs["sentences"], JamSentence)
         published_as = planned.models[task.model].published_as or ""
         key = (task.setting, published_as, asked[0].language)
-        assert {item.id: is_correct(found[item.id].idioms, item) for item in asked} == (
+        assert {item.id: is_correct(predictions[item.id].idioms, item) for item in asked} == (
             printed.right(asked, key, task.seed)
         )
-        samples = [item.samples for item in found.values()]
+        samples = [item.samples for item in predictions.values()]
         rules.update(sample.rule for each in samples for sample in each)
         dissenting += sum(len({bool(sample.idioms) for sample in each}) > 1 for each in samples)
     assert len(rules) >= 7
@@ -256,8 +258,10 @@ def test_neutral_variants_are_answered_after_their_inputs_are_made(
     (neutral,) = last
     ask_all(book, neutral)
     written = load_jsonl(neutral.inputs["sentences"], JamSentence)
-    found = {item.id: item for item in load_jsonl(neutral.outputs["predictions"], IdiomPrediction)}
-    wrong = sum(not is_correct(found[item.id].idioms, item) for item in written)
+    predictions = {
+        item.id: item for item in load_jsonl(neutral.outputs["predictions"], IdiomPrediction)
+    }
+    wrong = sum(not is_correct(predictions[item.id].idioms, item) for item in written)
     assert wrong == round(len(written) * 25 / 58)
 
 
@@ -278,9 +282,9 @@ def test_answers_to_idiots_have_the_printed_proportions(folder: Path) -> None:
             (idiomatic, of.idiomatic, (of.true_positives, of.right_idiom)),
             (others, of.distractors, (of.distractors - of.true_negatives, of.pie_in_distractor)),
         ):
-            found = sum(bool(predictions[item.id].has_idiom) for item in group)
+            positives = sum(bool(predictions[item.id].has_idiom) for item in group)
             named = sum(names_pie(item, predictions[item.id]) for item in group)
-            assert found == pytest.approx(wanted[0] * len(group) / total, abs=1)
+            assert positives == pytest.approx(wanted[0] * len(group) / total, abs=1)
             assert named == pytest.approx(wanted[1] * len(group) / total, abs=1)
 
 
@@ -292,10 +296,12 @@ def test_unprinted_runs_are_answered_correctly_in_the_enforced_form(folder: Path
     book, planned = book_of(folder, grid)
     for task in planned.tasks:
         ask_all(book, task)
-        found = {item.id: item for item in load_jsonl(task.outputs["predictions"], IdiomPrediction)}
+        predictions = {
+            item.id: item for item in load_jsonl(task.outputs["predictions"], IdiomPrediction)
+        }
         asked = load_jsonl(task.inputs["sentences"], JamSentence)
-        assert all(is_correct(found[item.id].idioms, item) for item in asked)
-        assert {sample.rule for item in found.values() for sample in item.samples} == {
+        assert all(is_correct(predictions[item.id].idioms, item) for item in asked)
+        assert {sample.rule for item in predictions.values() for sample in item.samples} == {
             'object with "idioms"'
         }
     assert len(planned.tasks) == 2
@@ -318,10 +324,10 @@ def test_the_script_gives_the_librarys_tags(folder: Path) -> None:
         params={"printed_as": "BERT"},
         wildcards={"seed": 42},
     )
-    found = load_jsonl(output, IdiomPrediction)
+    predictions = load_jsonl(output, IdiomPrediction)
     sentences = load_jsonl(path, JamSentence)
-    assert found == printed_tags(sentences, PUBLISHED, model="BERT", seed=42)
-    assert any(item.idioms for item in found)
+    assert predictions == printed_tags(sentences, PUBLISHED, model="BERT", seed=42)
+    assert any(item.idioms for item in predictions)
 
 
 @needs_mirror

@@ -167,7 +167,7 @@ class TestLabels:
 
 
 def test_a_wrong_split_is_not_covered() -> None:
-    found = []
+    scores = []
     for pies in (16, 17):
         data = dataset_of(pies, USAGES)
         run = printed_run(
@@ -175,8 +175,8 @@ def test_a_wrong_split_is_not_covered() -> None:
             composition="full", published=ROOT / "published", top_k=60,
         )  # fmt: skip
         qrels = meaning_qrels(data.queries, data.documents)
-        found.append(mean_scores(score_queries(run, qrels), list(qrels)))
-    first, second = ((one.r_precision, one.ndcg_at_10) for one in found)
+        scores.append(mean_scores(score_queries(run, qrels), list(qrels)))
+    first, second = ((one.r_precision, one.ndcg_at_10) for one in scores)
     assert first == pytest.approx(second, abs=1e-3)
     assert is_listed("A wrong split")
 

@@ -107,8 +107,8 @@ def test_id10m_has_the_upstream_lengths_and_no_duplicates(corpora: Corpora, lang
     texts = []
     for split in ("test", "dev", "train"):
         sentences = read_id10m(corpora.mirror / f"id10m/{split}_{language}.tsv", split=split)
-        found = len(sentences), sum(bool(item.spans) for item in sentences)
-        assert found == tuple(
+        lengths = len(sentences), sum(bool(item.spans) for item in sentences)
+        assert lengths == tuple(
             scaled(number, corpora.size, of_train=split == "train")
             for number in LENGTHS[split, language]
         )
@@ -129,15 +129,15 @@ def test_the_pipeline_keeps_the_printed_originals_and_all_variants(
     corpora: Corpora, language: str, tmp_path: Path
 ) -> None:
     dataset = corpora.jam(language, tmp_path)
-    found = dataset.manifest
+    manifest = dataset.manifest
     literal = corpora.printed(f"jam.literal_originals_{language}")
-    assert found.is_released
-    assert found.originals == corpora.printed(f"jam.originals_{language}")
-    assert (found.literal, found.figurative) == (literal, found.originals - literal)
-    assert found.unique_pies == corpora.printed(f"jam.pies_{language}")
-    assert found.variants == found.valid_variants == 3 * found.originals
-    assert found.flags == {}
-    assert found.dropped_originals == []
+    assert manifest.is_released
+    assert manifest.originals == corpora.printed(f"jam.originals_{language}")
+    assert (manifest.literal, manifest.figurative) == (literal, manifest.originals - literal)
+    assert manifest.unique_pies == corpora.printed(f"jam.pies_{language}")
+    assert manifest.variants == manifest.valid_variants == 3 * manifest.originals
+    assert manifest.flags == {}
+    assert manifest.dropped_originals == []
     assert len({item.sentence for item in dataset.sentences}) == len(dataset.sentences)
     for item in dataset.sentences:
         assert contains_pie(item.sentence, item.pies[0], language=language)
@@ -167,22 +167,22 @@ def test_idiots_has_the_counts_of_section_3(corpora: Corpora) -> None:
 def test_idiolink_passes_every_check_and_gives_table_1(corpora: Corpora) -> None:
     folders = [(split, corpora.mirror / "idiolink" / split) for split in SPLITS]
     texts, files = read_loosely(folders)
-    found = check_dataset(
+    report = check_dataset(
         texts,
         origin="released_format",
         sample=False,
         released=True,
         computed_from=digests(files),
     )
-    assert {name: check.findings for name, check in found.checks.items() if check.count} == {}
-    marked = {(split, name): of[name] for split, of in found.marked_gold.items() for name in of}
+    assert {name: check.findings for name, check in report.checks.items() if check.count} == {}
+    marked = {(split, name): of[name] for split, of in report.marked_gold.items() for name in of}
     assert marked == {place: scaled(count, corpora.size) for place, count in GOLD_TEXTS.items()}
     printed = read_published(ROOT / "published/idiolink_table1.csv", ["split"])
-    for row, counts in found.counts.items():
+    for row, counts in report.counts.items():
         assert (counts.queries, counts.documents) == (20 * counts.pies, 100 * counts.pies)
         if corpora.size == "full":
             assert counts.model_dump() == printed[row,]
-    assert len(found.gold_pies) == found.counts["test_gold"].pies == scaled(13, corpora.size)
+    assert len(report.gold_pies) == report.counts["test_gold"].pies == scaled(13, corpora.size)
 
 
 @pytest.mark.parametrize("split", SPLITS)

@@ -21,12 +21,12 @@ OWN = (
 def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rehearsal:
     """Prepare a rehearsal of a project with the user's own model, without writing stand-ins."""
     for name in ("write_corpora", "common_words", "write_weights"):
-        monkeypatch.setattr(rehearsal, name, lambda *given, **named: None)
+        monkeypatch.setattr(rehearsal, name, lambda *arguments, **named: None)
     write_text(tmp_path / "models.yaml", read_text(ROOT / "models.yaml"))
     write_text(tmp_path / "models.local.yaml", OWN)
-    made = Rehearsal(RehearsalSettings(), tmp_path, tmp_path / "standins")
-    made.prepare()
-    return made
+    prepared_rehearsal = Rehearsal(RehearsalSettings(), tmp_path, tmp_path / "standins")
+    prepared_rehearsal.prepare()
+    return prepared_rehearsal
 
 
 def test_own_models_and_their_keys_are_excluded(prepared: Rehearsal) -> None:

@@ -152,10 +152,10 @@ def test_after_every_fault_the_question_is_asked_again(tmp_path: Path, fault: Fa
     assert [charge.fault for charge in charges].count(fault) == 2 * len(MODELS)
     assert [charge.delivered for charge in charges].count(True) == 2 * len(MODELS)
     assert all((charge.usd > 0) == (charge.fault is None or fault in BILLED) for charge in charges)
-    found = bill_matches(tmp_path / BILL, folder, REGISTRY)
-    assert "the bill and the ledger agree: 8 recorded answers to 16 requests" in verdict(found)
+    models = bill_matches(tmp_path / BILL, folder, REGISTRY)
+    assert "the bill and the ledger agree: 8 recorded answers to 16 requests" in verdict(models)
     assert sum(Ledger(folder).spending().unanswered.values()) == 2 * len(MODELS)
-    for item in found:
+    for item in models:
         half = item.billed_usd / 2 if fault in BILLED else 0.0
         assert item.lost_usd == pytest.approx(half)
 
@@ -230,9 +230,9 @@ def test_a_bill_truncated_at_any_byte_can_be_read(tmp_path: Path) -> None:
     for number in map(bill.add, charges):
         bill.delivered(number)
     bill.close()
-    whole = path.read_bytes()
-    for length in range(len(whole) + 1):
-        path.write_bytes(whole[:length])
+    content = path.read_bytes()
+    for length in range(len(content) + 1):
+        path.write_bytes(content[:length])
         bill = Bill(path)
         kept = len(bill.charges)
         assert bill.charges == charges[:kept]
@@ -399,9 +399,9 @@ def test_no_answer_is_lost_and_the_bill_equals_the_ledger_after_faults_and_kills
         assert len(read_answers(path)) == COUNT and verify(path) == []
     bill = storm / "state" / BILL
     assert {charge.fault for charge in read_bill(bill)} >= {None, "429", "500", "cut", "broken"}
-    found = bill_matches(bill, storm / "recordings", REGISTRY)
-    assert [item.faults for item in found] == [[]] * len(MODELS), found
-    assert [(item.questions, item.recorded) for item in found] == [(COUNT, COUNT)] * len(MODELS)
+    models = bill_matches(bill, storm / "recordings", REGISTRY)
+    assert [item.faults for item in models] == [[]] * len(MODELS), models
+    assert [(item.questions, item.recorded) for item in models] == [(COUNT, COUNT)] * len(MODELS)
     spending = Ledger(storm / "recordings").spending()
     calmly = Ledger(calm / "recordings").spending()
     assert spending.settled == pytest.approx(calmly.settled, abs=1e-9)

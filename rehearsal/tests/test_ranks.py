@@ -61,9 +61,9 @@ def dataset() -> IdiolinkDataset:
 @pytest.fixture(scope="module")
 def study() -> IdiolinkStudy:
     config = load_config(read_yaml(ROOT / "config/paper.yaml"))
-    found = load_studies(config, load_registry(ROOT / "models.yaml"), ROOT)["idiolink"]
-    assert isinstance(found, IdiolinkStudy)
-    return found
+    idiolink = load_studies(config, load_registry(ROOT / "models.yaml"), ROOT)["idiolink"]
+    assert isinstance(idiolink, IdiolinkStudy)
+    return idiolink
 
 
 def measure(
@@ -83,7 +83,7 @@ def measure(
     )  # fmt: skip
     qrels = meaning_qrels(composed.queries, composed.documents)
     overall = mean_scores(score_queries(run, qrels, depth=top_k), qrels)
-    found = IdiolinkMetrics(
+    record = IdiolinkMetrics(
         split="test", composition=composition, model=name, query_mode=query_mode, seed=seed,
         dataset_is_released=True, overall=overall, by_usage={}, by_subject={}, by_pie={},
         same_meaning_and_subject=overall, same_subject=overall, depth=top_k,
@@ -91,7 +91,7 @@ def measure(
         conditions=Conditions.model_validate_json(study.conditions(name)),
     )  # fmt: skip
     path = folder / metrics
-    write_json(path, found.model_dump())
+    write_json(path, record.model_dump())
     return str(path)
 
 
@@ -121,8 +121,8 @@ def measured(
     inputs = next(table.display_inputs for table in study.tables() if table.name == name)
     # Both losses have the same numbers, so one suffices.
     files = [each for each in inputs.metrics if "+released/" not in each]
-    made = [measure(study, dataset, each, top_k=top_k, folder=folder) for each in files]
-    return comparisons(study, name, inputs.model_copy(update={"metrics": tuple(made)}), folder)
+    paths = [measure(study, dataset, each, top_k=top_k, folder=folder) for each in files]
+    return comparisons(study, name, inputs.model_copy(update={"metrics": tuple(paths)}), folder)
 
 
 @pytest.mark.parametrize(
@@ -149,9 +149,9 @@ def test_the_released_ablation_is_reproduced(
     name = "idiolink_ablation"
     inputs = next(table.display_inputs for table in study.tables() if table.name == name)
     files = [each for each in inputs.metrics if f"/{BM25}/" in each]
-    made = [measure(study, dataset, each, top_k=TOP_K, folder=tmp_path) for each in files]
+    paths = [measure(study, dataset, each, top_k=TOP_K, folder=tmp_path) for each in files]
     models = tuple(model for model in inputs.models if model.name == BM25)
-    changed = inputs.model_copy(update={"metrics": tuple(made), "models": models})
+    changed = inputs.model_copy(update={"metrics": tuple(paths), "models": models})
     lines = comparisons(study, name, changed, tmp_path)
     known = {
         (line["composition"], line["metric"]): (line["ours"], line["k1"], line["b"])
@@ -189,10 +189,10 @@ def test_few_queries_give_the_nearest_possible_scores(per_usage: dict[str, int])
         published=PUBLISHED, top_k=40,
     )  # fmt: skip
     qrels = meaning_qrels(small.queries, few)
-    found = mean_scores(score_queries(run, qrels), qrels)
+    scores = mean_scores(score_queries(run, qrels), qrels)
     step = 1 / min(map(len, qrels.values())) / len(qrels)
-    assert found.r_precision == pytest.approx(0.4088, abs=step)
-    assert found.ndcg_at_10 == pytest.approx(0.5886, abs=0.01)
+    assert scores.r_precision == pytest.approx(0.4088, abs=step)
+    assert scores.ndcg_at_10 == pytest.approx(0.5886, abs=0.01)
 
 
 def test_unprinted_targets_are_approximated() -> None:
@@ -230,8 +230,8 @@ def test_the_scripts_write_what_the_jobs_would(dataset: IdiolinkDataset, tmp_pat
         wildcards={"index": "val-lit_sim_sense", "model": BM25, "query_mode": "sentence"},
     )
     qrels = meaning_qrels(composed.queries, composed.documents)
-    found = mean_scores(score_queries(read_run(ranks), qrels), qrels)
-    assert found.r_precision == pytest.approx(0.4267, abs=5e-5)
+    scores = mean_scores(score_queries(read_run(ranks), qrels), qrels)
+    assert scores.r_precision == pytest.approx(0.4267, abs=5e-5)
     tuning = Tuning.model_validate_json(tuned.read_text("utf-8"))
     assert (tuning.chosen.k1, tuning.chosen.b) == (0.6, 0.9)
     assert max(tuning.grid, key=lambda point: point.ndcg_at_10).k1 == 0.6

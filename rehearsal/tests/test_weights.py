@@ -84,8 +84,8 @@ def test_embedders_load_according_to_their_entries(name: str, folder: Path, tmp_
         unpack_weights(entry, weights)
     model = load_encoder(entry, weights=weights, device="cpu")
     texts = [QueryText(text, (4, 12)) for text in TEXTS]
-    found = embed_queries(model, texts, batch_size=3, progress=False)
-    for vectors in (found.sentence, found.span):
+    embedded = embed_queries(model, texts, batch_size=3, progress=False)
+    for vectors in (embedded.sentence, embedded.span):
         assert np.isfinite(vectors).all()
         assert len(np.unique(vectors.round(3), axis=0)) == len(TEXTS)
 
@@ -175,7 +175,10 @@ def test_stand_ins_are_reproducible(tmp_path: Path) -> None:
     def written(place: Path) -> dict[str, str]:
         write_weights(place, {name: REGISTRY[name] for name in names}, ["Salat", "bag"])
         files = [path for path in place.rglob("*") if path.is_file()]
-        return {str(Path(path).relative_to(place)): it for path, it in digests(files).items()}
+        return {
+            str(Path(path).relative_to(place)): file_digest
+            for path, file_digest in digests(files).items()
+        }
 
     first = written(tmp_path / "one")
     (tmp_path / "other/hub/stray").mkdir(parents=True)
@@ -188,10 +191,10 @@ def test_passed_words_are_pieces(tmp_path: Path) -> None:
     (texts / "one.txt").write_text("zebra Xylophon zebra 7 zebra Xylophon once", encoding="utf-8")
     words = common_words(texts, 2)
     assert words == ["zebra", "Xylophon"]
-    found = []
+    pieces = []
     for known in ([], words):
         write_weights(tmp_path / "standins", {"bert": REGISTRY["bert"]}, known)
         [file] = (tmp_path / "standins/hub").glob("*/snapshots/*/tokenizer.json")
         vocabulary = json.loads(file.read_text())["model"]["vocab"]
-        found.append(("zebra" in vocabulary, "xylophon" in vocabulary))
-    assert found == [(False, False), (True, True)]
+        pieces.append(("zebra" in vocabulary, "xylophon" in vocabulary))
+    assert pieces == [(False, False), (True, True)]

@@ -52,13 +52,13 @@ CONDITIONS = Conditions(
 QUESTION = Question("provider/talker", (Message("user", "An idiom?"),), {}, 0)
 
 
-def made(path: str, made_from: list[str], **more: object) -> None:
+def add_evidence(path: str, made_from: list[str], **more: object) -> None:
     write_evidence(evidence_of(path), files=[path], made_from=made_from, **more)  # type: ignore[arg-type]
 
 
 def metric(path: str, made_from: list[str], conditions: Conditions = CONDITIONS) -> None:
     write_json(path, {"conditions": conditions.model_dump(mode="json"), "computed_from": {}})
-    made(path, made_from)
+    add_evidence(path, made_from)
 
 
 @pytest.fixture
@@ -79,17 +79,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     point = Bm25Parameters(k1=0.9, b=0.4)
     tuning = Tuning(query_mode="sentence", composition="full", chosen=point, grid=[])
     write_json(TUNING, tuning.model_dump())
-    made(TUNING, [])
+    add_evidence(TUNING, [])
     index = build_index(documents, point)
     ranked = search(index, documents, [query], query_mode="sentence", top_k=3, progress=False)
     write_run(RUN, ranked, tag="bm25")
-    made(RUN, [f"{DATASET}/documents.jsonl", f"{DATASET}/queries.jsonl", TUNING])
+    add_evidence(RUN, [f"{DATASET}/documents.jsonl", f"{DATASET}/queries.jsonl", TUNING])
     metric(RANKED, [RUN, TUNING, f"{DATASET}/meanings.jsonl"])
     answer = Answer(key=QUESTION.key, text="Yes.")
     record("recordings/idiots/talker/run.jsonl", [(QUESTION, answer)])
     write_text(PREDICTIONS, '{"id":"s1"}\n')
-    made(SENTENCES, [])
-    made(
+    add_evidence(SENTENCES, [])
+    add_evidence(
         PREDICTIONS,
         ["prompts/idiots/detect.jinja", SENTENCES],
         answers={QUESTION.key: answer.digest},
@@ -188,7 +188,7 @@ def test_rows_are_recomputed(folder: Path) -> None:
         assert compare_meanings(archive) == {str(meanings): False}
         write_text(meanings, was)
     write_run(RUN, {"q1": {"d2": 0.9, "d0": 0.5, "d1": 0.25}}, tag="bm25")
-    made(RUN, [f"{DATASET}/documents.jsonl", f"{DATASET}/queries.jsonl", TUNING])
+    add_evidence(RUN, [f"{DATASET}/documents.jsonl", f"{DATASET}/queries.jsonl", TUNING])
     metric(RANKED, [RUN, TUNING, f"{DATASET}/meanings.jsonl"])
     export_runs("b.tar.zst")
     with verified("b.tar.zst") as (archive, place):

@@ -332,7 +332,7 @@ def test_claims_on_table_5_prefer_the_released_loss(
 
 
 @pytest.mark.parametrize(
-    ("name", "place", "ours", "verdict", "found", "reason"),
+    ("name", "place", "ours", "verdict", "statement", "reason"),
     [
         (
             "idiolink-bm25-span-lowers-ndcg",
@@ -357,7 +357,13 @@ def test_claims_on_table_5_prefer_the_released_loss(
     ],
 )
 def test_our_numbers_replace_the_printed_ones(
-    ledger: Ledger, name: str, place: CellName, ours: OurCell, verdict: str, found: str, reason: str
+    ledger: Ledger,
+    name: str,
+    place: CellName,
+    ours: OurCell,
+    verdict: str,
+    statement: str,
+    reason: str,
 ) -> None:
     claim = next(claim for claim in ledger.claims if claim.id == name)
     numbers = as_ours(ledger.printed)
@@ -365,7 +371,7 @@ def test_our_numbers_replace_the_printed_ones(
     numbers[table][row, column] = ours
     finding = judge_on_ours(claim, ledger.catalogue, ledger.printed, numbers)
     assert (finding.verdict, finding.reason) == (verdict, reason)
-    assert finding.found.startswith(found)
+    assert finding.found.startswith(statement)
 
 
 def test_results_on_sample_data_are_reported_as_not_comparable(ledger: Ledger) -> None:

@@ -81,18 +81,18 @@ def test_all_printed_numbers_are_counted_once(ledger: Ledger) -> None:
 
 
 def test_verdicts_of_printed_numbers(one_table: list[PrintedNumber]) -> None:
-    made = {
+    verdicts = {
         number.what: (number.verdict, number.ours, number.reason, number.needs)
         for number in one_table
         if number.file == "jam_drift" and "zero shot, GPT-4o mini, " in number.what
     }
     needs = ("the released hard variants of ID10M-JAM (public)", "a key")
     row = "zero shot, GPT-4o mini, english, "
-    assert made[f"{row}success"] == ("reproduced", "471", "", ())
-    assert made[f"{row}success std"] == ("within sampling range", "9", "", ())
-    assert made[f"{row}negative drift"] == ("not reproduced", "1", "", ())
-    assert made[f"{row}negative drift std"] == ("not comparable", "1", "sample data", needs)
-    german = made["zero shot, GPT-4o mini, german, success"]
+    assert verdicts[f"{row}success"] == ("reproduced", "471", "", ())
+    assert verdicts[f"{row}success std"] == ("within sampling range", "9", "", ())
+    assert verdicts[f"{row}negative drift"] == ("not reproduced", "1", "", ())
+    assert verdicts[f"{row}negative drift std"] == ("not comparable", "1", "sample data", needs)
+    german = verdicts["zero shot, GPT-4o mini, german, success"]
     assert german == ("not run", "", "no key", needs)
     assert summarize(one_table) == (
         "1,040 printed numbers: 1 reproduced (1 score), 1 within sampling range,"

@@ -138,9 +138,9 @@ def table(checks: DatasetChecks, folder: Path) -> list[dict[str, str]]:
     write_json(folder / "checks.json", checks.model_dump())
     printed = {"published": "idiolink_table1", "text_numbers": "text_numbers"}
     paths = {name: str(ROOT / f"published/{file}.csv") for name, file in printed.items()}
-    given = DisplayInputs(metrics=(str(folder / "checks.json"),), files=paths)
+    inputs = DisplayInputs(metrics=(str(folder / "checks.json"),), files=paths)
     files = {kind: folder / f"table.{kind}" for kind in ("tex", "csv", "html")}
-    write_table("table", dataset(given), templates=ROOT / "templates", **files)
+    write_table("table", dataset(inputs), templates=ROOT / "templates", **files)
     return read_comparisons(files["csv"])
 
 
@@ -199,8 +199,8 @@ def test_table_1_of_the_released_data_equals_every_printed_count(
 
 @needs_mirror
 def test_the_report_on_the_released_data_lists_its_findings(released: DatasetChecks) -> None:
-    found = {name: result.count for name, result in released.checks.items() if result.count}
-    assert found == {
+    totals = {name: result.count for name, result in released.checks.items() if result.count}
+    assert totals == {
         "near_duplicates": 1,
         "simplification_is_no_copy": 282,
         "span_is_not_pie": 26,

@@ -43,8 +43,8 @@ def test_other_ids_are_rejected(name: str) -> None:
 
 
 def test_pairs_combine_kept_pies_and_all_domains_in_order() -> None:
-    found = {"a": counts(idiomatic=20, literal=20), "b": counts(idiomatic=1, literal=1)}
-    pairs = pairs_of(filter_pies(found, FilterThresholds(), "paper", {}), ["Sport", "Food"])
+    label_counts = {"a": counts(idiomatic=20, literal=20), "b": counts(idiomatic=1, literal=1)}
+    pairs = pairs_of(filter_pies(label_counts, FilterThresholds(), "paper", {}), ["Sport", "Food"])
     assert [(pair.pie, pair.pie_number, pair.domain) for pair in pairs] == [
         ("a", 1, "Sport"),
         ("a", 1, "Food"),

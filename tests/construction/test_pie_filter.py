@@ -27,12 +27,12 @@ PAPER = FilterThresholds()
 BOTH = ("paper", "released")
 
 
-def verdict(found: LabelCounts, semantics: Semantics = "paper") -> PieVerdict:
-    return filter_pies({"a PIE": found}, PAPER, semantics, {})[0]
+def verdict(label_counts: LabelCounts, semantics: Semantics = "paper") -> PieVerdict:
+    return filter_pies({"a PIE": label_counts}, PAPER, semantics, {})[0]
 
 
 @pytest.mark.parametrize(
-    ("found", "failed"),
+    ("label_counts", "failed"),
     [
         (counts(idiomatic=15, literal=15), []),
         (counts(idiomatic=15, literal=14), ["occurrences"]),
@@ -43,8 +43,8 @@ def verdict(found: LabelCounts, semantics: Semantics = "paper") -> PieVerdict:
         (counts(idiomatic=0, literal=0, other=40), ["balance"]),
     ],
 )
-def test_each_criterion_alone(found: LabelCounts, failed: list[str]) -> None:
-    result = verdict(found)
+def test_each_criterion_alone(label_counts: LabelCounts, failed: list[str]) -> None:
+    result = verdict(label_counts)
     assert result.failed == failed
     assert result.kept == (not failed)
     assert len(result.reasons) == len(failed)
@@ -67,32 +67,32 @@ def test_bounds_are_inclusive(idiomatic: int, literal: int, kept: bool) -> None:
 
 def test_the_readings_differ_in_the_denominator() -> None:
     # 10 of the 40 idiomatic and literal ones are 25%; of all 50, 10 are 20% and 30 are 60%.
-    found = counts(idiomatic=10, literal=30, other=10)
-    assert verdict(found).idiomatic_share == 0.25
-    assert verdict(found, "released").idiomatic_share == 0.2
-    assert verdict(found).kept
-    assert verdict(found, "released").kept
+    label_counts = counts(idiomatic=10, literal=30, other=10)
+    assert verdict(label_counts).idiomatic_share == 0.25
+    assert verdict(label_counts, "released").idiomatic_share == 0.2
+    assert verdict(label_counts).kept
+    assert verdict(label_counts, "released").kept
 
 
 def test_the_released_reading_accepts_either_share() -> None:
-    found = counts(idiomatic=5, literal=30, other=15)
-    assert verdict(found).failed == ["balance"]
-    assert verdict(found, "released").kept
+    label_counts = counts(idiomatic=5, literal=30, other=15)
+    assert verdict(label_counts).failed == ["balance"]
+    assert verdict(label_counts, "released").kept
     neither = counts(idiomatic=5, literal=5, other=40)
     assert verdict(neither).kept
     assert verdict(neither, "released").failed == ["balance"]
 
 
 def test_confidence_filters_pies_or_occurrences() -> None:
-    found = counts(idiomatic=15, literal=15, confidence=0.5, confident=1)
-    assert verdict(found).failed == ["confidence"]
-    assert verdict(found, "released").kept
+    label_counts = counts(idiomatic=15, literal=15, confidence=0.5, confident=1)
+    assert verdict(label_counts).failed == ["confidence"]
+    assert verdict(label_counts, "released").kept
     none_left = counts(idiomatic=15, literal=15, confidence=0.5, confident=0)
     assert verdict(none_left, "released").failed == ["confidence"]
 
 
 @pytest.mark.parametrize(
-    ("found", "kept"),
+    ("label_counts", "kept"),
     [
         (counts(idiomatic=15, literal=15), {"confident_annotations", "any_confidence", *BOTH}),
         # 40 idiomatic and 40 literal occurrences, of which 39 and 0 are confident.
@@ -108,31 +108,31 @@ def test_confidence_filters_pies_or_occurrences() -> None:
         ),
     ],
 )
-def test_each_reading_of_the_confidence(found: LabelCounts, kept: set[str]) -> None:
-    readings = readings_of({"a PIE": found}, PAPER, {})
+def test_each_reading_of_the_confidence(label_counts: LabelCounts, kept: set[str]) -> None:
+    readings = readings_of({"a PIE": label_counts}, PAPER, {})
     assert {name for name, (verdict,) in readings.items() if verdict.kept} == kept
 
 
 def test_counting_reads_labels_and_confidence(tmp_path: Path) -> None:
     rows = [row(id=1), row(id=2, label="l", confidence=0.8), row(id=3, label="f"), row(id=4)]
     path = write_rows(tmp_path / "magpie.jsonl", rows)
-    found = count_labels(read_magpie(path), PAPER)["spill the beans"]
-    assert (found.idiomatic, found.literal, found.occurrences) == (2, 1, 4)
-    assert found.confident == 2
-    assert found.least_confidence == 0.8
+    label_counts = count_labels(read_magpie(path), PAPER)["spill the beans"]
+    assert (label_counts.idiomatic, label_counts.literal, label_counts.occurrences) == (2, 1, 4)
+    assert label_counts.confident == 2
+    assert label_counts.least_confidence == 0.8
 
 
 def test_manual_exclusions_have_a_reason_and_keep_their_number() -> None:
     balanced = {name: counts(idiomatic=20, literal=20) for name in ("b", "a", "c")}
     balanced["aa"] = counts(idiomatic=1, literal=1)
-    found = filter_pies(balanced, PAPER, "paper", {"b": "contrived"})
-    assert [(item.pie, item.number, item.kept) for item in found] == [
+    verdicts = filter_pies(balanced, PAPER, "paper", {"b": "contrived"})
+    assert [(item.pie, item.number, item.kept) for item in verdicts] == [
         ("a", 1, True),
         ("aa", None, False),
         ("b", 2, False),
         ("c", 3, True),
     ]
-    assert found[2].reasons == ["excluded manually: contrived"]
+    assert verdicts[2].reasons == ["excluded manually: contrived"]
 
 
 def test_an_exclusion_of_an_unknown_pie_is_rejected() -> None:
@@ -146,11 +146,11 @@ def test_an_exclusion_of_an_unknown_pie_is_rejected() -> None:
 
 
 def test_a_selected_pie_must_pass_the_filter() -> None:
-    found = {"a": counts(idiomatic=20, literal=20), "b": counts(idiomatic=2, literal=2)}
-    wanted = filter_pies(found, PAPER, "paper", {}, only=["a"])
+    label_counts = {"a": counts(idiomatic=20, literal=20), "b": counts(idiomatic=2, literal=2)}
+    wanted = filter_pies(label_counts, PAPER, "paper", {}, only=["a"])
     assert [item.kept for item in wanted] == [True, False]
     with pytest.raises(UserError, match="'b' does not pass"):
-        filter_pies(found, PAPER, "paper", {}, only=["b"])
+        filter_pies(label_counts, PAPER, "paper", {}, only=["b"])
 
 
 @pytest.mark.parametrize(
@@ -196,8 +196,8 @@ def sample_filter(semantics: Semantics) -> dict[str, PieVerdict]:
 
 
 def test_the_sample_fails_each_criterion_at_least_once() -> None:
-    found = sample_filter("paper")
-    failed = {pie: item.failed for pie, item in found.items() if item.failed}
+    verdicts = sample_filter("paper")
+    failed = {pie: item.failed for pie, item in verdicts.items() if item.failed}
     assert failed == {
         "in a nutshell": ["manual"],
         "in the bag": ["balance"],

@@ -30,10 +30,10 @@ def test_the_recordings_match_the_script(tmp_path: Path) -> None:
         stdout=subprocess.DEVNULL,
     )
     folder = tmp_path / RECORDINGS.name
-    made = sorted(path.relative_to(folder) for path in folder.rglob("*.jsonl"))
-    assert made == sorted(path.relative_to(RECORDINGS) for path in RECORDINGS.rglob("*.jsonl"))
-    assert len(made) == 4
-    for name in made:
+    files = sorted(path.relative_to(folder) for path in folder.rglob("*.jsonl"))
+    assert files == sorted(path.relative_to(RECORDINGS) for path in RECORDINGS.rglob("*.jsonl"))
+    assert len(files) == 4
+    for name in files:
         assert (folder / name).read_bytes() == (RECORDINGS / name).read_bytes(), name
 
 

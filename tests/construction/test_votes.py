@@ -48,29 +48,29 @@ def verdicts_of(*turns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def test_two_to_one_with_one_unparseable_answer() -> None:
-    found = verdicts_of(
+    verdicts = verdicts_of(
         judgements({}, {}),
         judgements({}, {"span_fits": False, "comment": "too long"}),
         {"text": "Both look fine."},
     )
-    assert found[FIRST].votes == ["valid", "valid", "unparseable"]
-    assert found[FIRST].label == "valid"
-    assert not found[FIRST].flagged
-    assert found[SECOND].votes == ["valid", "invalid", "unparseable"]
-    assert found[SECOND].label == "undecided"
-    assert found[SECOND].flagged
-    assert found[SECOND].failed == {"span_fits": 1}
-    assert found[SECOND].comments == ["too long"]
-    assert len(set(found[FIRST].answer_keys)) == 3
+    assert verdicts[FIRST].votes == ["valid", "valid", "unparseable"]
+    assert verdicts[FIRST].label == "valid"
+    assert not verdicts[FIRST].flagged
+    assert verdicts[SECOND].votes == ["valid", "invalid", "unparseable"]
+    assert verdicts[SECOND].label == "undecided"
+    assert verdicts[SECOND].flagged
+    assert verdicts[SECOND].failed == {"span_fits": 1}
+    assert verdicts[SECOND].comments == ["too long"]
+    assert len(set(verdicts[FIRST].answer_keys)) == 3
 
 
 @pytest.mark.parametrize("criterion", GOOD)
 def test_any_failed_criterion_makes_a_text_invalid(criterion: str) -> None:
     turn = judgements({criterion: False}, {})
-    found = verdicts_of(turn, turn, turn)
-    assert found[FIRST].label == "invalid"
-    assert found[FIRST].failed == {criterion: 3}
-    assert found[SECOND].label == "valid"
+    verdicts = verdicts_of(turn, turn, turn)
+    assert verdicts[FIRST].label == "invalid"
+    assert verdicts[FIRST].failed == {criterion: 3}
+    assert verdicts[SECOND].label == "valid"
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_any_failed_criterion_makes_a_text_invalid(criterion: str) -> None:
 def test_a_missing_vote_is_neither_valid_nor_invalid(
     turn: dict[str, Any], votes: list[str]
 ) -> None:
-    found = verdicts_of(turn)
-    assert [found[FIRST].votes[0], found[SECOND].votes[0]] == votes
+    verdicts = verdicts_of(turn)
+    assert [verdicts[FIRST].votes[0], verdicts[SECOND].votes[0]] == votes
 
 
 def test_each_pair_and_run_has_one_question_with_marked_texts() -> None:
@@ -121,14 +121,14 @@ def test_agreement_counts_both_kinds_of_error() -> None:
     flagged, invalid = judged(
         [(False, False, 6), (True, False, 2), (False, True, 1), (True, True, 1)]
     )
-    found = agreement(flagged, invalid)
-    assert found is not None
-    assert (found.valid_judged_invalid, found.invalid_judged_valid) == (2, 1)
-    assert found.accuracy == pytest.approx(0.7)
-    assert found.valid_f1 == pytest.approx(12 / 15)
-    assert found.invalid_f1 == pytest.approx(2 / 5)
-    assert found.macro_f1 == pytest.approx((12 / 15 + 2 / 5) / 2)
-    assert found.missed == pytest.approx(0.1)
+    result = agreement(flagged, invalid)
+    assert result is not None
+    assert (result.valid_judged_invalid, result.invalid_judged_valid) == (2, 1)
+    assert result.accuracy == pytest.approx(0.7)
+    assert result.valid_f1 == pytest.approx(12 / 15)
+    assert result.invalid_f1 == pytest.approx(2 / 5)
+    assert result.macro_f1 == pytest.approx((12 / 15 + 2 / 5) / 2)
+    assert result.missed == pytest.approx(0.1)
 
 
 def test_agreement_needs_texts_that_both_judged() -> None:
@@ -156,9 +156,9 @@ def test_the_printed_agreement_is_the_f1_of_valid_texts() -> None:
     flagged, judged_invalid = judged(
         [(False, False, 858), (True, False, 321), (False, True, 42), (True, True, 79)]
     )
-    found = agreement(flagged, judged_invalid)
-    assert found is not None
-    assert round(100 * found.accuracy, 2) == 72.08
-    assert round(100 * found.valid_f1, 2) == 82.54
-    assert round(100 * found.missed, 2) == 3.23
-    assert round(100 * found.macro_f1, 2) == 56.43
+    result = agreement(flagged, judged_invalid)
+    assert result is not None
+    assert round(100 * result.accuracy, 2) == 72.08
+    assert round(100 * result.valid_f1, 2) == 82.54
+    assert round(100 * result.missed, 2) == 3.23
+    assert round(100 * result.macro_f1, 2) == 56.43

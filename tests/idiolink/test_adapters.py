@@ -57,7 +57,7 @@ def test_an_adapter_equals_its_forward_pass(
     adapter = save_adapter(tmp_path / "adapter", base, MODULES[family], head=head)
     write_json(adapter / "adapter_config.json", CONFIG | {"use_rslora": rslora})
     entry = tiny_entry(base, pooling="mean", end_token="", adapter=str(adapter))
-    found = embed_documents(load_encoder(entry, device="cpu"), SENTENCES, batch_size=2)
+    vectors = embed_documents(load_encoder(entry, device="cpu"), SENTENCES, batch_size=2)
     weights = load_file(adapter / "adapter_model.safetensors")
     scale = ALPHA / (RANK**0.5 if rslora else RANK)
     model, tokenizer = AutoModel.from_pretrained(base).eval(), AutoTokenizer.from_pretrained(base)
@@ -66,11 +66,11 @@ def test_an_adapter_equals_its_forward_pass(
             weights[f"base_model.model.{head}{name}.lora_{side}.weight"] for side in ("A", "B")
         )
 
-        def add(_: Any, given: Any, output: Any, down: Any = down, up: Any = up) -> Any:
-            return output + scale * (given[0] @ down.T) @ up.T
+        def add(_: Any, inputs: Any, output: Any, down: Any = down, up: Any = up) -> Any:
+            return output + scale * (inputs[0] @ down.T) @ up.T
 
         model.get_submodule(name).register_forward_hook(add)
-    for sentence, vector in zip(SENTENCES, found, strict=True):
+    for sentence, vector in zip(SENTENCES, vectors, strict=True):
         encoded = tokenizer(sentence, return_tensors="pt")
         with torch.inference_mode():
             hidden = model(**encoded).last_hidden_state[0]

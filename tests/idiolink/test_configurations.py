@@ -63,7 +63,7 @@ def ranked(
     )  # fmt: skip
 
 
-def measured(made: IdiolinkStudy, path: str) -> Any:
+def measured(idiolink: IdiolinkStudy, path: str) -> Any:
     """Return the record of a metric file."""
     *_, index, model, mode, seed = Path(path).with_suffix("").parts
     if index == "metrics":
@@ -71,26 +71,28 @@ def measured(made: IdiolinkStudy, path: str) -> Any:
         return check_dataset(
             texts, origin="released_format", sample=True, released=False, computed_from={}
         )
-    number, top_k = int(seed.removeprefix("seed-")), made.settings.top_k
+    number, top_k = int(seed.removeprefix("seed-")), idiolink.settings.top_k
     composition = index.partition("-")[2] or "full"
     if mode != "significance":
         return ranked(composition, model, mode, number, top_k)[0]
     scores = {
-        name: ranked(composition, model, name, number, top_k)[1] for name in made.modes_of(model)
+        name: ranked(composition, model, name, number, top_k)[1]
+        for name in idiolink.modes_of(model)
     }
     pies = {query.id: query.pie for query in data("full").queries}
-    found = compare_modes(scores, pies, permutations=9, resamples=20, seed=number)
+    comparisons = compare_modes(scores, pies, permutations=9, resamples=20, seed=number)
     return ModeSignificance(
         split="test", model=model, seed=number, queries=len(pies), pies=len(set(pies.values())),
-        patterns=9, resamples=20, dataset_is_released=False, comparisons=found, computed_from={},
+        patterns=9, resamples=20, dataset_is_released=False, comparisons=comparisons,
+        computed_from={},
     )  # fmt: skip
 
 
-def shown(made: IdiolinkStudy) -> Iterator[tuple[str, list[dict[str, str]], str]]:
+def shown(idiolink: IdiolinkStudy) -> Iterator[tuple[str, list[dict[str, str]], str]]:
     """Yield every table with its rows and LaTeX, and every figure with its notes."""
-    for item in (*made.tables(), *made.figures()):
+    for item in (*idiolink.tables(), *idiolink.figures()):
         for path in item.display_inputs.metrics:
-            write_json(path, measured(made, path).model_dump())
+            write_json(path, measured(idiolink, path).model_dump())
         content = import_object(item.maker)(item.display_inputs)
         if item.kind == "figure":
             yield item.name, [], content.get_supxlabel()
@@ -118,22 +120,22 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ids=str,
 )
 def test_a_few_models_produce_every_table_and_figure(settings: dict[str, Any]) -> None:
-    made = study(**settings)
-    names = {name for name, _, text in shown(made) if text}
-    assert names == {item.name for item in (*made.tables(), *made.figures())}
+    idiolink = study(**settings)
+    names = {name for name, _, text in shown(idiolink) if text}
+    assert names == {item.name for item in (*idiolink.tables(), *idiolink.figures())}
     assert {"idiolink_dataset", "idiolink_zero_shot", "idiolink_domains"} <= names
-    assert "idiolink_modes" in names or not made.metrics_files("full", made.settings.models)
+    assert "idiolink_modes" in names or not idiolink.metrics_files("full", idiolink.settings.models)
 
 
 def test_scores_below_the_cutoff_are_unknown_with_a_reason() -> None:
-    told = []
+    noted = []
     for name, rows, text in shown(study(models=["bm25", "sbert"], top_k=9, finetuning=TUNED)):
         scores = [row for row in rows if row.get("metric") in {"r_precision", "ndcg_at_10"}]
         for row in scores:
             assert not row["ours"], (name, row)
             assert UNKNOWN in row["reason"] or row["reason"].startswith("not run"), (name, row)
         if UNKNOWN_NOTE in text:
-            told.append((name.removeprefix("idiolink_"), bool(scores)))
+            noted.append((name.removeprefix("idiolink_"), bool(scores)))
     tables = [
         "zero_shot",
         "gains",
@@ -145,7 +147,7 @@ def test_scores_below_the_cutoff_are_unknown_with_a_reason() -> None:
         "by_pie",
     ]
     figures = ["modes", "finetuning", "by_pie"]
-    assert told == [*((name, True) for name in tables), *((name, False) for name in figures)]
+    assert noted == [*((name, True) for name in tables), *((name, False) for name in figures)]
 
 
 def test_enough_documents_make_all_scores_known() -> None:

@@ -315,12 +315,12 @@ class TestTraining:
         assert losses[-1] < losses[0]
 
     def test_modes_and_losses_differ(self, trainer: Trainer) -> None:
-        found = [trainer(train_mode=mode, loss=loss, max_epochs=1)[1] for mode, loss in (
+        trainings = [trainer(train_mode=mode, loss=loss, max_epochs=1)[1] for mode, loss in (
             ("sentence", "paper"), ("span", "paper"), ("instruction_sentence", "paper"),
             ("instruction_span", "paper"), ("sentence", "released"),
         )]  # fmt: skip
-        for place, one in enumerate(found):
-            assert not any(same(one, other) for other in found[:place])
+        for place, one in enumerate(trainings):
+            assert not any(same(one, other) for other in trainings[:place])
 
     def test_same_seed_same_weights(self, trainer: Trainer) -> None:
         one, other = trainer(max_epochs=2), trainer(max_epochs=2)
@@ -336,10 +336,10 @@ class TestTraining:
         compute, failures = contrastive._Training._loss, [0, 2]
 
         def fails(training: Any, batch: Any) -> torch.Tensor:
-            found = compute(training, batch)
+            loss = compute(training, batch)
             if failures and failures.pop(0) == 0:
                 raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")
-            return found
+            return loss
 
         monkeypatch.setattr(contrastive._Training, "_loss", fails)
         log, weights = trainer(max_epochs=1, loss=loss)
@@ -362,10 +362,10 @@ class TestTraining:
             monkeypatch.setattr(TokenizedTexts, "encode", fails)
 
         limited(5)
-        whole = trainer(max_epochs=2)
-        told = capsys.readouterr()
-        assert "recomputing activations" in told.out + told.err
-        assert "continuing with 4 texts at once" in told.out + told.err
+        uninterrupted = trainer(max_epochs=2)
+        printed = capsys.readouterr()
+        assert "recomputing activations" in printed.out + printed.err
+        assert "continuing with 4 texts at once" in printed.out + printed.err
 
         def stops(run: dict[str, dict[str, float]]) -> float:
             if checkpoint.exists():
@@ -377,7 +377,7 @@ class TestTraining:
             trainer(checkpoint, score=stops, max_epochs=2)
         # The parts stay small on a machine with more memory, because dropout is drawn per part.
         limited(1000)
-        assert same(trainer(checkpoint, max_epochs=2)[1], whole[1])
+        assert same(trainer(checkpoint, max_epochs=2)[1], uninterrupted[1])
         limited(0)
         with pytest.raises(UserError, match="out of memory with a single text"):
             trainer(max_epochs=1)
@@ -395,9 +395,9 @@ class TestTraining:
         monkeypatch.setattr(contrastive._Training, "validate", lambda training: {})
 
         def trained(*scores: float) -> tuple[TrainingLog, Any]:
-            given = iter(scores)
+            remaining = iter(scores)
             stopping = {"max_epochs": 10, "patience": 3, "min_delta": 0.001}
-            return trainer(score=lambda run: next(given), **stopping)
+            return trainer(score=lambda run: next(remaining), **stopping)
 
         # Epoch 3 is the best, but its improvement is too small to continue training after epoch 5.
         log, weights = trained(0.5, 0.6, 0.6009, 0.55, 0.6005, 0.9)
@@ -435,7 +435,7 @@ class TestTraining:
     def test_resuming_from_a_checkpoint_changes_nothing(
         self, trainer: Trainer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        whole = trainer(max_epochs=4)
+        uninterrupted = trainer(max_epochs=4)
         seen = []
 
         def stops(run: dict[str, dict[str, float]]) -> float:
@@ -457,8 +457,8 @@ class TestTraining:
         resumed = trainer(checkpoint, score=counts, max_epochs=4)
         assert capsys.readouterr() == ("", "resuming after epoch 2\n")
         assert len(scored) == 2
-        assert resumed[0] == whole[0]
-        assert same(resumed[1], whole[1])
+        assert resumed[0] == uninterrupted[0]
+        assert same(resumed[1], uninterrupted[1])
 
     def test_checkpoint_of_another_training_is_ignored(
         self, trainer: Trainer, tmp_path: Path

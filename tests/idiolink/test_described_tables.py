@@ -24,47 +24,51 @@ PUBLISHED = ROOT / "published"
 NAMES = ("hyperparameters", "artifacts", "checkpoints")
 
 
-def given(name: str, **settings: Any) -> DisplayInputs:
+def inputs_of(name: str, **settings: Any) -> DisplayInputs:
     """Return the inputs of a table of the study."""
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
-    made = IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
-    return next(table.display_inputs for table in made.tables() if table.name == f"idiolink_{name}")
+    idiolink = IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
+    return next(
+        table.display_inputs for table in idiolink.tables() if table.name == f"idiolink_{name}"
+    )
 
 
 def statements(content: TableContent) -> dict[tuple[str, ...], StatedText]:
     """Return the statements of a table by key."""
-    found = {}
+    by_key = {}
     for number in content.numbers():
         assert isinstance(number.comparison, StatedText)
-        found[tuple(number.key.values())] = number.comparison
-    return found
+        by_key[tuple(number.key.values())] = number.comparison
+    return by_key
 
 
 def tuned(*models: str, **settings: Any) -> dict[str, str]:
     """Return Table 3 of a run, by parameter."""
-    content = hyperparameters(given("hyperparameters", finetuning={"models": models, **settings}))
+    content = hyperparameters(
+        inputs_of("hyperparameters", finetuning={"models": models, **settings})
+    )
     return {key[0]: cell.ours for key, cell in statements(content).items()}
 
 
 class TestHyperparameters:
     def test_the_papers_settings_are_as_printed(self) -> None:
-        found = tuned("sbert", "drama-1b")
-        assert found == {
+        values = tuned("sbert", "drama-1b")
+        assert values == {
             row["parameter"]: row["value"]
             for row in read_printed(PUBLISHED / "idiolink_table3.csv")
         }
 
     def test_settings_of_this_run_are_shown_instead_of_the_papers(self) -> None:
-        found = tuned("drama-1b", max_epochs=2, learning_rate=3e-4, batch_sizes={}, batch_size=16)
-        assert found["max_epochs"] == "2"
-        assert found["learning_rate"] == "0.0003"
-        assert (found["batch_size"], found["batch_size_drama"]) == ("16", "16")
-        found = tuned("sbert", hard_negatives=4, soft_negatives=1)
-        assert (found["hard_negatives"], found["soft_negatives"]) == ("4", "1")
+        values = tuned("drama-1b", max_epochs=2, learning_rate=3e-4, batch_sizes={}, batch_size=16)
+        assert values["max_epochs"] == "2"
+        assert values["learning_rate"] == "0.0003"
+        assert (values["batch_size"], values["batch_size_drama"]) == ("16", "16")
+        values = tuned("sbert", hard_negatives=4, soft_negatives=1)
+        assert (values["hard_negatives"], values["soft_negatives"]) == ("4", "1")
 
     def test_untrained_models_have_a_row_with_a_reason(self) -> None:
         assert tuned("sbert")["batch_size_drama"] == ""
-        content = hyperparameters(given("hyperparameters"))
+        content = hyperparameters(inputs_of("hyperparameters"))
         rows = content.groups[0].rows
         assert len(rows) == len(read_printed(PUBLISHED / "idiolink_table3.csv"))
         assert {row.reason for row in rows} == {"no model is fine-tuned in this configuration"}
@@ -73,36 +77,36 @@ class TestHyperparameters:
 
 class TestArtifacts:
     def test_versions_match_the_lock_file(self) -> None:
-        found = statements(artifacts(given("artifacts")))
+        cells = statements(artifacts(inputs_of("artifacts")))
         for name, package in PACKAGES.items():
-            pinned = found[name, "version"].ours
+            pinned = cells[name, "version"].ours
             assert metadata.version(package.name).partition("+")[0] == pinned
 
     @pytest.mark.parametrize("name", PACKAGES)
     def test_package_metadata_has_the_license_that_we_state(self, name: str) -> None:
         about = metadata.metadata(PACKAGES[name].name)
         fields = ("License-Expression", "License", "Classifier")
-        said = [text for field in fields for text in about.get_all(field, [])]
+        licenses = [text for field in fields for text in about.get_all(field, [])]
         family = PACKAGES[name].licence.partition("-")[0]
-        assert any(family in text for text in said)
+        assert any(family in text for text in licenses)
 
     def test_only_pytorchs_license_differs_from_the_paper(self) -> None:
-        found = statements(artifacts(given("artifacts")))
-        other = {key[0] for key, cell in found.items() if cell.reason == "not as printed"}
+        cells = statements(artifacts(inputs_of("artifacts")))
+        other = {key[0] for key, cell in cells.items() if cell.reason == "not as printed"}
         assert other == {"PyTorch"}
-        assert found["PyTorch", "licence"].printed == "Own"
-        assert found["MAGPIE", "version"].ours == "Git object 24a6ef5c"
+        assert cells["PyTorch", "licence"].printed == "Own"
+        assert cells["MAGPIE", "version"].ours == "Git object 24a6ef5c"
 
 
 class TestCheckpoints:
     def test_the_differences_from_the_printed_table(self) -> None:
-        found = statements(checkpoints(given("checkpoints")))
-        assert len(found) == 4 * len(read_printed(PUBLISHED / "idiolink_table6.csv"))
+        cells = statements(checkpoints(inputs_of("checkpoints")))
+        assert len(cells) == 4 * len(read_printed(PUBLISHED / "idiolink_table6.csv"))
 
         def models(what: str, reason: str) -> set[str]:
             return {
                 model
-                for (model, key), cell in found.items()
+                for (model, key), cell in cells.items()
                 if (key, cell.reason) == (what, reason)
             }
 
@@ -111,12 +115,12 @@ class TestCheckpoints:
         }
         assert models("checkpoint", "spelled differently") == {"stella-1.5b-v5"}
         assert not models("checkpoint", "not as printed") | models("licence", "not as printed")
-        assert found["gpt-4o-mini", "parameters"].ours == "not published"
-        assert len(found["e5-base-v2", "revision"].ours) == 40
+        assert cells["gpt-4o-mini", "parameters"].ours == "not published"
+        assert len(cells["e5-base-v2", "revision"].ours) == 40
 
     def test_a_model_without_an_entry_has_a_row_with_a_reason(self) -> None:
-        every = given("checkpoints")
-        known = {name: said for name, said in every.options.items() if name != "BAAI/bge-m3"}
+        every = inputs_of("checkpoints")
+        known = {name: option for name, option in every.options.items() if name != "BAAI/bge-m3"}
         rows = checkpoints(every.model_copy(update={"options": known})).groups[0].rows
         assert {row.labels[0]: row.reason for row in rows if row.reason} == {
             "BGE-M3 (Dense)": "neither models.yaml nor idiolink.construction names it"
@@ -151,7 +155,7 @@ def test_statements_are_shown_but_never_count_as_reproduced(tmp_path: Path) -> N
     makers = (hyperparameters, artifacts, checkpoints)
     for name, maker in zip(NAMES, makers, strict=True):
         files = {end: tmp_path / f"{name}.{end}" for end in ("tex", "csv", "html")}
-        write_table(name, maker(given(name)), templates=ROOT / "templates", **files)
+        write_table(name, maker(inputs_of(name)), templates=ROOT / "templates", **files)
     cells = read_cells(tmp_path / f"{name}.csv" for name in NAMES)
     assert {cell.verdict for cell in cells} == {"not comparable", "not run"}
     assert {cell.table for cell in cells if cell.verdict == "not run"} == {"hyperparameters"}
@@ -164,9 +168,9 @@ def test_statements_are_shown_but_never_count_as_reproduced(tmp_path: Path) -> N
         in html
     )
     # The list of compared numbers does not contain statements, either.
-    whole = {"csv": tmp_path / "comparison.csv", "tex": tmp_path / "comparison.tex"}
+    outputs = {"csv": tmp_path / "comparison.csv", "tex": tmp_path / "comparison.tex"}
     summary = summarize([])
     write_comparison(
-        cells, **whole, summary=summary, template=ROOT / "templates/comparison.tex.jinja"
+        cells, **outputs, summary=summary, template=ROOT / "templates/comparison.tex.jinja"
     )
-    assert "he papers print no numbers for this data" in whole["tex"].read_text(encoding="utf-8")
+    assert "he papers print no numbers for this data" in outputs["tex"].read_text(encoding="utf-8")

@@ -145,18 +145,18 @@ def digest(body: bytes) -> str:
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    made = Hub(files={"org/model": dict(FILES)})
-    handler = type("OwnHandler", (Handler,), {"hub": made})
+    stand_in = Hub(files={"org/model": dict(FILES)})
+    handler = type("OwnHandler", (Handler,), {"hub": stand_in})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever).start()
-        made.address = f"http://127.0.0.1:{server.server_port}"
-        use_hub(monkeypatch, made.address)
+        stand_in.address = f"http://127.0.0.1:{server.server_port}"
+        use_hub(monkeypatch, stand_in.address)
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
         monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "token"))
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
         monkeypatch.setattr("time.sleep", lambda seconds: None)
         monkeypatch.setenv("HF_TOKEN", "")
-        yield made
+        yield stand_in
         server.shutdown()
 
 
@@ -218,22 +218,22 @@ class TestFiles:
 
 class TestListing:
     def test_lists_sizes_without_downloading(self, hub: Hub, tmp_path: Path) -> None:
-        [found] = required_checkpoints({"one": entry(), "other": entry(label="same weights")})
-        assert found.models == ("one", "other")
-        assert found.size == found.missing == len(WEIGHTS) + 5
-        assert found.state == "to download"
+        [checkpoint] = required_checkpoints({"one": entry(), "other": entry(label="same weights")})
+        assert checkpoint.models == ("one", "other")
+        assert checkpoint.size == checkpoint.missing == len(WEIGHTS) + 5
+        assert checkpoint.state == "to download"
         assert not (tmp_path / "hub").exists()
-        assert "1 checkpoint of 0.0 GB; 0.0 GB to download" in summary([found])
+        assert "1 checkpoint of 0.0 GB; 0.0 GB to download" in summary([checkpoint])
 
     def test_chat_models_are_listed(self, hub: Hub) -> None:
         chat = SimpleNamespace(
             kind="llm", source="hub", repository="org/model", revision=COMMIT, checkpoint="openai/x"
         )
         gguf = SimpleNamespace(**vars(chat) | {"file": "onnx/model.onnx"})
-        whole, one = required_checkpoints(
+        repository, one = required_checkpoints(
             {"chat": chat, "gguf": gguf, "api": SimpleNamespace(source="api")}
         )
-        assert (whole.size, one.size) == (len(WEIGHTS) + 5, 4)
+        assert (repository.size, one.size) == (len(WEIGHTS) + 5, 4)
 
     def test_a_chat_model_without_a_commit_is_not_downloaded(
         self, hub: Hub, tmp_path: Path
@@ -241,28 +241,28 @@ class TestListing:
         chat = SimpleNamespace(
             kind="llm", source="hub", repository="org/model", label="Chat", parameters="1B"
         )
-        [found] = required_checkpoints({"chat": chat})
-        assert (found.state, found.missing) == ("no commit is pinned", 2_000_000_000)
-        told = "org/model/commits/main, with all 40 digits, as revision to the entry of Chat"
-        with pytest.raises(UserError, match=f"^1 checkpoint not downloaded: org/model: .*{told}"):
-            list(fetch([found]))
+        [checkpoint] = required_checkpoints({"chat": chat})
+        assert (checkpoint.state, checkpoint.missing) == ("no commit is pinned", 2_000_000_000)
+        hint = "org/model/commits/main, with all 40 digits, as revision to the entry of Chat"
+        with pytest.raises(UserError, match=f"^1 checkpoint not downloaded: org/model: .*{hint}"):
+            list(fetch([checkpoint]))
         assert not hub.asked
         assert not (tmp_path / "hub").exists()
         # Another model may use the main branch.
-        [found] = required_checkpoints({"chat": chat, "embedder": entry(revision=None)})
-        assert found.state == "to download"
+        [checkpoint] = required_checkpoints({"chat": chat, "embedder": entry(revision=None)})
+        assert checkpoint.state == "to download"
 
     def test_without_network_sizes_are_estimated(self, hub: Hub, no_network: None) -> None:
         known = entry(parameters="1.5B", dtype="bfloat16")
-        found = required_checkpoints({"known": known, "unknown": entry("org/other")})
-        assert [item.missing for item in found] == [3_000_000_000, None]
-        assert [item.state for item in found] == ["not in the cache; size estimated",
+        checkpoints = required_checkpoints({"known": known, "unknown": entry("org/other")})
+        assert [item.missing for item in checkpoints] == [3_000_000_000, None]
+        assert [item.state for item in checkpoints] == ["not in the cache; size estimated",
                                                   "not in the cache"]  # fmt: skip
-        assert "2 checkpoints of about 3.0 GB; about 3.0 GB to download" in summary(found)
-        [told] = obstacles(found)
-        assert "127.0.0.1:9 cannot be reached" in told
+        assert "2 checkpoints of about 3.0 GB; about 3.0 GB to download" in summary(checkpoints)
+        [message] = obstacles(checkpoints)
+        assert "127.0.0.1:9 cannot be reached" in message
         with pytest.raises(UserError, match=r"cannot be reached.*; run this on a machine with"):
-            list(fetch(found))
+            list(fetch(checkpoints))
 
     def test_checkpoints_of_the_full_grid_are_listed(
         self, hub: Hub, no_network: None, capsys: pytest.CaptureFixture[str]
@@ -275,14 +275,14 @@ class TestListing:
             input={"models": ROOT / "models.yaml"},
             params={"config": config, "root": ROOT, "fetch": False},
         )
-        told = capsys.readouterr().out
+        printed = capsys.readouterr().out
         # Embedders, a base model for fine-tuning, taggers, and the model with attention analysis.
         for name in ("gritlm-7b", "e5-base-v2", "gbert", "llama-3.2-3b"):
-            assert told.count(f" {name} ") == 1
+            assert printed.count(f" {name} ") == 1
         # Models that come with a package, use an API, or are left out.
         for name in ("sbert", "gpt-4o", "bge-multilingual-gemma2"):
-            assert f" {name} " not in told
-        assert told.count("cannot be reached") == 1
+            assert f" {name} " not in printed
+        assert printed.count("cannot be reached") == 1
 
     @pytest.mark.parametrize(
         ("fields", "message"),
@@ -303,17 +303,17 @@ class TestListing:
 
 class TestGated:
     @pytest.mark.parametrize(
-        ("token", "told"),
+        ("token", "reason"),
         [("", "HF_TOKEN is not set"), ("hf_other", "the account of HF_TOKEN has not")],
     )
     def test_links_the_page_and_downloads_the_others(
-        self, hub: Hub, token: str, told: str, monkeypatch: pytest.MonkeyPatch
+        self, hub: Hub, token: str, reason: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         hub.files["org/gated"], hub.gated = dict(FILES), {"org/gated"}
         monkeypatch.setenv("HF_TOKEN", token)
         with pytest.raises(UserError) as caught:
             fetched(entry("org/gated"), entry())
-        assert f"downloading it requires accepting its license ({told})" in str(caught.value)
+        assert f"downloading it requires accepting its license ({reason})" in str(caught.value)
         assert f"accept it at {hub.address}/org/gated and set HF_TOKEN" in str(caught.value)
         assert not token or token not in str(caught.value)
         assert required_checkpoints({"open": entry()})[0].state == "in the cache"
@@ -329,11 +329,11 @@ class TestGated:
 
 class TestFetching:
     def test_downloads_the_loaded_files_once(self, hub: Hub, tmp_path: Path) -> None:
-        [found] = fetched(entry())
-        assert (found.state, found.missing) == ("in the cache", 0)
+        [checkpoint] = fetched(entry())
+        assert (checkpoint.state, checkpoint.missing) == ("in the cache", 0)
         assert snapshot_files(tmp_path) == LOADED
         hub.asked.clear()
-        assert fetched(entry()) == [found]
+        assert fetched(entry()) == [checkpoint]
         assert hub.asked == []
 
     def test_resumes_with_missing_files(
@@ -356,17 +356,17 @@ class TestFetching:
     def test_progress_is_in_bytes_in_a_pipe(
         self, hub: Hub, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        told: list[Any] = []
+        reports: list[Any] = []
 
         class Watched(hub_module.Progress):
             def close(self) -> None:
-                told.append((self.desc, self.n, self.total))
+                reports.append((self.desc, self.n, self.total))
                 super().close()
 
         monkeypatch.setattr(hub_module, "Progress", Watched)
         [line] = fetch(required_checkpoints({"model": entry()}))
         assert line == "1 of 1: org/model at aaaaaaaa, 0.0 GB"
-        assert ("org/model at aaaaaaaa", len(WEIGHTS) + 5, len(WEIGHTS) + 5) in told
+        assert ("org/model at aaaaaaaa", len(WEIGHTS) + 5, len(WEIGHTS) + 5) in reports
 
     def test_insufficient_disk_space_is_an_error_before_the_download(
         self, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -389,14 +389,14 @@ class TestFetching:
         assert not (tmp_path / "hub").exists()
 
     def test_a_full_disk_gives_a_one_line_error(self, hub: Hub) -> None:
-        found = required_checkpoints({"model": entry()})
+        checkpoints = required_checkpoints({"model": entry()})
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(WEIGHTS) // 2, hard))
         try:
             with pytest.raises(
                 UserError, match="the download was interrupted: File too large; run"
             ):
-                list(fetch(found))
+                list(fetch(checkpoints))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
@@ -407,8 +407,8 @@ class TestLoading:
     ) -> None:
         with pytest.raises(UserError) as caught:
             load_encoder(entry(), device="cpu")
-        for told in ("org/model at aaaaaaaa", "cannot be reached", "`snakemake --cores 1 weights`"):
-            assert told in str(caught.value)
+        for part in ("org/model at aaaaaaaa", "cannot be reached", "`snakemake --cores 1 weights`"):
+            assert part in str(caught.value)
         assert "\n" not in str(caught.value)
 
     def test_an_unresponsive_hub_times_out(self, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -452,8 +452,8 @@ class TestLoading:
         hub.publish("org/model", folder)
         hub.publish("org/code", code)
         remote = entry(trust_remote_code=True, pooling="mean", code_revision=COMMIT)
-        found = fetched(remote)
-        assert [(item.checkpoint.repository, item.models) for item in found] == [
+        checkpoints = fetched(remote)
+        assert [(item.checkpoint.repository, item.models) for item in checkpoints] == [
             ("org/model", ("model-0",)), ("org/code", ("model-0",)),
         ]  # fmt: skip
         hub.asked.clear()

@@ -200,12 +200,15 @@ class TestEndOfInputs:
             folder, pooling="lasttoken", max_length=9, end_token="</s>" if by == "entry" else None
         )
         model = load_encoder(entry, device="cpu")
-        whole, cut = model.tokenizer(
+        complete, cut = model.tokenizer(
             ["ice", "ice " * 30], truncation=True, max_length=model.max_seq_length
         )["input_ids"]
-        assert (whole[0], whole[-1]) == (model.tokenizer.bos_token_id, model.tokenizer.eos_token_id)
-        assert (len(cut), cut[-1]) == (9, whole[-1])
-        assert whole.count(whole[-1]) == cut.count(whole[-1]) == 1
+        assert (complete[0], complete[-1]) == (
+            model.tokenizer.bos_token_id,
+            model.tokenizer.eos_token_id,
+        )
+        assert (len(cut), cut[-1]) == (9, complete[-1])
+        assert complete.count(complete[-1]) == cut.count(complete[-1]) == 1
         vector = embed_documents(model, ["It melted."], batch_size=1, progress=False)[0]
         _, hidden = hidden_states(folder, "It melted.</s>")
         np.testing.assert_allclose(vector, pooled(hidden, "lasttoken"), atol=2e-5)
@@ -517,9 +520,9 @@ class TestResuming:
         arrays = (np.ones((2, 3), dtype=np.float32),)
         same = {"weights": {"model": "a"}, "texts": "b"}
         Shards.beside(tmp_path / "seed-0.npy", entry, **same).save(0, arrays)
-        found = Shards.beside(tmp_path / "seed-0.npy", entry, **same).load(0)
-        assert found is not None
-        assert np.array_equal(found[0], arrays[0])
+        loaded = Shards.beside(tmp_path / "seed-0.npy", entry, **same).load(0)
+        assert loaded is not None
+        assert np.array_equal(loaded[0], arrays[0])
         for changed in ({"weights": {"model": "c"}}, {"texts": "c"}):
             assert Shards.beside(tmp_path / "seed-0.npy", entry, **(same | changed)).load(0) is None
         half = entry.model_copy(update={"dtype": "bfloat16"})

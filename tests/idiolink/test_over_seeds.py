@@ -30,12 +30,12 @@ def share(verdicts: Iterator[bool]) -> float:
 @pytest.mark.parametrize("seeds", [1, 3, 5])
 @pytest.mark.parametrize("ddof", [0, 1])
 def test_means_of_the_same_distribution_are_reproduced_in_95_percent(seeds: int, ddof: int) -> None:
-    found = share(
+    coverage = share(
         low <= ours.mean <= high
         for ours, printed in pairs(seeds, ddof=ddof)
         for low, high in mean_ranges(ours, printed, ddof=[ddof], decimals=9).values()
     )
-    assert 0.935 < found < 0.985
+    assert 0.935 < coverage < 0.985
 
 
 @pytest.mark.parametrize("seeds", [3, 5])
@@ -43,29 +43,29 @@ def test_means_of_the_same_distribution_are_reproduced_in_95_percent(seeds: int,
 def test_deviations_of_the_same_distribution_are_reproduced_in_95_percent(
     seeds: int, ddof: int
 ) -> None:
-    found = share(
+    coverage = share(
         low <= (ours.deviation or 0) <= high
         for ours, printed in pairs(seeds, ddof=ddof)
         for low, high in deviation_ranges(seeds, printed, ddof=[ddof], decimals=9).values()
     )
-    assert 0.935 < found < 0.965
+    assert 0.935 < coverage < 0.965
 
 
 def test_treating_the_printed_deviation_as_exact_rejects_too_often() -> None:
     low, high = np.sqrt(chi2.ppf([0.025, 0.975], 2) / 2)
-    found = share(
+    coverage = share(
         low <= (ours.deviation or 0) / (printed.deviation or 1) <= high
         for ours, printed in pairs(3)
     )
-    assert 0.72 < found < 0.80
+    assert 0.72 < coverage < 0.80
 
 
 def test_the_range_of_a_deviation_computed_manually() -> None:
     printed = Spread(mean=42.14, deviation=0.05, seeds=3)
-    found = deviation_ranges(3, printed, ddof=[1, 0], decimals=2)
+    ranges = deviation_ranges(3, printed, ddof=[1, 0], decimals=2)
     # The 2.5 and 97.5% points of F(2, 2) are 1 / 39 and 39; 0.045 to 0.055 round to 0.05.
-    assert found["printed with ddof 1"] == pytest.approx((0.045 / 39**0.5, 0.055 * 39**0.5))
-    assert found["printed with ddof 0"] == pytest.approx(
+    assert ranges["printed with ddof 1"] == pytest.approx((0.045 / 39**0.5, 0.055 * 39**0.5))
+    assert ranges["printed with ddof 0"] == pytest.approx(
         (0.045 / 39**0.5 * 1.5**0.5, 0.055 * 39**0.5 * 1.5**0.5)
     )
 
@@ -92,7 +92,7 @@ def test_the_only_matching_reading_is_reported() -> None:
         (0.4, "within sampling range only if printed with ddof 0"),
         (0.008, "within sampling range only if printed with ddof 1"),
     ):
-        found = compare(ours, 0.05, obstacles=[], ranges=ranges)
-        assert (found.reproduced, found.reason) == ("within sampling range", reason)
+        comparison = compare(ours, 0.05, obstacles=[], ranges=ranges)
+        assert (comparison.reproduced, comparison.reason) == ("within sampling range", reason)
     assert compare(0.0, 0.05, obstacles=[], ranges=ranges).reproduced == "no"
     assert compare(0.1, 0.05, obstacles=["sample data"], ranges=ranges).reason == "sample data"

@@ -53,9 +53,9 @@ RERANKER = {"kind": "reranker", "first_stage": "bm25"}
 
 def entry(folder: Path | str = ".", **fields: Any) -> Any:
     """Return a models.yaml entry for a folder."""
-    given = {"label": "Tiny", "licence": "CC0-1.0", "checkpoint": "tiny", "source": "folder"}
-    given |= {"path": str(folder), "max_length": 512, "batch_size": 3}
-    return validated(ENTRY, given | fields, where="entry", hint="")
+    defaults = {"label": "Tiny", "licence": "CC0-1.0", "checkpoint": "tiny", "source": "folder"}
+    defaults |= {"path": str(folder), "max_length": 512, "batch_size": 3}
+    return validated(ENTRY, defaults | fields, where="entry", hint="")
 
 
 def save_reranker(family: str, folder: Path, *, scores: int = 1) -> Path:
@@ -147,14 +147,14 @@ def test_a_reranker_equals_plain_transformers(family: str, tmp_path: Path) -> No
     ranker = entry(folder, **RERANKER, passage_prefix="It: ")
     instruction = TEXTS["instruction_newline_query"].removesuffix(SENTENCE)
     for mode in ("sentence", "instruction_sentence"):
-        found = run_of("rerank", ranker, mode, tmp_path)
+        scores = run_of("rerank", ranker, mode, tmp_path)
         for query in QUERIES:
             head = instruction.replace("break the ice", query.span) if mode != "sentence" else ""
             expected = {
                 text.id: reference(head + query.sentence, f"It: {text.sentence}") for text in KEPT
             }
-            assert found[query.id] == pytest.approx(expected, abs=1e-5)
-            assert list(found[query.id]) == sorted(expected, key=lambda name: -expected[name])
+            assert scores[query.id] == pytest.approx(expected, abs=1e-5)
+            assert list(scores[query.id]) == sorted(expected, key=lambda name: -expected[name])
 
 
 def test_a_model_not_trained_for_ranking_gives_a_one_line_error(tmp_path: Path) -> None:
@@ -196,14 +196,14 @@ def save_colbert(folder: Path, *, projects: bool = True) -> Path:
     """Write a tiny ColBERTv2 with its files, markers and query expansion."""
     save_checkpoint(Anatomy("bert", hidden=32), folder, words=("[unused0]", "[unused1]", *WORDS))
     weights = load_file(folder / "model.safetensors")
-    found = {f"bert.{name}": tensor for name, tensor in weights.items()}
+    tensors = {f"bert.{name}": tensor for name, tensor in weights.items()}
     if projects:
         torch.manual_seed(2)
-        found["linear.weight"] = torch.randn(8, 32)
+        tensors["linear.weight"] = torch.randn(8, 32)
         write_json(folder / "artifact.metadata", COLBERT)
         config = json.loads((folder / "config.json").read_text())
         write_json(folder / "config.json", config | {"architectures": ["HF_ColBERT"]})
-    save_file(found, folder / "model.safetensors", {"format": "pt"})
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     return folder
 
 
@@ -218,9 +218,9 @@ class ColBert:
 
     def vectors(self, marker: str, text: str, length: int = 0) -> tuple[list[int], torch.Tensor]:
         """Return the tokens and unit vectors of a text between its marker and `length`."""
-        found = self.tokenizer.encode(text, add_special_tokens=False).ids
+        pieces = self.tokenizer.encode(text, add_special_tokens=False).ids
         named = [self.tokenizer.token_to_id(name) for name in ("[CLS]", marker, "[SEP]", "[MASK]")]
-        ids = [*named[:2], *found, named[2]]
+        ids = [*named[:2], *pieces, named[2]]
         mask = [1] * len(ids) + [0] * (length - len(ids))
         ids += [named[3]] * (length - len(ids))
         with torch.inference_mode():
@@ -253,7 +253,7 @@ def test_late_interaction_equals_plain_transformers(tmp_path: Path) -> None:
     instruction = TEXTS["instruction_space_query"].removesuffix(SENTENCE)
     runs = run_script_of_all_modes(ranker, tmp_path)
     assert sorted(runs) == sorted(QUERY_MODES)
-    for mode, found in runs.items():
+    for mode, run in runs.items():
         for query in QUERIES:
             instructed = mode.startswith("instruction")
             head = instruction.replace("break the ice", query.span) if instructed else "Query: "
@@ -264,7 +264,7 @@ def test_late_interaction_equals_plain_transformers(tmp_path: Path) -> None:
             expected = {
                 text.id: reference.score(vectors, f"It: {text.sentence}") for text in DOCUMENTS[:3]
             }
-            assert found[query.id] == pytest.approx(expected, rel=1e-6)
+            assert run[query.id] == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_checkpoint_without_a_projection_gives_a_one_line_error(tmp_path: Path) -> None:
@@ -282,64 +282,64 @@ def test_a_span_beyond_the_input_limit_gives_a_one_line_error(tmp_path: Path) ->
 
 def api_embedder(**fields: Any) -> Any:
     """Return a models.yaml entry of an API embedder."""
-    given = {"kind": "embedder", "source": "api", "label": "API", "licence": "none"}
-    given |= {"litellm_id": "openai/embed", "provider": "openai", "api_key_env": "TEST_KEY"}
-    given |= {"prices": "free", "trained_with_instructions": False}
-    return validated(ENTRY, given | fields, where="entry", hint="")
+    defaults = {"kind": "embedder", "source": "api", "label": "API", "licence": "none"}
+    defaults |= {"litellm_id": "openai/embed", "provider": "openai", "api_key_env": "TEST_KEY"}
+    defaults |= {"prices": "free", "trained_with_instructions": False}
+    return validated(ENTRY, defaults | fields, where="entry", hint="")
 
 
 class TestStudy:
     def test_a_reranker_uses_the_runs_of_its_first_stage(self) -> None:
         own = {"over-bm25": entry(**RERANKER)}
         own["over-sbert"] = own["over-bm25"].model_copy(update={"first_stage": "sbert"})
-        made = study(own)
+        idiolink = study(own)
         place = "results/predictions/idiolink/test-lit_idiom/{}/{}/seed-0.run.gz".format
         asked = ("test-lit_idiom", "instruction_sentence")
         # BM25 ignores instructions.
-        assert made.first_stage_run("over-bm25", *asked) == place("bm25", "sentence")
-        assert made.first_stage_run("over-sbert", *asked) == place("sbert", asked[1])
-        assert made.modes_of("over-bm25") == ["sentence", "instruction_sentence"]
-        assert made.models() == ["over-bm25", "over-sbert", "bm25", "sbert"]
-        labels = [model.label for model in made.run.describe_models(own)]
+        assert idiolink.first_stage_run("over-bm25", *asked) == place("bm25", "sentence")
+        assert idiolink.first_stage_run("over-sbert", *asked) == place("sbert", asked[1])
+        assert idiolink.modes_of("over-bm25") == ["sentence", "instruction_sentence"]
+        assert idiolink.models() == ["over-bm25", "over-sbert", "bm25", "sbert"]
+        labels = [model.label for model in idiolink.run.describe_models(own)]
         assert labels == ["Tiny (over BM25)", f"Tiny (over {REGISTRY['sbert'].label})"]
 
     def test_late_interaction_has_every_query_mode(self) -> None:
-        made = study({"late": entry(**LATE)})
-        assert made.modes_of("late") == list(QUERY_MODES)
-        assert made.left_out() == {}
-        tables = {table.name: table.display_inputs.metrics for table in made.tables()}
+        idiolink = study({"late": entry(**LATE)})
+        assert idiolink.modes_of("late") == list(QUERY_MODES)
+        assert idiolink.left_out() == {}
+        tables = {table.name: table.display_inputs.metrics for table in idiolink.tables()}
         assert len(tables["idiolink_zero_shot"]) == 4
         assert len(tables["idiolink_ablation"]) == 3 * 4
 
     def test_an_api_embedder_has_no_span_modes(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TEST_KEY", "key")
         own = {"api": api_embedder(), "rr": entry(**RERANKER | {"first_stage": "api"})}
-        made = study(own)
-        assert made.modes_of("api") == ["sentence", "instruction_sentence"]
-        assert made.left_out()["api/span"] == "token vectors are not available"
-        (asked,) = (each for each in made.llm_tasks() if each.name == "idiolink_embed")
+        idiolink = study(own)
+        assert idiolink.modes_of("api") == ["sentence", "instruction_sentence"]
+        assert idiolink.left_out()["api/span"] == "token vectors are not available"
+        (asked,) = (each for each in idiolink.llm_tasks() if each.name == "idiolink_embed")
         outputs = [task.outputs["vectors"] for task in asked.tasks()]
         assert outputs == [
             f"results/predictions/idiolink/test/api/vectors-{texts}/seed-0.npy"
             for texts in ("documents", "sentence", "instruction_sentence")
         ]
         assert len({task.recordings for task in asked.tasks()}) == 3
-        assert not re.fullmatch(made.embedder_constraint(), "api")
-        assert re.fullmatch(made.ranker_constraint(), "api")
+        assert not re.fullmatch(idiolink.embedder_constraint(), "api")
+        assert re.fullmatch(idiolink.ranker_constraint(), "api")
         # A changed entry requires new answers, and does not change other conditions.
         other = study(own | {"api": api_embedder(query_prefix="q: ")})
         (changed,) = (each for each in other.llm_tasks() if each.name == "idiolink_embed")
         assert changed.tasks()[0].spec != asked.tasks()[0].spec
-        assert made.conditions("api") != other.conditions("api")
-        assert made.conditions("bm25") == other.conditions("bm25")
+        assert idiolink.conditions("api") != other.conditions("api")
+        assert idiolink.conditions("bm25") == other.conditions("bm25")
 
     def test_without_key_and_recordings_a_row_has_a_reason(self, tmp_path: Path) -> None:
         own = {"api": api_embedder(), "rr": entry(**RERANKER | {"first_stage": "api"})}
-        made = study(own)
+        idiolink = study(own)
         reason = "nothing is recorded, and the environment variable TEST_KEY is not set"
-        assert made.left_out() == {"api": reason, "rr": f"api: {reason}"}
-        assert made.llm_tasks()[-1].tasks() == made.run_metrics() == []
-        (table,) = (table for table in made.tables() if table.name == "idiolink_zero_shot")
+        assert idiolink.left_out() == {"api": reason, "rr": f"api: {reason}"}
+        assert idiolink.llm_tasks()[-1].tasks() == idiolink.run_metrics() == []
+        (table,) = (table for table in idiolink.tables() if table.name == "idiolink_zero_shot")
         content = zero_shot(table.display_inputs)
         shown = {row.labels[0]: row.reason for row in content.groups[-1].rows}
         assert shown == {"API": reason, "Tiny (over API)": f"api: {reason}"}
@@ -377,8 +377,8 @@ class TestStudy:
             study({"rr": entry(**RERANKER | {"first_stage": first})}, **settings)
 
     def test_span_modes_are_empty_with_a_reason(self, tmp_path: Path) -> None:
-        made = study({"rr": entry(**RERANKER)})
-        (table,) = (table for table in made.tables() if table.name == "idiolink_zero_shot")
+        idiolink = study({"rr": entry(**RERANKER)})
+        (table,) = (table for table in idiolink.tables() if table.name == "idiolink_zero_shot")
         files = []
         for mode in ("sentence", "instruction_sentence"):
             files.append(str(tmp_path / f"{mode}.json"))
@@ -403,6 +403,6 @@ class TestStudy:
         hours = {}
         for rule in ("rerank", "embed"):
             job = PlannedJob(rule, "rr", 1, files, ())
-            found = resources([job], {"rr": entry(**RERANKER)}, [], {})[0].gpu_hours
-            hours[rule] = found or 0
+            gpu_hours = resources([job], {"rr": entry(**RERANKER)}, [], {})[0].gpu_hours
+            hours[rule] = gpu_hours or 0
         assert hours["rerank"] > hours["embed"]

@@ -63,8 +63,8 @@ def dataset(pies: int = 8) -> IdiolinkDataset:
             words = [*own[:place], *others[: 10 - place]]
             if kind is Document:
                 words = [*random.permutation(own)[:5].tolist(), *others[:6]]
-            made = text(kind, f"{name}-{place}", pie, usage, words, "it")
-            (documents if kind is Document else queries).append(made)
+            item = text(kind, f"{name}-{place}", pie, usage, words, "it")
+            (documents if kind is Document else queries).append(item)
     return IdiolinkDataset("test", "full", False, documents, queries)
 
 
@@ -76,8 +76,8 @@ def measured(
     rows = (np.array([score(query, each) for each in data.documents]) for query in data.queries)
     names = [[each.id for each in texts] for texts in (data.queries, data.documents)]
     scores = score_queries(rank(names[0], rows, names[1], top_k=100), qrels)
-    found = overlaps(data.queries, data.documents, qrels)
-    return shortcuts(data.queries, found, scores, resamples=resamples)
+    overlap = overlaps(data.queries, data.documents, qrels)
+    return shortcuts(data.queries, overlap, scores, resamples=resamples)
 
 
 class TestOverlap:
@@ -85,11 +85,13 @@ class TestOverlap:
         query = text(Query, "q", "cold feet", "idiomatic", ("nervous", "chefs"), "cold feet")
         one = text(Document, "a", "cold feet", "idiomatic", ("all", "chefs", "soup"), "cold feet")
         other = text(Document, "b", "cold feet", "sense", ("it's", "fear"), "chefs")
-        found = overlaps([query], [one, other], {"q": {"a": 1, "b": 1}})["q"]
+        overlap = overlaps([query], [one, other], {"q": {"a": 1, "b": 1}})["q"]
         # Query: cold, feet, nervous, chefs. Documents: cold, feet, chefs, soup; and chefs, fear.
-        assert found["idiomatic"] == dict(zip(MEASURES, (3 / 5, 3 / 4, 1 / 3, 1 / 2), strict=True))
-        assert found["sense"] == dict(zip(MEASURES, (1 / 5, 1 / 4, 0, 0), strict=True))
-        assert found[ALL] == pytest.approx(
+        assert overlap["idiomatic"] == dict(
+            zip(MEASURES, (3 / 5, 3 / 4, 1 / 3, 1 / 2), strict=True)
+        )
+        assert overlap["sense"] == dict(zip(MEASURES, (1 / 5, 1 / 4, 0, 0), strict=True))
+        assert overlap[ALL] == pytest.approx(
             dict(zip(MEASURES, (2 / 5, 1 / 2, 1 / 6, 1 / 4), strict=True))
         )
 
@@ -104,20 +106,20 @@ class TestRankersByRule:
             one, other = content_words(query.sentence), content_words(document.sentence)
             return len(one & other) / len(one | other)
 
-        found = measured(dataset(), jaccard)
+        metrics = measured(dataset(), jaccard)
         for measure in MEASURES:
-            correlation = found.correlations[measure]
+            correlation = metrics.correlations[measure]
             assert correlation.value and correlation.interval
             assert correlation.value > 0.8
             assert correlation.interval.low > 0.7
-            of_tenths = [each.overlap for each in found.tenths[measure] if each.usage == ALL]
-            means = [found.overlap[usage][ALL][measure] for usage in ("literal", "idiomatic")]
+            of_tenths = [each.overlap for each in metrics.tenths[measure] if each.usage == ALL]
+            means = [metrics.overlap[usage][ALL][measure] for usage in ("literal", "idiomatic")]
             assert np.mean(of_tenths) == pytest.approx(np.mean(means))
-        rising = [tenth.value for tenth in found.tenths["recall"] if tenth.usage == ALL]
+        rising = [tenth.value for tenth in metrics.tenths["recall"] if tenth.usage == ALL]
         assert len(rising) == 10
         assert rising[0] < 0.3 < 0.8 < rising[-1]
         # Each tenth has one query per PIE and usage, so PIEs do not affect the comparison.
-        assert {tenth.queries for tenth in found.tenths["recall"]} == {16, 8}
+        assert {tenth.queries for tenth in metrics.tenths["recall"]} == {16, 8}
 
     def test_a_ranker_that_ignores_words(self) -> None:
         draws = np.random.default_rng(3)
@@ -126,9 +128,9 @@ class TestRankersByRule:
             same = (query.pie, query.usage) == (document.pie, document.usage)
             return 2.0 * same + draws.normal()
 
-        found = measured(dataset(), by_meaning)
+        metrics = measured(dataset(), by_meaning)
         for measure in MEASURES:
-            interval = found.correlations[measure].interval
+            interval = metrics.correlations[measure].interval
             assert interval
             assert interval.low < 0 < interval.high
 
@@ -167,12 +169,12 @@ class TestRankersByRule:
             return float(pearsonr(*rests).statistic)
 
         drawn = np.array([[1, 0, 2, 1, 0, 2]])
-        found = partial_correlation(first, second, cells, drawn[:, pies])
-        assert found.value == pytest.approx(by_regression(np.arange(48), cells))
+        correlation = partial_correlation(first, second, cells, drawn[:, pies])
+        assert correlation.value == pytest.approx(by_regression(np.arange(48), cells))
         # If a PIE is drawn twice, each of its queries counts twice.
         members = np.repeat(np.arange(48), drawn[0][pies])
-        assert found.interval
-        assert found.interval.low == pytest.approx(by_regression(members, cells[members]))
+        assert correlation.interval
+        assert correlation.interval.low == pytest.approx(by_regression(members, cells[members]))
 
     def test_constant_and_unknown_values(self) -> None:
         data = dataset(1)
@@ -182,17 +184,19 @@ class TestRankersByRule:
         }
         assert {tenth.interval for tenth in alike.tenths["jaccard"]} == {None}
         unknown = {query.id: {"ndcg_at_10": None} for query in data.queries}
-        found = overlaps(data.queries, data.documents, meaning_qrels(data.queries, data.documents))
-        without = shortcuts(data.queries, found, unknown, resamples=10)
+        overlap = overlaps(
+            data.queries, data.documents, meaning_qrels(data.queries, data.documents)
+        )
+        without = shortcuts(data.queries, overlap, unknown, resamples=10)
         assert (without.correlations, without.tenths) == ({}, {})
         assert without.overlap == alike.overlap
 
     def test_a_pie_may_have_no_documents_of_a_usage(self) -> None:
         data = dataset(2)
         data.documents.append(text(Document, "more", "pie 1", "sense", ("other1",), "it"))
-        found = measured(data, lambda *_: 0.0).overlap["idiomatic"]
-        assert set(found) == {"idiomatic", "sense", ALL}
-        assert 0 < found["sense"]["recall"] < 0.1
+        overlap = measured(data, lambda *_: 0.0).overlap["idiomatic"]
+        assert set(overlap) == {"idiomatic", "sense", ALL}
+        assert 0 < overlap["sense"]["recall"] < 0.1
 
 
 class TestStudy:
@@ -206,21 +210,21 @@ class TestStudy:
         return IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
 
     def test_only_if_requested(self) -> None:
-        without, made = self.study(), self.study(shortcuts=True)
-        new = {*made.targets()} - {*without.targets()}
+        without, requested = self.study(), self.study(shortcuts=True)
+        new = {*requested.targets()} - {*without.targets()}
         assert new == {
             "paper_tables/idiolink_overlap.tex",
             "paper_tables/idiolink_shortcuts.tex",
             "paper_tables/figures/idiolink_shortcuts.pdf",
         }
         assert without.why_no_table("idiolink_shortcuts") == "idiolink.shortcuts is false"
-        added = {*made.metrics()} - {*without.metrics()}
+        added = {*requested.metrics()} - {*without.metrics()}
         assert len(added) == 2 + 4
         of_run = "results/metrics/idiolink/test/sbert/span/seed-0.json"
         path = of_run.replace(".json", ".shortcuts.json")
         assert path in added
-        assert made.conditions_of(path) == made.conditions_of(of_run)
-        assert made.behind(path) == made.behind(of_run)
+        assert requested.conditions_of(path) == requested.conditions_of(of_run)
+        assert requested.behind(path) == requested.behind(of_run)
 
     def test_without_texts_the_error_states_the_reason(self) -> None:
         with pytest.raises(UserError, match=r"idiolink\.shortcuts: .* dataset is 'archived'"):
@@ -233,24 +237,24 @@ def test_script_tables_and_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     data.save(Path(files["documents"]).parent)
     rows = np.random.default_rng(1).normal(size=(len(data.queries), len(data.documents)))
     names = [[each.id for each in texts] for texts in (data.queries, data.documents)]
-    found = []
+    paths = []
     for mode in ("sentence", "span"):
         write_run(f"{mode}.run.gz", rank(names[0], rows, names[1], top_k=20), tag="m")
-        found.append(f"{mode}.json")
+        paths.append(f"{mode}.json")
         run_script(
-            "idiolink_shortcuts", output=found[-1:],
+            "idiolink_shortcuts", output=paths[-1:],
             input={"dataset": [*files.values()], "run": f"{mode}.run.gz"},
             params={"top_k": 20, "resamples": 20, "conditions": "{}"},
             wildcards={"model": "m", "query_mode": mode, "seed": 0},
         )  # fmt: skip
     models = (ModelDescription(name="m", kind="embedder", label="M"),)
-    given = DisplayInputs(metrics=tuple(found), models=models)
-    alone = given.model_copy(update={"metrics": given.metrics[:1]})
-    for content, lines in ((shortcuts_table(given), 24), (overlap_table(alone), 16)):
-        made = {kind: Path(f"table.{kind}") for kind in ("tex", "csv", "html")}
-        write_table("table", content, templates=ROOT / "templates", **made)
-        assert len(read_comparisons(made["csv"])) == lines
+    inputs = DisplayInputs(metrics=tuple(paths), models=models)
+    alone = inputs.model_copy(update={"metrics": inputs.metrics[:1]})
+    for content, lines in ((shortcuts_table(inputs), 24), (overlap_table(alone), 16)):
+        outputs = {kind: Path(f"table.{kind}") for kind in ("tex", "csv", "html")}
+        write_table("table", content, templates=ROOT / "templates", **outputs)
+        assert len(read_comparisons(outputs["csv"])) == lines
         assert SAMPLE_NOTE in content.notes
-    axes = figures.shortcuts(given).axes
+    axes = figures.shortcuts(inputs).axes
     assert [len(axis.lines) for axis in axes] == [1] * 4
     assert {len(line.get_xdata()) for axis in axes for line in axis.lines} == {10}

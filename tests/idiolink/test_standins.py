@@ -84,7 +84,11 @@ class Reference:
     def vectors(self) -> dict[str, Vectors]:
         """Return the vectors of the documents, and of the queries by mode."""
         form, query_prefix, passage_prefix = ENTRIES[self.name]
-        rows = {"documents": [self._read(passage_prefix, it.sentence)[0] for it in DOCUMENTS]}
+        rows = {
+            "documents": [
+                self._read(passage_prefix, document.sentence)[0] for document in DOCUMENTS
+            ]
+        }
         for query in QUERIES:
             instruction = TEXTS[form].removesuffix(SENTENCE).replace("break the ice", query.span)
             places = [query.sentence.index(query.span), query.sentence.rindex(query.span)]
@@ -93,10 +97,10 @@ class Reference:
                 ("", query_prefix, first),
                 ("instruction_", instruction, last),
             ):
-                whole, part = self._read(head, query.sentence, start, start + len(query.span))
-                rows.setdefault(f"{mode}sentence", []).append(whole)
+                of_sentence, part = self._read(head, query.sentence, start, start + len(query.span))
+                rows.setdefault(f"{mode}sentence", []).append(of_sentence)
                 rows.setdefault(f"{mode}span", []).append(part)
-        return {mode: torch.stack(found).numpy() for mode, found in rows.items()}
+        return {mode: torch.stack(of_mode).numpy() for mode, of_mode in rows.items()}
 
     def _read(
         self, head: str, text: str, start: int = 0, end: int = 1
@@ -119,11 +123,11 @@ class Reference:
         first = 0
         if head and ENTRIES[self.name][0] in LEFT_OUT_OF_POOLING and not self.pools_all:
             first = min(place for place, (_, past) in places.items() if past > len(head))
-        whole = {"mean": hidden[first:].mean(dim=0), "cls": hidden[0], "lasttoken": hidden[-1]}
+        poolings = {"mean": hidden[first:].mean(dim=0), "cls": hidden[0], "lasttoken": hidden[-1]}
         start, end = len(head) + start, len(head) + end
         inside = [place for place, (one, past) in places.items() if one < end and past > start]
         part = hidden[inside].mean(dim=0)
-        pooled = whole[self.anatomy.pooling or "mean"]
+        pooled = poolings[self.anatomy.pooling or "mean"]
         return self._finish(pooled), self._finish(part, heads=self.heads_on_spans)
 
     def _finish(self, vector: torch.Tensor, *, heads: bool = True) -> torch.Tensor:
@@ -166,8 +170,8 @@ class StandIns:
                 anatomy = replace(anatomy, code_in=str(code))
             save_checkpoint(anatomy, folder)
         place = {"source": "folder", "path": str(folder), "dtype": "float32"}
-        said = self._registry[name].model_dump(exclude_unset=True)
-        return EmbedderEntry.model_validate(said | place | fields)
+        stated = self._registry[name].model_dump(exclude_unset=True)
+        return EmbedderEntry.model_validate(stated | place | fields)
 
     def embedded(self, name: str) -> dict[str, Vectors]:
         """Return the library's vectors of the texts, by mode."""
@@ -193,11 +197,11 @@ def embedded(entry: EmbedderEntry, **attributes: Any) -> dict[str, Vectors]:
 def differing(one: dict[str, Vectors], other: dict[str, Vectors], *, by: float) -> dict[str, float]:
     """Return the largest difference in each mode, if it exceeds `by`."""
     assert one.keys() == other.keys() == ALL
-    found = {}
+    distances = {}
     for mode, vectors in one.items():
         same_space = vectors.shape == other[mode].shape
-        found[mode] = np.abs(vectors - other[mode]).max() if same_space else np.inf
-    return {mode: float(distance) for mode, distance in found.items() if not distance <= by}
+        distances[mode] = np.abs(vectors - other[mode]).max() if same_space else np.inf
+    return {mode: float(distance) for mode, distance in distances.items() if not distance <= by}
 
 
 @pytest.fixture(scope="module")
@@ -245,14 +249,14 @@ def test_every_trait_of_the_architecture_matters(
         broken = replace(reference, anatomy=replace(reference.anatomy, **wrong))
     else:
         broken = replace(reference, **wrong)
-    found = differing(stand_ins.embedded(name), broken.vectors(), by=1e-3)
-    assert found.keys() == modes
+    differences = differing(stand_ins.embedded(name), broken.vectors(), by=1e-3)
+    assert differences.keys() == modes
 
 
 def test_padding_on_the_wrong_side_changes_the_vectors(stand_ins: StandIns) -> None:
     name = "bge-base-en-v1.5"
-    found = embedded(stand_ins.entry(name), padding_side="left")
-    assert differing(found, stand_ins.embedded(name), by=1e-3).keys() == ALL
+    changed = embedded(stand_ins.entry(name), padding_side="left")
+    assert differing(changed, stand_ins.embedded(name), by=1e-3).keys() == ALL
 
 
 def test_only_the_checkpoint_code_has_experts(stand_ins: StandIns) -> None:
@@ -288,7 +292,7 @@ def test_documents_and_spans_are_ranked_in_one_space(
         for query, row in zip(QUERIES, cosines, strict=True):
             scores = read_run(run)[query.id]
             assert scores == pytest.approx(
-                {f"d{place}": it for place, it in enumerate(row)}, abs=1e-5
+                {f"d{place}": cosine for place, cosine in enumerate(row)}, abs=1e-5
             )
             assert list(scores) == [f"d{place}" for place in np.argsort(-row)]
 

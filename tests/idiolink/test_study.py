@@ -90,8 +90,8 @@ PRINTED: dict[str, Any] = {
 def test_the_papers_settings(name: str) -> None:
     """A run on the real data uses Table 3, appendix E.1, section 3.2 and appendix A."""
     settings = configured(name).settings
-    told = settings.finetuning.model_dump(include=set(PRINTED))
-    assert told == PRINTED
+    stated = settings.finetuning.model_dump(include=set(PRINTED))
+    assert stated == PRINTED
     assert len(settings.finetuning.seeds) == 3
     assert settings.bm25.k1 == [0.6, 0.9, 1.2, 1.5, 2.0]
     assert settings.bm25.b == [0.2, 0.4, 0.6, 0.75, 0.9]
@@ -113,47 +113,47 @@ def test_the_papers_settings(name: str) -> None:
 
 
 class TestConditions:
-    def deviations(self, told: str) -> list[str]:
-        found: list[str] = json.loads(told)["deviations"]
-        return found
+    def deviations(self, conditions: str) -> list[str]:
+        listed: list[str] = json.loads(conditions)["deviations"]
+        return listed
 
     @pytest.mark.parametrize("name", ["config/paper.yaml", "config/released.yaml"])
     def test_the_papers_settings_have_no_deviations(self, name: str) -> None:
-        made = configured(name)
-        for model in [*made.settings.models, *made.tuned_models()]:
-            assert self.deviations(made.conditions(model)) == []
+        idiolink = configured(name)
+        for model in [*idiolink.settings.models, *idiolink.tuned_models()]:
+            assert self.deviations(idiolink.conditions(model)) == []
 
     def test_each_deviation_is_listed(self) -> None:
-        made = study(
+        idiolink = study(
             top_k=50,
             bm25={"k1": [0.9], "b": [0.4]},
             finetuning={"models": ["sbert"], "max_epochs": 2, "batch_size": 8, "threads": 4},
         )
-        assert self.deviations(made.conditions("sbert")) == ["top k 50, the paper 100"]
-        assert self.deviations(made.conditions("bm25")) == [
+        assert self.deviations(idiolink.conditions("sbert")) == ["top k 50, the paper 100"]
+        assert self.deviations(idiolink.conditions("bm25")) == [
             "top k 50, the paper 100",
             "k1 0.9, the paper 0.6 0.9 1.2 1.5 2.0",
             "b 0.4, the paper 0.2 0.4 0.6 0.75 0.9",
         ]
-        told = made.conditions("sbert+sentence+paper")
-        assert self.deviations(told) == [
+        conditions = idiolink.conditions("sbert+sentence+paper")
+        assert self.deviations(conditions) == [
             "top k 50, the paper 100",
             "max epochs 2, the paper 10",
             "batch size 8, the paper 32",
         ]
-        assert json.loads(told)["settings"]["tuples"] == "sampled"
-        assert json.loads(told)["weights"]["checkpoint"] == REGISTRY["sbert"].checkpoint  # type: ignore[union-attr]
+        assert json.loads(conditions)["settings"]["tuples"] == "sampled"
+        assert json.loads(conditions)["weights"]["checkpoint"] == REGISTRY["sbert"].checkpoint  # type: ignore[union-attr]
         # The paper trains this model with a smaller batch size.
-        assert self.deviations(made.conditions("drama-1b+sentence+paper"))[-1].startswith("max")
+        assert self.deviations(idiolink.conditions("drama-1b+sentence+paper"))[-1].startswith("max")
 
     def test_released_inputs_are_recorded_but_are_no_deviation(self) -> None:
         for inputs, written in (("paper", "passage: "), ("released", "")):
-            made = study(data="released", models=["e5-base-v2"], inputs=inputs)
-            told = made.conditions("e5-base-v2")
-            assert self.deviations(told) == []
-            assert json.loads(told)["settings"]["inputs"] == inputs
-            assert json.loads(told)["weights"]["passage_prefix"] == written
-            assert made.embedder("e5-base-v2").passage_prefix == written
+            idiolink = study(data="released", models=["e5-base-v2"], inputs=inputs)
+            conditions = idiolink.conditions("e5-base-v2")
+            assert self.deviations(conditions) == []
+            assert json.loads(conditions)["settings"]["inputs"] == inputs
+            assert json.loads(conditions)["weights"]["passage_prefix"] == written
+            assert idiolink.embedder("e5-base-v2").passage_prefix == written
 
     def test_dataset_conditions_include_the_construction(self) -> None:
         sample = configured("config.yaml")
@@ -165,50 +165,50 @@ class TestConditions:
 
 class TestFiles:
     def test_modes(self) -> None:
-        made = study(models=["bm25", "sbert"])
-        assert made.modes_of("bm25") == ["sentence", "span"]
-        assert len(made.modes_of("sbert")) == 4
-        assert made.modes_of("sbert+instruction_sentence+paper") == [
+        idiolink = study(models=["bm25", "sbert"])
+        assert idiolink.modes_of("bm25") == ["sentence", "span"]
+        assert len(idiolink.modes_of("sbert")) == 4
+        assert idiolink.modes_of("sbert+instruction_sentence+paper") == [
             "instruction_sentence",
             "instruction_span",
         ]
-        assert made.modes_of("sbert+span+paper") == ["span"]
+        assert idiolink.modes_of("sbert+span+paper") == ["span"]
 
     def test_bm25_uses_parameters_per_mode_and_index_only_in_the_ablation(self) -> None:
         place = "results/predictions/idiolink/{}/bm25/{}/tuning.json".format
-        made = study()
+        idiolink = study()
         for mode in ("sentence", "span"):
-            assert made.tuning("bm25", "test", mode) == [place("val", "sentence")]
-            assert made.tuning("bm25", "test-lit_idiom", mode) == [place("val-lit_idiom", mode)]
-        assert made.tuning("sbert", "test-lit_idiom", "span") == []
+            assert idiolink.tuning("bm25", "test", mode) == [place("val", "sentence")]
+            assert idiolink.tuning("bm25", "test-lit_idiom", mode) == [place("val-lit_idiom", mode)]
+        assert idiolink.tuning("sbert", "test-lit_idiom", "span") == []
         one = study(bm25={"tuning": "sentence"})
         assert one.tuning("bm25", "test-lit_idiom", "span") == [place("val", "sentence")]
         # Settings that do not affect the full index leave its metrics up to date.
-        assert one.conditions("bm25") == made.conditions("bm25")
+        assert one.conditions("bm25") == idiolink.conditions("bm25")
 
     def test_every_run_has_its_scores_by_query(self) -> None:
-        made = study(compositions=["lit_idiom"], finetuning={"models": ["sbert"], "seeds": [1]})
-        found = made.items().behind
+        idiolink = study(compositions=["lit_idiom"], finetuning={"models": ["sbert"], "seeds": [1]})
+        files = idiolink.items().behind
         # Two modes of BM25 and four of SBERT over two indexes; trainings over the full index.
-        assert len(found) == len(set(found)) == 2 * (2 + 4) + 6
-        assert "results/metrics/idiolink/test-lit_idiom/bm25/span/seed-0.queries.csv" in found
+        assert len(files) == len(set(files)) == 2 * (2 + 4) + 6
+        assert "results/metrics/idiolink/test-lit_idiom/bm25/span/seed-0.queries.csv" in files
         assert study(models=[]).items().behind == ()
 
     def test_custom_prompts_replace_the_projects(self, tmp_path: Path) -> None:
         for name in ("documents", "queries", "validate"):
             (tmp_path / f"{name}.jinja").write_text("=== user ===\n{{ pie }}\n", "utf-8")
-        made = study(construction={"enabled": True, "prompts": str(tmp_path)})
-        assert made.writing("queries").inputs["prompt"] == str(tmp_path / "queries.jinja")
-        assert made.validation("queries").inputs["prompt"] == str(tmp_path / "validate.jinja")
-        assert made.data_conditions("constructed") == study().data_conditions("constructed")
+        idiolink = study(construction={"enabled": True, "prompts": str(tmp_path)})
+        assert idiolink.writing("queries").inputs["prompt"] == str(tmp_path / "queries.jinja")
+        assert idiolink.validation("queries").inputs["prompt"] == str(tmp_path / "validate.jinja")
+        assert idiolink.data_conditions("constructed") == study().data_conditions("constructed")
 
     def test_batch_size_of_one_model_and_format_of_queries(self) -> None:
-        made = study(finetuning={"models": ["sbert", "drama-1b"]})
-        drama = made.training("drama-1b", "sentence", "paper", "42")
+        idiolink = study(finetuning={"models": ["sbert", "drama-1b"]})
+        drama = idiolink.training("drama-1b", "sentence", "paper", "42")
         assert (drama.batch_size, drama.seed) == (8, 42)
-        assert made.training("sbert", "sentence", "paper", "42").batch_size == 32
-        assert "query_prefix" in made.training_spec("sbert", "sentence")
-        assert "query_prefix" not in made.training_spec("sbert", "instruction_span")
+        assert idiolink.training("sbert", "sentence", "paper", "42").batch_size == 32
+        assert "query_prefix" in idiolink.training_spec("sbert", "sentence")
+        assert "query_prefix" not in idiolink.training_spec("sbert", "instruction_span")
 
     def test_an_apple_gpu_is_stated_only_for_embedders(self) -> None:
         usual, apple = study(), study(device="mps")
@@ -222,18 +222,18 @@ class TestFiles:
             assert apple.training_spec("sbert", spec) == usual.training_spec("sbert", spec)
 
     def test_other_numbers_of_negatives_deviate_and_retrain(self) -> None:
-        made = study(finetuning={"models": ["sbert"], "hard_negatives": 1})
+        idiolink = study(finetuning={"models": ["sbert"], "hard_negatives": 1})
         usual = study(finetuning={"models": ["sbert"]})
         tuned = "sbert+sentence+paper"
-        stated = json.loads(made.conditions(tuned))
+        stated = json.loads(idiolink.conditions(tuned))
         assert stated["deviations"] == ["hard negatives 1, the paper 2"]
         assert (stated["settings"]["hard_negatives"], stated["settings"]["soft_negatives"]) == (
             *(1, 3),
         )
         assert json.loads(usual.conditions(tuned))["deviations"] == []
         run = ("sbert", "sentence", "paper", "42")
-        assert made.training(*run) != usual.training(*run)
-        assert made.conditions("sbert") == usual.conditions("sbert")
+        assert idiolink.training(*run) != usual.training(*run)
+        assert idiolink.conditions("sbert") == usual.conditions("sbert")
 
     @pytest.mark.parametrize(("name", "most"), [("hard_negatives", 2), ("soft_negatives", 3)])
     def test_released_tuples_limit_the_number_of_negatives(
@@ -261,28 +261,28 @@ class TestFiles:
         sampled = "results/datasets/idiolink/train/tuples/sampled-seed-42.jsonl"
         released = "results/datasets/idiolink/train/tuples/released.jsonl"
         # Released tuples have no public URL.
-        for data, mirror, taken in (
+        for data, mirror, expected in (
             ("sample", None, sampled),
             ("released", None, sampled),
             ("released", str(tmp_path / "idiolink"), sampled),
             ("released", str(tmp_path), released),
         ):
             run = Run(REGISTRY, LLMSettings(), data, mirror, root=ROOT)  # type: ignore[arg-type]
-            made = IdiolinkStudy(settings, run)
-            assert made.tuples("42") == taken
-            told = json.loads(made.conditions("sbert+sentence+paper"))["settings"]["tuples"]
-            assert told == ("released" if taken == released else "sampled")
+            idiolink = IdiolinkStudy(settings, run)
+            assert idiolink.tuples("42") == expected
+            origin = json.loads(idiolink.conditions("sbert+sentence+paper"))["settings"]["tuples"]
+            assert origin == ("released" if expected == released else "sampled")
             raw = "results/raw/idiolink/train/triplets_train_full.jsonl"
-            assert (raw in made.raw_files()) == (taken == released)
+            assert (raw in idiolink.raw_files()) == (expected == released)
 
     def test_a_fine_tuned_model_loads_its_trained_weights(self) -> None:
-        made = study()
-        assert made.weights("sbert+span+released", "7") == [
+        idiolink = study()
+        assert idiolink.weights("sbert+span+released", "7") == [
             "results/training/idiolink/sbert/span/released/seed-7/weights"
         ]
-        assert made.weights("smollm2-135m", "0") == ["results/raw/weights/smollm2-135m"]
-        assert made.weights("sbert", "0") == []
-        assert made.vectors("test-lit_idiom", "sbert", "documents", "0") == (
+        assert idiolink.weights("smollm2-135m", "0") == ["results/raw/weights/smollm2-135m"]
+        assert idiolink.weights("sbert", "0") == []
+        assert idiolink.vectors("test-lit_idiom", "sbert", "documents", "0") == (
             "results/predictions/idiolink/test/sbert/documents/seed-0.npy"
         )
 
@@ -302,64 +302,64 @@ class TestFiles:
         assert run.weights_files("sbert") == []
 
     def test_files_behind_a_number(self) -> None:
-        made = configured("config.yaml")
-        found = made.behind("results/metrics/idiolink/test-lit_idiom/sbert/span/seed-0.json")
-        assert found[0] == "results/predictions/idiolink/test-lit_idiom/sbert/span/seed-0.run.gz"
-        assert "results/datasets/idiolink/test-lit_idiom/queries.jsonl" in found
-        for name in made.significance_tests():
-            assert made.behind(name) == []
+        idiolink = configured("config.yaml")
+        files = idiolink.behind("results/metrics/idiolink/test-lit_idiom/sbert/span/seed-0.json")
+        assert files[0] == "results/predictions/idiolink/test-lit_idiom/sbert/span/seed-0.run.gz"
+        assert "results/datasets/idiolink/test-lit_idiom/queries.jsonl" in files
+        for name in idiolink.significance_tests():
+            assert idiolink.behind(name) == []
 
 
 class TestLeftOut:
     def test_a_skipped_model_has_a_row_with_a_reason(self) -> None:
         tuning = {"models": ["bge-m3", "sbert"]}
-        made = study(
+        idiolink = study(
             models=["bm25", "sbert", "bge-m3"],
             finetuning=tuning,
             leave_out={"bge-m3": "our GPU is too small"},
         )
-        assert not any("bge-m3" in path for path in made.metrics())
+        assert not any("bge-m3" in path for path in idiolink.metrics())
         for name in ("idiolink_zero_shot", "idiolink_finetuned"):
-            (given,) = (table.display_inputs for table in made.tables() if table.name == name)
-            assert given.why_not("bge-m3") == "our GPU is too small"
-            assert "bge-m3" in {model.name for model in given.absent}
-        assert made.left_out() == {"bge-m3": "our GPU is too small"}
-        alone = study(finetuning={"models": ["bge-m3"]}, leave_out=made.left_out())
+            (inputs,) = (table.display_inputs for table in idiolink.tables() if table.name == name)
+            assert inputs.why_not("bge-m3") == "our GPU is too small"
+            assert "bge-m3" in {model.name for model in inputs.absent}
+        assert idiolink.left_out() == {"bge-m3": "our GPU is too small"}
+        alone = study(finetuning={"models": ["bge-m3"]}, leave_out=idiolink.left_out())
         assert "idiolink_finetuned" in {table.name for table in alone.tables()}
 
 
 class TestDeclaration:
     def test_results_that_are_not_run_have_no_table(self) -> None:
-        made = study(models=["bm25"], compositions=["full"], data="released")
-        names = {table.name for table in made.tables()}
+        idiolink = study(models=["bm25"], compositions=["full"], data="released")
+        names = {table.name for table in idiolink.tables()}
         assert names == {
             *("idiolink_dataset", "idiolink_zero_shot", "idiolink_bm25"),
             *("idiolink_significance", "idiolink_by_pie"),
             *("idiolink_hyperparameters", "idiolink_artifacts", "idiolink_checkpoints"),
         }
-        assert not any("construct" in name for name in made.targets())
-        assert not made.tasks()
+        assert not any("construct" in name for name in idiolink.targets())
+        assert not idiolink.tasks()
 
     def test_the_whole_grid(self) -> None:
         """24 embedders in 4 modes, BM25 in 2, over 3 indexes; 40 trainings with 3 seeds each."""
-        made = configured("config/paper.yaml")
-        ran = [*made.settings.models]
-        assert sum(len(made.metrics_files(name, ran)) for name in made.settings.compositions) == (
-            (24 * 4 + 2) * 3
-        )
+        idiolink = configured("config/paper.yaml")
+        ran = [*idiolink.settings.models]
+        assert sum(
+            len(idiolink.metrics_files(name, ran)) for name in idiolink.settings.compositions
+        ) == ((24 * 4 + 2) * 3)
         # With both losses.
-        assert len(made.tuned_models()) == 20 * 2
-        assert len(made.tuned_metrics()) == (10 * 2 + 10) * 3 * 2
+        assert len(idiolink.tuned_models()) == 20 * 2
+        assert len(idiolink.tuned_metrics()) == (10 * 2 + 10) * 3 * 2
 
 
 class TestAsking:
     def test_every_question_of_the_sample_is_recorded(self, tmp_path: Path) -> None:
-        made = configured("config.yaml")
+        idiolink = configured("config.yaml")
         sample = ROOT / "data/sample"
         _, pairs, _ = filter_magpie(
             sample / "magpie/MAGPIE_sample.jsonl",
-            made.exclusions(),
-            FilterOptions.model_validate_json(made.pie_options()),
+            idiolink.exclusions(),
+            FilterOptions.model_validate_json(idiolink.pie_options()),
             candidates=None,
             documents=[],
             computed_from={},
@@ -368,7 +368,7 @@ class TestAsking:
         path.write_text("".join(f"{pair.model_dump_json()}\n" for pair in pairs), "utf-8")
         counts = {}
         for collection in ("documents", "queries"):
-            task = made.writing(collection)
+            task = idiolink.writing(collection)
             task = task.model_copy(update={"inputs": {**task.inputs, "pairs": str(path)}})
             keys = [question.key for question in task.questions(task.entry())]
             assert set(keys) == read_answers(task.recordings).keys()
@@ -380,8 +380,8 @@ class TestAsking:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)  # a run in this clone may have made the files
-        made = configured("config.yaml")
-        asked = {asking.name: asking for asking in made.llm_tasks()}
+        idiolink = configured("config.yaml")
+        asked = {asking.name: asking for asking in idiolink.llm_tasks()}
         assert not asked["idiolink_generate"].after_answers
         assert asked["idiolink_validate"].after_answers == ("texts",)
         for task in asked["idiolink_validate"].tasks():

@@ -94,18 +94,18 @@ def embedders() -> list[ModelDescription]:
     ]
 
 
-def given(
-    found: list[IdiolinkMetrics],
+def inputs_of(
+    records: list[IdiolinkMetrics],
     models: list[ModelDescription],
     folder: Path,
     published: str = "",
 ) -> DisplayInputs:
     """Return the inputs of a table of these metrics; models without metrics were not run."""
     paths = []
-    for number, item in enumerate(found):
+    for number, item in enumerate(records):
         paths.append(str(folder / f"{number}.json"))
         write_json(paths[-1], item.model_dump())
-    ran = {item.model.split("+")[0] for item in found}
+    ran = {item.model.split("+")[0] for item in records}
     absent = [model for model in models if model.name not in ran and model.published_as]
     return DisplayInputs(
         metrics=tuple(paths),
@@ -125,16 +125,18 @@ def written(content: TableContent, folder: Path) -> tuple[str, list[dict[str, st
 
 class TestTable5:
     def write(
-        self, found: list[IdiolinkMetrics], models: list[ModelDescription], folder: Path
+        self, records: list[IdiolinkMetrics], models: list[ModelDescription], folder: Path
     ) -> tuple[str, dict[tuple[str, ...], dict[str, str]]]:
-        tex, rows = written(finetuned(given(found, models, folder, "idiolink_table5")), folder)
+        tex, rows = written(
+            finetuned(inputs_of(records, models, folder, "idiolink_table5")), folder
+        )
         keys = ("train_mode", "loss", "model", "query_mode", "metric")
         return tex, {tuple(row[key] for key in keys): row for row in rows}
 
     def test_mean_and_deviation_over_three_seeds(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
-        found = [
+        records = [
             metrics("sbert+sentence+paper", mode, scores, seed=seed)
             for seed, values in {
                 42: ((42.0, 71.0), (51.0, 74.0)),
@@ -143,7 +145,7 @@ class TestTable5:
             }.items()
             for mode, scores in zip(("sentence", "span"), values, strict=True)
         ]
-        tex, cells = self.write(found, embedders, tmp_path)
+        tex, cells = self.write(records, embedders, tmp_path)
         key = ("sentence", "paper", "sbert", "sentence")
         assert cells[*key, "r_precision"]["ours"] == "42.20"
         assert cells[*key, "r_precision"]["printed"] == "42.14"
@@ -167,11 +169,11 @@ class TestTable5:
     def test_every_printed_cell_has_a_row(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
-        found = [metrics("sbert+sentence+paper", "sentence", (40.0, 70.0), seed=42)]
-        _, cells = self.write(found, embedders, tmp_path)
+        records = [metrics("sbert+sentence+paper", "sentence", (40.0, 70.0), seed=42)]
+        _, cells = self.write(records, embedders, tmp_path)
         names = {model.name: model.published_as for model in embedders}
-        told = {(key[0], names[key[2]], key[3]) for key in cells}
-        assert told == set(read_published(PRINTED, ["train_mode", "model", "query_mode"]))
+        shown_cells = {(key[0], names[key[2]], key[3]) for key in cells}
+        assert shown_cells == set(read_published(PRINTED, ["train_mode", "model", "query_mode"]))
         missing = [row for row in cells.values() if row["model"] != "sbert"]
         assert {row["ours"] for row in missing} == {""}
         assert {row["comparable"] for row in missing} == {"no"}
@@ -180,10 +182,10 @@ class TestTable5:
     def test_one_seed_has_no_deviation_and_span_training_no_sentence_columns(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
-        found = [
+        records = [
             metrics("sbert+instruction_span+released", "instruction_span", (48.0, 71.0), seed=1)
         ]
-        tex, cells = self.write(found, embedders, tmp_path)
+        tex, cells = self.write(records, embedders, tmp_path)
         key = ("instruction_span", "released", "sbert", "instruction_span")
         assert cells[*key, "r_precision"]["comparable"] == "yes"
         deviation = cells[*key, "r_precision_pct_std"]
@@ -199,8 +201,8 @@ class TestTable5:
             "within sampling range only if printed with ddof 0"
         )
         assert not any(
-            found_key[0] == "instruction_span" and found_key[3] == "instruction_sentence"
-            for found_key in cells
+            cell_key[0] == "instruction_span" and cell_key[3] == "instruction_sentence"
+            for cell_key in cells
         )
         assert tex.count("--") > 5
 
@@ -208,16 +210,16 @@ class TestTable5:
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
         deviations = ("max epochs 2, the paper 10",)
-        found = [metrics("sbert+sentence+paper", "sentence", (42.0, 71.0), deviations=deviations)]
-        _, cells = self.write(found, embedders, tmp_path)
+        records = [metrics("sbert+sentence+paper", "sentence", (42.0, 71.0), deviations=deviations)]
+        _, cells = self.write(records, embedders, tmp_path)
         row = cells["sentence", "paper", "sbert", "sentence", "r_precision"]
         assert (row["comparable"], row["reason"]) == ("no", "max epochs 2, the paper 10")
 
     def test_untrained_models_are_in_the_table_with_a_reason(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
-        found = [metrics("sbert+sentence+paper", "sentence", (42.0, 71.0), seed=42)]
-        tex, cells = self.write(found, embedders, tmp_path)
+        records = [metrics("sbert+sentence+paper", "sentence", (42.0, 71.0), seed=42)]
+        tex, cells = self.write(records, embedders, tmp_path)
         other_mode = cells["span", "", "sbert", "span", "ndcg_at_10"]
         assert other_mode["reason"] == ("not run: idiolink.finetuning.train_modes does not name it")
         other_model = cells["sentence", "", "bge-m3", "span", "ndcg_at_10"]
@@ -230,7 +232,7 @@ class TestTable5:
     ) -> None:
         names = {model.published_as: model.name for model in embedders}
         printed = read_published(PRINTED, ["train_mode", "model", "query_mode"])
-        found = [
+        records = [
             metrics(
                 f"{names[checkpoint]}+{train_mode}+paper",
                 mode,
@@ -240,26 +242,26 @@ class TestTable5:
             for (train_mode, checkpoint, mode), row in printed.items()
             for seed in (42, 43, 44)
         ]
-        _, cells = self.write(found, embedders, tmp_path)
+        _, cells = self.write(records, embedders, tmp_path)
         verdicts = [(key[-1].endswith("_std"), row["reproduced"]) for key, row in cells.items()]
         assert verdicts.count((True, "no")) == verdicts.count((False, "yes")) == 60
 
     def test_both_losses_are_compared_with_the_printed_numbers(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
-        found = [
+        records = [
             metrics(
                 f"sbert+sentence+{loss}", "span", scores, seed=42, settings={"tuples": "sampled"}
             )
             for loss, scores in (("paper", (46.0, 71.0)), ("released", (52.0, 75.0)))
         ]
-        content = finetuned(given(found, embedders, tmp_path, "idiolink_table5"))
+        content = finetuned(inputs_of(records, embedders, tmp_path, "idiolink_table5"))
         rows = content.groups[0].rows
         assert [row.labels[:2] for row in rows[:2]] == [
             ("SBERT", "equation 2"),
             ("SBERT", "released"),
         ]
-        tex, cells = self.write(found, embedders, tmp_path)
+        tex, cells = self.write(records, embedders, tmp_path)
         assert {
             cells["sentence", loss, "sbert", "span", "r_precision"]["printed"]
             for loss in ("paper", "released")
@@ -275,11 +277,11 @@ class TestTable5:
         assert evaluated_modes("span") == ["span"]
 
     def test_figure_3_shows_the_better_training(self) -> None:
-        found = [
+        records = [
             metrics("a+sentence+paper", "span", (50.0, 70.0)),
             metrics("a+span+paper", "span", (40.0, 80.0)),
         ]
-        best = best_trainings(found)
+        best = best_trainings(records)
         assert best["a", "span", "r_precision"][0] == "sentence"
         assert best["a", "span", "ndcg_at_10"][0] == "span"
         assert best["a", "span", "ndcg_at_10"][1].mean == pytest.approx(80.0)
@@ -289,11 +291,11 @@ class TestTable5:
         self, losses: tuple[str, str]
     ) -> None:
         scores = {"paper": (99.0, 99.0), "released": (43.0, 72.0)}
-        found = [metrics(f"a+sentence+{loss}", "sentence", scores[loss]) for loss in losses]
-        (best, *_) = best_trainings(found).values()
+        records = [metrics(f"a+sentence+{loss}", "sentence", scores[loss]) for loss in losses]
+        (best, *_) = best_trainings(records).values()
         assert best[1].mean == pytest.approx(43.0)
-        assert shown_loss(found) == "released"
-        assert shown_loss(found[losses.index("paper") :][:1]) == "paper"
+        assert shown_loss(records) == "released"
+        assert shown_loss(records[losses.index("paper") :][:1]) == "paper"
 
 
 class TestTable2:
@@ -301,19 +303,19 @@ class TestTable2:
     def test_released_inputs_are_noted(
         self, inputs: str, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
-        found = [metrics("sbert", "sentence", (18.34, 35.08), settings={"inputs": inputs})]
-        content = zero_shot(given(found, embedders, tmp_path, "idiolink_table2"))
+        records = [metrics("sbert", "sentence", (18.34, 35.08), settings={"inputs": inputs})]
+        content = zero_shot(inputs_of(records, embedders, tmp_path, "idiolink_table2"))
         assert (RELEASED_INPUTS_NOTE in content.notes) is (inputs == "released")
 
     def test_rows_follow_the_papers_order_and_ours_are_separate(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
-        found = [
+        records = [
             metrics("smollm2-135m", "sentence", (99.0, 99.0)),
             metrics("sbert", "sentence", (18.34, 35.08)),
             metrics("sbert", "span", (40.88, 58.86), deviations=("top k 5, the paper 100",)),
         ]
-        table = zero_shot(given(found, embedders, tmp_path, "idiolink_table2"))
+        table = zero_shot(inputs_of(records, embedders, tmp_path, "idiolink_table2"))
         assert [(group.title, len(group.rows)) for group in table.groups] == [
             ("No-Instruct", 5),
             ("Instruction", 19),
@@ -334,9 +336,9 @@ class TestTable2:
         assert r"40.88}$\uparrow$" in tex or r"40.88$\uparrow$" in tex
 
     def cells(
-        self, found: list[IdiolinkMetrics], embedders: list[ModelDescription], folder: Path
+        self, records: list[IdiolinkMetrics], embedders: list[ModelDescription], folder: Path
     ) -> dict[tuple[str, str, str], Cell]:
-        content = zero_shot(given(found, embedders, folder, "idiolink_table2"))
+        content = zero_shot(inputs_of(records, embedders, folder, "idiolink_table2"))
         shown = [cell for group in content.groups for row in group.rows for cell in row.cells]
         keyed = {(cell.number.key["model"], cell.number.key["query_mode"],
                   cell.number.key["metric"]): cell for cell in shown if cell.number}  # fmt: skip
@@ -370,7 +372,7 @@ class TestTable2:
     def test_best_cells_and_arrows_use_two_decimals(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
-        found = [
+        records = [
             metrics("sbert", "sentence", (18.341, 35.0)),
             metrics("sbert", "span", (18.339, 34.99)),
             metrics("sbert", "instruction_sentence", (18.34, None)),
@@ -378,13 +380,13 @@ class TestTable2:
             metrics("contriever", "sentence", (18.338, 34.0)),
             metrics("contriever", "span", (18.35, 90.0)),
         ]
-        cells = self.cells(found, embedders, tmp_path)
-        told = {
+        cells = self.cells(records, embedders, tmp_path)
+        marks = {
             key: (cells[key].best, cells[key].mark)
             for key in cells
             if key[0] in ("sbert", "contriever")
         }
-        assert told == {
+        assert marks == {
             ("sbert", "sentence", "r_precision"): (True, ""),
             ("sbert", "sentence", "ndcg_at_10"): (True, ""),
             ("sbert", "span", "r_precision"): (False, ""),
@@ -407,8 +409,8 @@ class TestTable2:
     ) -> None:
         interval = {"r_precision": Interval(low=0.17504, high=0.19251)}
         known = metrics("sbert", "sentence", (18.34, None))
-        found = [known.model_copy(update={"intervals": interval, "dataset_is_released": False})]
-        content = zero_shot(given(found, embedders, tmp_path, "idiolink_table2"))
+        records = [known.model_copy(update={"intervals": interval, "dataset_is_released": False})]
+        content = zero_shot(inputs_of(records, embedders, tmp_path, "idiolink_table2"))
         assert content.notes == (SAMPLE_NOTE, UNKNOWN_NOTE)
         _, rows = written(content, tmp_path)
         of_sbert = {
@@ -440,8 +442,8 @@ class TestTable2:
                 "tart", "orionweller/tart-dual-contriever-msmarco", trained_with_instructions=True
             ),
         ]
-        found = [metrics(item.name, "sentence", (10.0, 20.0)) for item in models]
-        content = zero_shot(given(found, models, tmp_path, "idiolink_table2"))
+        records = [metrics(item.name, "sentence", (10.0, 20.0)) for item in models]
+        content = zero_shot(inputs_of(records, models, tmp_path, "idiolink_table2"))
         assert [(group.title, [row.labels for row in group.rows]) for group in content.groups] == [
             ("No-Instruct", [("minilm", "–"), ("e5", "–")]),
             ("Instruction", [("tart", "–")]),
@@ -459,10 +461,10 @@ class TestTable2:
     def test_the_headers_of_all_columns(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
-        found = [metrics("sbert", "sentence", (18.34, 35.08))]
-        content = zero_shot(given(found, embedders, tmp_path, "idiolink_table2"))
-        told = [[(head.text, head.span) for head in heads] for heads in content.heads]
-        assert told == [
+        records = [metrics("sbert", "sentence", (18.34, 35.08))]
+        content = zero_shot(inputs_of(records, embedders, tmp_path, "idiolink_table2"))
+        headings = [[(head.text, head.span) for head in heads] for heads in content.heads]
+        assert headings == [
             [("", 3), ("without instructions", 4), ("with instructions", 4)],
             [("", 3), *[("R-Precision", 2), ("nDCG@10", 2)] * 2],
             [("", 1), ("Model", 1), ("Param", 1), *[("sentence", 1), ("span", 1)] * 4],
@@ -489,11 +491,11 @@ class TestTable2:
         tuned = scored.model_copy(update={"model": "bm25", "tuning": chosen})
         model = ModelDescription(name="bm25", kind="bm25", label="BM25")
         _, rows = written(
-            bm25(given([tuned, scored], [model], tmp_path, "idiolink_bm25")), tmp_path
+            bm25(inputs_of([tuned, scored], [model], tmp_path, "idiolink_bm25")), tmp_path
         )
-        told = [(row["metric"], row["ours"], row["reproduced"], row["metrics"]) for row in rows]
+        shown = [(row["metric"], row["ours"], row["reproduced"], row["metrics"]) for row in rows]
         first, second = (str(tmp_path / f"{number}.json") for number in (0, 1))
-        assert told == [
+        assert shown == [
             ("k1", "0.90", "yes", first), ("b", "0.50", "no", first),
             ("r_precision", "36.19", "yes", first), ("ndcg_at_10", "59.23", "no", first),
             ("k1", "", "", second), ("b", "", "", second),
@@ -502,7 +504,7 @@ class TestTable2:
 
 
 class TestAblation:
-    def found(self, mode: str, composition: str, tuned: tuple[str, str]) -> IdiolinkMetrics:
+    def record(self, mode: str, composition: str, tuned: tuple[str, str]) -> IdiolinkMetrics:
         scores = (32.55, 43.2) if composition == "lit_sim_sense" else (36.0, 59.0)
         chosen = Tuning(
             query_mode=tuned[0], composition=tuned[1], chosen=Bm25Parameters(k1=0.6, b=0.9), grid=[]
@@ -511,21 +513,21 @@ class TestAblation:
         return metrics("bm25", mode, scores).model_copy(update=changes)
 
     def write(
-        self, found: list[IdiolinkMetrics], folder: Path
+        self, records: list[IdiolinkMetrics], folder: Path
     ) -> tuple[str, dict[tuple[str, ...], dict[str, str]]]:
         bm25 = ModelDescription(name="bm25", kind="bm25", label="BM25")
-        made = given(found, [bm25], folder, "idiolink_bm25_ablation")
-        tex, rows = written(ablation(made), folder)
+        inputs = inputs_of(records, [bm25], folder, "idiolink_bm25_ablation")
+        tex, rows = written(ablation(inputs), folder)
         keys = ("query_mode", "composition", "metric")
         return tex, {tuple(row[key] for key in keys): row for row in rows}
 
     def test_the_released_run_is_shown_but_does_not_count_as_printed(self, tmp_path: Path) -> None:
-        found = [
-            self.found(mode, composition, (mode, composition))
+        records = [
+            self.record(mode, composition, (mode, composition))
             for mode in ("sentence", "span")
             for composition in ("full", "lit_sim_sense")
         ]
-        tex, cells = self.write(found, tmp_path)
+        tex, cells = self.write(records, tmp_path)
         near = cells["sentence", "lit_sim_sense", "r_precision"]
         assert (near["k1"], near["b"], near["ours"]) == ("0.6", "0.9", "32.55")
         assert (near["released_run"], near["within_tolerance"]) == ("32.63", "yes")
@@ -540,8 +542,8 @@ class TestAblation:
         assert "32.55 [32.63]" in tex
 
     def test_other_values_of_k1_and_b_are_not_compared(self, tmp_path: Path) -> None:
-        found = [self.found("sentence", "lit_sim_sense", ("sentence", "full"))]
-        _, cells = self.write(found, tmp_path)
+        records = [self.record("sentence", "lit_sim_sense", ("sentence", "full"))]
+        _, cells = self.write(records, tmp_path)
         assert {row["within_tolerance"] for row in cells.values()} == {""}
         assert {row["released_run"] for row in cells.values()} == {"32.63", "43.00"}
 
@@ -567,16 +569,16 @@ class TestGains:
         ]
 
     def write(
-        self, found: list[IdiolinkMetrics], models: list[ModelDescription], folder: Path
+        self, records: list[IdiolinkMetrics], models: list[ModelDescription], folder: Path
     ) -> tuple[str, dict[str, dict[str, str]]]:
-        tex, rows = written(gains(given(found, models, folder, "text_numbers")), folder)
+        tex, rows = written(gains(inputs_of(records, models, folder, "text_numbers")), folder)
         return tex, {row["id"]: row for row in rows}
 
     def test_from_the_printed_table(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
-        found = self.printed(embedders)
-        tex, cells = self.write(found, embedders, tmp_path)
+        records = self.printed(embedders)
+        tex, cells = self.write(records, embedders, tmp_path)
         assert len(cells) == 6
         for row in cells.values():
             assert float(row["ours"]) == pytest.approx(
@@ -591,9 +593,9 @@ class TestGains:
     def test_means_over_some_models_are_not_comparable(
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
-        found = [row for row in self.printed(embedders) if row.model == "sbert"]
-        found.append(metrics("smollm2-135m", "sentence", (1.0, 1.0)))
-        tex, cells = self.write(found, embedders, tmp_path)
+        records = [row for row in self.printed(embedders) if row.model == "sbert"]
+        records.append(metrics("smollm2-135m", "sentence", (1.0, 1.0)))
+        tex, cells = self.write(records, embedders, tmp_path)
         row = cells["idiolink.span_gain_r_precision"]
         assert (row["ours"], row["comparable"]) == ("22.54", "no")
         assert row["reason"] == "over 1 of the paper's 24 models"
@@ -610,7 +612,7 @@ class TestGains:
 
 
 class TestPies:
-    def found(self) -> list[IdiolinkMetrics]:
+    def records(self) -> list[IdiolinkMetrics]:
         return [
             metrics(model, mode, (1, 1), seed=seed, pies={"easy": easy, "hard": hard, "even": even})
             for model, mode, seed, easy, hard, even in (
@@ -622,22 +624,22 @@ class TestPies:
         ]
 
     def test_means_over_seeds_and_order(self, tmp_path: Path) -> None:
-        scores = scores_by_pie(self.found())
+        scores = scores_by_pie(self.records())
         assert scores["hard", "sbert+sentence+paper", "span", "ndcg_at_10"] == pytest.approx(40)
-        assert hardest_first(self.found()) == ["hard", "even", "easy"]
+        assert hardest_first(self.records()) == ["hard", "even", "easy"]
         # Each fine-tuned model is compared with itself; other models do not matter.
         strong = metrics("other", "span", (1, 1), pies={"easy": 0, "hard": 99, "even": 0})
-        for found in (scores, scores_by_pie([*self.found(), strong])):
-            gains = gains_by_pie(found)
+        for by_pie_scores in (scores, scores_by_pie([*self.records(), strong])):
+            gains = gains_by_pie(by_pie_scores)
             assert gains == pytest.approx(
                 {("easy", "span"): 20, ("hard", "span"): 20, ("even", "span"): 0}
             )
-        tex, told = written(by_pie(given(self.found(), [], tmp_path)), tmp_path)
-        assert len(told) == 3 * 3 * 2
-        assert len(told[-1]["metrics"].split()) == 2
+        tex, rows = written(by_pie(inputs_of(self.records(), [], tmp_path)), tmp_path)
+        assert len(rows) == 3 * 3 * 2
+        assert len(rows[-1]["metrics"].split()) == 2
         assert r"\begin{longtable}{llrr}" in tex
         assert "1 & hard" in tex
-        assert (told[0]["difficulty_rank"], told[0]["pie"], told[0]["ours"]) == (
+        assert (rows[0]["difficulty_rank"], rows[0]["pie"], rows[0]["ours"]) == (
             "1",
             "hard",
             "10.00",
@@ -651,8 +653,8 @@ class TestSignificance:
         for row in differences:
             sums = [abs(np.dot(signs, row)) for signs in product((-1, 1), repeat=4)]
             exact.append(np.mean([total >= abs(row.sum()) - 1e-9 for total in sums]))
-        found = randomization_test(differences, permutations=999, seed=1)
-        np.testing.assert_allclose(found, exact)
+        p_values = randomization_test(differences, permutations=999, seed=1)
+        np.testing.assert_allclose(p_values, exact)
         # Two patterns reach the sum of equal signs: all plus and all minus.
         for units in (2, 4):
             alike = np.full((1, units), 0.5)
@@ -662,9 +664,9 @@ class TestSignificance:
     def test_many_units_have_sampled_sign_patterns(self) -> None:
         differences = np.random.default_rng(4).normal(0.3, 1.0, size=(2, 14))
         exact = randomization_test(differences, permutations=2**14, seed=1)
-        found = randomization_test(differences, permutations=9_999, seed=1)
-        np.testing.assert_allclose(found, exact, atol=0.012)
-        assert np.array_equal(found, randomization_test(differences, permutations=9_999, seed=1))
+        p_values = randomization_test(differences, permutations=9_999, seed=1)
+        np.testing.assert_allclose(p_values, exact, atol=0.012)
+        assert np.array_equal(p_values, randomization_test(differences, permutations=9_999, seed=1))
         equal, apart = np.zeros((1, 30)), np.full((1, 30), 0.5)
         assert randomization_test(equal, permutations=999, seed=0).tolist() == [1.0]
         assert randomization_test(apart, permutations=999, seed=0).tolist() == [0.001]
@@ -690,11 +692,11 @@ class TestSignificance:
         queries = random.normal(size=(draws, pies, 1)) + random.normal(size=(draws, pies, each))
 
         def holds(units: np.ndarray, size: int) -> float:
-            found = [
+            intervals = [
                 ratio_interval(row.tolist(), [size] * len(row), resamples=400, seed=3)
                 for row in units
             ]
-            return float(np.mean([bool(i and i.low <= 0 <= i.high) for i in found]))
+            return float(np.mean([bool(i and i.low <= 0 <= i.high) for i in intervals]))
 
         assert 0.91 < holds(queries.sum(axis=2), each) < 0.98
         assert holds(queries.reshape(draws, -1), 1) < 0.8
@@ -712,11 +714,11 @@ class TestSignificance:
         return compare_modes(modes, names, permutations=999, resamples=50, seed=3)
 
     def test_pairs_of_modes(self) -> None:
-        told = {row.metric: row for row in self.compared(20)}
-        assert told["r_precision"].difference == pytest.approx(0.4)
-        assert told["r_precision"].p_value == pytest.approx(0.001)
-        assert told["ndcg_at_10"].p_value == 1.0
-        assert {(row.first, row.second) for row in told.values()} == {("sentence", "span")}
+        by_metric = {row.metric: row for row in self.compared(20)}
+        assert by_metric["r_precision"].difference == pytest.approx(0.4)
+        assert by_metric["r_precision"].p_value == pytest.approx(0.001)
+        assert by_metric["ndcg_at_10"].p_value == 1.0
+        assert {(row.first, row.second) for row in by_metric.values()} == {("sentence", "span")}
         # With four PIEs, the minimum is two of sixteen patterns for any number of queries.
         assert {row.metric: row.p_value for row in self.compared(4)}["r_precision"] == 2 / 16
         single = {row.metric: row for row in self.compared(1)}["r_precision"]
@@ -731,10 +733,12 @@ class TestSignificance:
             for name, pie in queries.items()
         }
         modes = {"sentence": first, "span": second}
-        found = compare_modes(modes, queries, permutations=9, resamples=200, seed=0)
-        assert found[0].difference == pytest.approx(0)
-        assert found[0].interval is not None
-        assert (found[0].interval.low, found[0].interval.high) == pytest.approx((-0.4, 0.4))
+        comparisons = compare_modes(modes, queries, permutations=9, resamples=200, seed=0)
+        assert comparisons[0].difference == pytest.approx(0)
+        assert comparisons[0].interval is not None
+        assert (comparisons[0].interval.low, comparisons[0].interval.high) == pytest.approx(
+            (-0.4, 0.4)
+        )
 
     @pytest.mark.parametrize(("pies", "patterns"), [(4, "all 16"), (20, "999")])
     def test_the_caption_states_the_resampling(
@@ -764,17 +768,17 @@ class TestSignificance:
         known: QueryScores = {name: {"r_precision": 0.2, "ndcg_at_10": 0.5} for name in pies}
         cut = known | {"q3": {"r_precision": None, "ndcg_at_10": 0.1}}
         modes = {"sentence": known, "span": cut}
-        found = compare_modes(modes, pies, permutations=99, resamples=50, seed=3)
-        told = {row.metric: row for row in found}
-        assert told["ndcg_at_10"].difference == pytest.approx(-0.1)
-        assert told["ndcg_at_10"].interval is not None
-        untested = told["r_precision"].model_dump(exclude={"first", "second", "metric"})
+        comparisons = compare_modes(modes, pies, permutations=99, resamples=50, seed=3)
+        by_metric = {row.metric: row for row in comparisons}
+        assert by_metric["ndcg_at_10"].difference == pytest.approx(-0.1)
+        assert by_metric["ndcg_at_10"].interval is not None
+        untested = by_metric["r_precision"].model_dump(exclude={"first", "second", "metric"})
         assert set(untested.values()) == {None}
 
     def test_every_pair_of_models_in_a_query_mode(self, tmp_path: Path) -> None:
         # "c" is 10 points above "a" in all four PIEs; gains and losses of "b" cancel.
         gains = {"a": (0, 0, 0, 0), "b": (20, 20, -20, -20), "c": (10, 10, 10, 10)}
-        found = [
+        records = [
             metrics(
                 model, mode, (50, 50), pies={f"p{n}": 50 + gain for n, gain in enumerate(of_model)}
             )
@@ -785,7 +789,7 @@ class TestSignificance:
         models = [
             ModelDescription(name=name, kind="embedder", label=name.upper()) for name in gains
         ]
-        made_from = given(found, models, tmp_path)
+        made_from = inputs_of(records, models, tmp_path)
         options = {"permutations": 99, "resamples": 50}
         content = model_pairs(made_from.model_copy(update={"options": options}))
         tex, rows = written(content, tmp_path)

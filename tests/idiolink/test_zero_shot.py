@@ -285,8 +285,8 @@ class TestMetrics:
         scores = score_queries(dict.fromkeys(qrels, ranking), qrels)
         assert scores["first"]["ndcg_at_10"] == 1
         ideal = 1 + 1 / math.log2(3) + 1 / 2
-        found = 1 / 2 + 1 / 3 + 1 / math.log2(10)
-        assert scores["second"]["ndcg_at_10"] == pytest.approx(found / ideal)
+        gain = 1 / 2 + 1 / 3 + 1 / math.log2(10)
+        assert scores["second"]["ndcg_at_10"] == pytest.approx(gain / ideal)
 
     def test_a_query_missing_from_the_run_scores_zero(self) -> None:
         scores = score_queries({"a": {"d": 1.0}}, {"a": {"d": 1}, "b": {"d": 1}})
@@ -307,22 +307,22 @@ class TestMetrics:
     ) -> None:
         run = {"q": {f"d{place}": 1 / place for place in range(1, depth + 1)}}
         qrels = {"q": {f"d{place}": 1 for place in range(1, relevant + 1)}}
-        found = score_queries(run, qrels, depth=depth)["q"]
-        assert tuple(found[name] is not None for name in ("r_precision", "ndcg_at_10")) == known
+        scores = score_queries(run, qrels, depth=depth)["q"]
+        assert tuple(scores[name] is not None for name in ("r_precision", "ndcg_at_10")) == known
 
     def test_qrels_of_both_usages(self, documents: list[Document], queries: list[Query]) -> None:
         usage = {text.id: text.usage for text in documents}
         pie = {text.id: text.pie for text in documents}
         qrels = meaning_qrels(queries, documents)
         for text in queries:
-            found = qrels[text.id]
-            assert {pie[name] for name in found} == {text.pie}
+            relevant = qrels[text.id]
+            assert {pie[name] for name in relevant} == {text.pie}
             expected = (
                 {"literal"} if text.usage == "literal" else {"idiomatic", "simplification", "sense"}
             )
-            assert {usage[name] for name in found} == expected
+            assert {usage[name] for name in relevant} == expected
             # 4 domains with 4 literal or 2 + 2 + 2 other documents each.
-            assert len(found) == (16 if text.usage == "literal" else 24)
+            assert len(relevant) == (16 if text.usage == "literal" else 24)
 
     def test_groups_average_to_the_total_and_topicality_is_separate(
         self, documents: list[Document], queries: list[Query]
@@ -368,8 +368,8 @@ class TestMetrics:
     ) -> None:
         dataset = IdiolinkDataset("test", "full", False, documents, queries)
         metrics, scores = score({}, dataset, depth=9)
-        for found in (metrics.overall, metrics.same_subject, *metrics.by_pie.values()):
-            assert (found.r_precision, found.ndcg_at_10) == (None, None)
+        for group in (metrics.overall, metrics.same_subject, *metrics.by_pie.values()):
+            assert (group.r_precision, group.ndcg_at_10) == (None, None)
         assert {value for of_query in scores.values() for value in of_query.values()} == {None}
         # A small index is ranked entirely, so no document is below the cutoff.
         small = IdiolinkDataset("test", "full", False, documents[:9], queries)
@@ -434,7 +434,7 @@ def test_compositions_leave_out_the_right_usages(
     left = compose_index(documents, "lit_idiom")
     assert {text.usage for text in left} == {"literal", "idiomatic"}
     qrels = meaning_qrels(queries, left)
-    assert {len(found) for found in qrels.values()} == {16, 8}
+    assert {len(relevant) for relevant in qrels.values()} == {16, 8}
     without = compose_index(documents, "lit_sim_sense")
     assert {text.usage for text in without} == {"literal", "simplification", "sense"}
     assert len(subject_qrels(queries, without)[queries[0].id]) == 40

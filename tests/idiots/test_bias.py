@@ -77,10 +77,10 @@ def inputs(runs: dict[str, list[DetectionPrediction]]) -> DisplayInputs:
         )
         for setting, answers in runs.items()
     ]
-    made = bias_metrics(
+    record = bias_metrics(
         metrics, SUITE, list(runs.values()), against="zero_shot", permutations=199, resamples=400
     )
-    write_json(path := "results/metrics/idiots/rules/bias.json", made.model_dump())
+    write_json(path := "results/metrics/idiots/rules/bias.json", record.model_dump())
     return DisplayInputs(
         metrics=(path,),
         models=(ModelDescription(name="rules", kind="llm", label="Rules"),),
@@ -122,9 +122,9 @@ def test_ability_and_bias_are_separated(simulated: DisplayInputs, tmp_path: Path
         ("yes", 0.0, -norm.ppf(200.5 / 201)),
     ):
         for metric, put_in in (("d_prime", d_prime), ("criterion", criterion)):
-            found = rows[setting, metric]
-            assert float(found["low"]) <= put_in + 0.005
-            assert put_in - 0.005 <= float(found["high"])
+            measured = rows[setting, metric]
+            assert float(measured["low"]) <= put_in + 0.005
+            assert put_in - 0.005 <= float(measured["high"])
             assert value(setting, metric) == pytest.approx(put_in, abs=0.3)
     # The first setting changes the criterion, the second one changes d′.
     assert (

@@ -19,9 +19,9 @@ PARAMETERS = {"temperature": 0, "top_k": 40, "top_p": 0.95, "max_tokens": 800}
 
 
 def entry(name: str) -> LLMEntry:
-    found = load_registry(ROOT / "models.yaml")[name]
-    assert isinstance(found, LLMEntry)
-    return found
+    model = load_registry(ROOT / "models.yaml")[name]
+    assert isinstance(model, LLMEntry)
+    return model
 
 
 def test_prompt_is_the_papers_verbatim() -> None:

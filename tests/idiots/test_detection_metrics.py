@@ -109,14 +109,16 @@ def test_the_first_level_matches_scikit_learn(rows: list[tuple[bool, bool | None
     rows = sorted(rows, key=lambda row: not row[0])
     positives = sum(label for label, _ in rows)
     suite = sentences(positives, len(rows) - positives)
-    texts = ["no object" if said is None else says(said) for _, said in rows]
+    texts = ["no object" if predicted is None else says(predicted) for _, predicted in rows]
     predictions = [
         read_prediction(sentence.id, answer(sentence.id, text))
         for sentence, text in zip(suite, texts, strict=True)
     ]
     metrics = score(suite, predictions, resamples=20)
     labels = [YES if label else NO for label, _ in rows]
-    answers = [UNREADABLE if said is None else YES if said else NO for _, said in rows]
+    answers = [
+        UNREADABLE if predicted is None else YES if predicted else NO for _, predicted in rows
+    ]
     options = {"labels": [NO, YES], "average": None, "zero_division": np.nan}
     specificity, recall = recall_score(labels, answers, **options)
     for name, expected in {
@@ -126,13 +128,15 @@ def test_the_first_level_matches_scikit_learn(rows: list[tuple[bool, bool | None
         "specificity": specificity,
         "precision": precision_score(labels, answers, **options)[YES],
     }.items():
-        found: Score = getattr(metrics, name)
-        assert found.value == (None if np.isnan(expected) else expected)
-        assert found.count is not None and found.of is not None
-        assert found.value is None or found.value == pytest.approx(found.count / found.of)
-    if 0 < positives < len(rows) and all(said is not None for _, said in rows):
-        gold, said = zip(*rows, strict=True)
-        assert metrics.balanced_accuracy.value == pytest.approx(balanced_accuracy_score(gold, said))
+        metric: Score = getattr(metrics, name)
+        assert metric.value == (None if np.isnan(expected) else expected)
+        assert metric.count is not None and metric.of is not None
+        assert metric.value is None or metric.value == pytest.approx(metric.count / metric.of)
+    if 0 < positives < len(rows) and all(predicted is not None for _, predicted in rows):
+        gold, predicted = zip(*rows, strict=True)
+        assert metrics.balanced_accuracy.value == pytest.approx(
+            balanced_accuracy_score(gold, predicted)
+        )
 
 
 def test_the_bootstrap_is_seeded_and_keeps_the_classes() -> None:

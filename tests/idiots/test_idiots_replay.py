@@ -44,7 +44,7 @@ def test_the_default_run_replays_without_model_or_provider_library(
     settings = {"mode": "replay", "recordings_folder": str(ROOT / "recordings")}
     recordings = RECORDINGS / f"{setting}-seed-0.jsonl"
     before = recordings.read_bytes()
-    made = []
+    contents = []
     for name in ("one.jsonl", "two.jsonl"):
         moved = task.model_copy(
             update={
@@ -62,8 +62,8 @@ def test_the_default_run_replays_without_model_or_provider_library(
             log=str(tmp_path / "log"),
         )
         assert result.returncode == 0, result.stderr
-        made.append((tmp_path / name).read_bytes())
-    assert made[0] == made[1]
+        contents.append((tmp_path / name).read_bytes())
+    assert contents[0] == contents[1]
     assert recordings.read_bytes() == before
     predictions = load_jsonl(tmp_path / "one.jsonl", DetectionPrediction)
     assert len(predictions) == 82

@@ -76,10 +76,10 @@ def make(folder: Path, *arguments: str) -> str:
 def test_one_core_gives_the_same_bytes_and_no_reruns(project: Path, default_run: Path) -> None:
     recordings = digests(project, "recordings")
     assert "to ask" not in make(project, "--cores", "1", *TARGETS)
-    made = digests(project, "results", "paper_tables")
-    assert {*TARGETS} <= made.keys()
+    outputs = digests(project, "results", "paper_tables")
+    assert {*TARGETS} <= outputs.keys()
     expected = digests(default_run, "results", "paper_tables")
-    assert made == {name: expected[name] for name in made}
+    assert outputs == {name: expected[name] for name in outputs}
     assert digests(project, "recordings") == recordings
     assert "Nothing to be done" in make(project, "--cores", "1", *TARGETS)
 
@@ -89,9 +89,9 @@ def test_one_core_gives_the_same_bytes_and_no_reruns(project: Path, default_run:
     assert "Nothing to be done" in make(project, "-n", *TARGETS)
     # Another seed is another run, which replay cannot make, so its rows are empty with a reason.
     edit(project / "config.yaml", "idiots:\n", "idiots:\n  seeds: [1]\n")
-    told = make(project, "--cores", "1", *TARGETS[:1])
+    output = make(project, "--cores", "1", *TARGETS[:1])
     reason = "nothing is recorded, and llm.mode is replay"
-    assert f"left out of idiots ({reason}): smollm2-135m-instruct, 2 runs" in told
+    assert f"left out of idiots ({reason}): smollm2-135m-instruct, 2 runs" in output
     assert reason in (project / TARGETS[0]).read_text(encoding="utf-8")
     assert not list((project / RUN).rglob("seed-1*"))
 
@@ -122,7 +122,7 @@ def test_unavailable_models_have_empty_rows_with_a_reason(
     use(project, *names, settings="[zero_shot, zero_shot_schema]")
     only = "idiots:\n  settings_by_model: {deepseek-r1: [zero_shot_schema]}\n"
     edit(project / "config.yaml", "idiots:\n", only)
-    told = make(project, "--cores", "2", *TARGETS[:4])
+    output = make(project, "--cores", "2", *TARGETS[:4])
     reasons = (
         "nothing is recorded, and the environment variable OPENAI_API_KEY is not set",
         "nothing is recorded, and the checkpoint is retired",
@@ -134,7 +134,7 @@ def test_unavailable_models_have_empty_rows_with_a_reason(
             project / table.replace("tables/", "tables/html/").replace("tex", "html")
         ).read_text()
         for name, reason in zip(names, reasons, strict=True):
-            assert f"left out of idiots ({reason}" in told, name
+            assert f"left out of idiots ({reason}" in output, name
             assert reason in shown
     csv = (project / "paper_tables/idiots_detection.csv").read_text(encoding="utf-8")
     assert "llama-2-7b-chat" in csv
@@ -222,11 +222,11 @@ def test_a_run_with_unanswered_questions_fails_and_resumes(
         # Every billed reply is an answer with its own outcome, and is not requested again.
         server.requests.clear()
         predictions = project / "results/predictions/idiots/served/zero_shot/seed-0.jsonl"
-        found = load_jsonl(predictions, DetectionPrediction)
-        assert {prediction.outcome for prediction in found} == BILLED.keys()
+        answers = load_jsonl(predictions, DetectionPrediction)
+        assert {prediction.outcome for prediction in answers} == BILLED.keys()
         predictions.unlink()
         make(project, "--cores", "2", str(predictions.relative_to(project)))
-        assert load_jsonl(predictions, DetectionPrediction) == found
+        assert load_jsonl(predictions, DetectionPrediction) == answers
         assert not server.requests
 
 

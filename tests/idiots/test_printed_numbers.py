@@ -138,7 +138,7 @@ def make(table: str, metrics: list[str], folder: Path) -> tuple[list[dict[str, s
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings())
     models = run.describe_models(COUNTS)
     ran, absent = models[: len(metrics)], models[len(metrics) :]
-    given = DisplayInputs(
+    inputs = DisplayInputs(
         metrics=tuple(metrics),
         files={
             "published": str(PUBLISHED.get(table, "")),
@@ -149,7 +149,7 @@ def make(table: str, metrics: list[str], folder: Path) -> tuple[list[dict[str, s
         absent=absent,
         not_run={model.name: NOT_CONFIGURED for model in absent},
     )
-    content = import_object(f"pieline.studies.idiots.tables:{table}")(given)
+    content = import_object(f"pieline.studies.idiots.tables:{table}")(inputs)
     outputs = {name: folder / f"table.{name}" for name in ("tex", "csv", "html")}
     write_table(table, content, templates=ROOT / "templates", **outputs)
     with outputs["csv"].open(encoding="utf-8") as stream:
@@ -203,9 +203,9 @@ def test_errors_and_the_invented_idioms_from_a_review(metrics: list[str], tmp_pa
 
 def test_agreement_is_shown_next_to_consistency(metrics: list[str], tmp_path: Path) -> None:
     lines, latex = make("consistency", metrics, tmp_path)
-    found = {(row["model"], row["metric"]): row["ours"] for row in lines}
-    assert [found[REVIEWED, name] for name in ("verdicts_human", "kappa")] == ["250", "1.000"]
-    assert [found["vicuna-7b", name] for name in ("verdicts_human", "kappa")] == ["0", ""]
+    cells = {(row["model"], row["metric"]): row["ours"] for row in lines}
+    assert [cells[REVIEWED, name] for name in ("verdicts_human", "kappa")] == ["250", "1.000"]
+    assert [cells["vicuna-7b", name] for name in ("verdicts_human", "kappa")] == ["0", ""]
     assert "People judged 250 of the 706 answers" in latex
 
 
@@ -286,11 +286,11 @@ def test_a_model_that_was_not_run_has_a_row_with_a_reason(
 def under(settings: IdiotsSettings, root: Path, metrics: list[str], folder: Path) -> dict[str, str]:
     """Return a table row of the first model's counts under the conditions of some settings."""
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
-    made = load_record(metrics[0], DetectionMetrics)
-    told = IdiotsStudy(settings, run).conditions(made.model, "zero_shot")
-    conditions = Conditions.model_validate_json(told)
+    record = load_record(metrics[0], DetectionMetrics)
+    stated = IdiotsStudy(settings, run).conditions(record.model, "zero_shot")
+    conditions = Conditions.model_validate_json(stated)
     path = folder / "metrics.json"
-    write_json(path, made.model_copy(update={"conditions": conditions}).model_dump(mode="json"))
+    write_json(path, record.model_copy(update={"conditions": conditions}).model_dump(mode="json"))
     lines, _ = make("detection", [str(path)], folder)
     return next(row for row in lines if row["metric"] == "recall")
 

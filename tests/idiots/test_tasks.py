@@ -74,12 +74,12 @@ def answered(task: Detection, count: int, **fields: Any) -> None:
 def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """Return a function that checks tasks that cannot be asked and returns the messages."""
 
-    def said(tasks: list[Any], chosen: LLMSettings) -> str:
+    def messages(tasks: list[Any], chosen: LLMSettings) -> str:
         with pytest.raises(UserError, match="cannot be asked for answers that are not recorded"):
             check(tasks, chosen)
         return capsys.readouterr().err
 
-    return said
+    return messages
 
 
 def test_each_model_has_a_line_with_its_obstacles(
@@ -106,8 +106,8 @@ def test_only_a_fresh_run_needs_a_key(
     answered(listed[0], 5)
     check(listed, settings(folder))
     check(listed, settings(folder, mode="replay"))
-    said = refused(listed, settings(folder, mode="fresh"))
-    assert "gpt-4o (all are asked again): the environment" in said
+    messages = refused(listed, settings(folder, mode="fresh"))
+    assert "gpt-4o (all are asked again): the environment" in messages
 
 
 def test_replay_needs_every_answer(
@@ -115,8 +115,8 @@ def test_replay_needs_every_answer(
 ) -> None:
     listed = jobs(folder, registry, "smollm2-135m-instruct")
     answered(listed[0], 4)
-    said = refused(listed, settings(folder, mode="replay"))
-    assert "(1 answer not recorded): llm.mode is replay" in said
+    messages = refused(listed, settings(folder, mode="replay"))
+    assert "(1 answer not recorded): llm.mode is replay" in messages
 
 
 def test_a_paid_model_needs_a_spending_cap(
@@ -127,8 +127,8 @@ def test_a_paid_model_needs_a_spending_cap(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-key")
     listed = jobs(folder, registry, "gpt-4o")
-    said = refused(listed, settings(folder))
-    assert "recorded): it costs money and llm.max_cost_usd is 0" in said
+    messages = refused(listed, settings(folder))
+    assert "recorded): it costs money and llm.max_cost_usd is 0" in messages
     check(listed, settings(folder, max_cost_usd=1))
 
 
@@ -142,14 +142,18 @@ def test_a_model_without_prices_is_rejected(
     (priced,) = jobs(folder, registry, "gpt-4o")
     entry = registry["gpt-4o"].model_copy(update={"prices": None})
     listed = [priced.model_copy(update={"spec": entry.execution_spec()})]
-    said = refused(listed, settings(folder, max_cost_usd=1000))
-    assert "recorded): it has no prices, so its cost is unknown\n" in said
-    (found,) = estimate_tasks(listed, settings(folder))
-    assert (found.estimate.to_ask, found.estimate.usd, found.estimate.likely_usd) == (5, None, None)
+    messages = refused(listed, settings(folder, max_cost_usd=1000))
+    assert "recorded): it has no prices, so its cost is unknown\n" in messages
+    (task_estimate,) = estimate_tasks(listed, settings(folder))
+    assert (
+        task_estimate.estimate.to_ask,
+        task_estimate.estimate.usd,
+        task_estimate.estimate.likely_usd,
+    ) == (5, None, None)
     answered(listed[0], 5)
     check(listed, settings(folder))
-    (found,) = estimate_tasks(listed, settings(folder))
-    assert (found.estimate.usd, found.estimate.likely_usd) == (0, 0)
+    (task_estimate,) = estimate_tasks(listed, settings(folder))
+    assert (task_estimate.estimate.usd, task_estimate.estimate.likely_usd) == (0, 0)
 
 
 def test_no_questions_are_built_for_an_available_model(
@@ -190,27 +194,27 @@ def test_the_likely_length_comes_from_recorded_answers(folder: Path, registry: R
         zip(models, [listed[place : place + 5] for place in (0, 5, 10, 15)], strict=True)
     )
 
-    def told() -> dict[str, tuple[int, tuple[str, ...]]]:
-        found = estimate_tasks(listed, settings(folder))
+    def likely_lengths() -> dict[str, tuple[int, tuple[str, ...]]]:
+        task_estimates = estimate_tasks(listed, settings(folder))
         return {
             item.model: (item.estimate.likely_output_tokens // item.estimate.to_ask, item.bases)
-            for item in found
+            for item in task_estimates
         }
 
     form = listed[0].likely_output_tokens()
     thoughtful = min(form + THOUGHT_TOKENS, 800)  # the longest answer
-    assert told()["gpt-4o"] == told()["gpt-4o-mini"] == (form, ("form",))
-    assert told()["o3-mini"] == (thoughtful, ("form and thoughts",))
+    assert likely_lengths()["gpt-4o"] == likely_lengths()["gpt-4o-mini"] == (form, ("form",))
+    assert likely_lengths()["o3-mini"] == (thoughtful, ("form and thoughts",))
     for task in by_model["gpt-4o"][:4]:
         answered(task, 5, output_tokens=33)
     for task in by_model["deepseek-r1"][:4]:
         answered(task, 4, output_tokens=700)
-    assert told()["gpt-4o"] == (33, ("own answers",))
-    assert told()["gpt-4o-mini"] == (33, ("others' answers",))
+    assert likely_lengths()["gpt-4o"] == (33, ("own answers",))
+    assert likely_lengths()["gpt-4o-mini"] == (33, ("others' answers",))
     # 16 answers are too few, and answers of models without reasoning do not count.
-    assert told()["o3-mini"] == (thoughtful, ("form and thoughts",))
+    assert likely_lengths()["o3-mini"] == (thoughtful, ("form and thoughts",))
     answered(by_model["deepseek-r1"][4], 4, output_tokens=700)
-    assert told()["o3-mini"] == (700, ("others' answers",))
+    assert likely_lengths()["o3-mini"] == (700, ("others' answers",))
 
 
 def test_hand_written_answers_do_not_affect_estimated_lengths(
@@ -227,16 +231,16 @@ def test_missing_inputs_are_reported_and_stop_only_without_recordings(
 ) -> None:
     listed = jobs(folder, registry, "gpt-4o")
     (folder / "dataset" / "sentences.jsonl").rename(folder / "away.jsonl")
-    (found,) = estimate_tasks(listed, settings(folder))
-    assert found.unknown == (str(folder / "dataset" / "sentences.jsonl"),)
-    said = refused(listed, settings(folder))
-    assert "gpt-4o (nothing is recorded): the environment variable" in said
+    (task_estimate,) = estimate_tasks(listed, settings(folder))
+    assert task_estimate.unknown == (str(folder / "dataset" / "sentences.jsonl"),)
+    messages = refused(listed, settings(folder))
+    assert "gpt-4o (nothing is recorded): the environment variable" in messages
     Path(listed[0].recordings).parent.mkdir(parents=True)
     Path(listed[0].recordings).touch()
     check(listed, settings(folder))
     another = listed[0].model_copy(update={"recordings": f"{folder}/another.jsonl"})
-    said = refused([*listed, another], settings(folder))
-    assert "gpt-4o (nothing recorded for 1 run): the environment" in said
+    messages = refused([*listed, another], settings(folder))
+    assert "gpt-4o (nothing recorded for 1 run): the environment" in messages
 
 
 def test_a_task_round_trips_through_rule_params(folder: Path, registry: Registry) -> None:

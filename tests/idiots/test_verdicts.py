@@ -149,7 +149,7 @@ def test_a_verdict_on_another_answer_is_rejected(cases: tuple[Path, Path]) -> No
 
 @pytest.mark.parametrize(("part", "size"), [("tuned", 198), ("held_back", 46)])
 def test_the_automatic_verdict_matches_a_persons(part: str, size: int) -> None:
-    said = {True: 0, False: 0}
+    counts = {True: 0, False: 0}
     for number, case in enumerate(read_yaml(Path(__file__).with_name("verdict_cases.yaml"))[part]):
         suite = IdiotsSentence(
             id=f"idi{number:03}",
@@ -166,9 +166,9 @@ def test_the_automatic_verdict_matches_a_persons(part: str, size: int) -> None:
                 prediction = read_prediction(suite.id, answer(suite.id, json.dumps(fields)))
                 assert prediction.has_idiom, item
                 assert names_pie(suite, prediction) is verdict, (case["pie"], item)
-                said[verdict] += 1
-    assert sum(said.values()) == size
-    assert min(said.values()) > 0.4 * size
+                counts[verdict] += 1
+    assert sum(counts.values()) == size
+    assert min(counts.values()) > 0.4 * size
 
 
 def test_an_answer_without_an_idiom_does_not_name_one() -> None:

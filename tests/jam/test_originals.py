@@ -83,13 +83,13 @@ def test_a_figurative_sentence_without_tags_needs_its_idiom(raw):
     fields = {"sentence_id": "test-0002", "decision": "keep", "pie": "kept bees"}
     fields |= {"is_figurative": True}
 
-    def made(**more):
+    def applied(**more):
         decisions = [first, Decision(**fields, **more)]
         return apply_decisions(raw, decisions, language="english", where="decisions.tsv")
 
     with pytest.raises(UserError, match=r"decisions\.tsv: test-0002: is_figurative is true"):
-        made()
-    (only,) = made(true_idioms=("kept bees",))
+        applied()
+    (only,) = applied(true_idioms=("kept bees",))
     assert only.true_idioms == ("kept bees",)
 
 

@@ -117,7 +117,7 @@ def test_answers_of_both_calls_are_parsed():
 def test_generation_from_originals_to_the_dataset(asking):
     with FaultServer(scripted) as server:
         spec, model = asking(server.api_base)
-        made, report = generate_variants(
+        generated, report = generate_variants(
             ORIGINALS, VariantWriting(spec, GENERATION, PROMPTS), model
         )
         assert len(server.requests) == 7  # four texts to write, three to validate
@@ -130,7 +130,7 @@ def test_generation_from_originals_to_the_dataset(asking):
     assert report["reviewed"]["outcomes"] == {"ok": 2, "unparseable": 1}
     assert report["model_verdicts"] == {"replaced": 1, "unknown": 4, "valid": 5}
 
-    variants = {item.id: item for item in check_variants(ORIGINALS, made)}
+    variants = {item.id: item for item in check_variants(ORIGINALS, generated)}
     assert variants["test-0001-v1"].sentence == texts_of(ICE)[0]
     replaced = variants["test-0001-v4"]
     assert (replaced.sentence, replaced.note) == (REPLACEMENT, "rule 3")
@@ -242,11 +242,11 @@ def test_neutral_variants_of_the_confusing_ones(asking, dataset, tmp_path):
 
     with FaultServer(neutral) as server:
         spec, model = asking(server.api_base)
-        made, report = generate_neutral_variants(
+        generated, report = generate_neutral_variants(
             dataset, confusing, VariantWriting(spec, GENERATION, PROMPTS), model
         )
-    assert [item.id for item in made] == confusing
-    assert made[0].tags[-len(ICE.tags) :] == ICE.tags
+    assert [item.id for item in generated] == confusing
+    assert generated[0].tags[-len(ICE.tags) :] == ICE.tags
     assert report["outcomes"] == {"ok": 2}
     assert report["variants"] == 2
 
@@ -254,8 +254,8 @@ def test_neutral_variants_of_the_confusing_ones(asking, dataset, tmp_path):
 def test_a_neutral_variant_without_its_original_is_not_used(asking, dataset):
     with FaultServer(lambda request: answer('{"variants": ["Some other text."]}')) as server:
         spec, model = asking(server.api_base)
-        made, report = generate_neutral_variants(
+        generated, report = generate_neutral_variants(
             dataset, ["test-0001-v1"], VariantWriting(spec, GENERATION, PROMPTS), model
         )
-    assert made == []
+    assert generated == []
     assert report["flags"] == {"test-0001-v1": ["original_missing"]}

@@ -62,7 +62,7 @@ def test_two_tokens_by_hand() -> None:
         table[tokenizer.convert_tokens_to_ids("ice")] = torch.tensor(second, dtype=torch.float32)
         for name in ("q_proj", "k_proj"):
             getattr(model.model.layers[0].self_attn, name).weight.copy_(torch.eye(2))
-    found = attention_to_words(CausalModel(model, tokenizer), ["the ", "ice"], {1})
+    attention = attention_to_words(CausalModel(model, tokenizer), ["the ", "ice"], {1})
 
     def normalised(vector: np.ndarray) -> np.ndarray:  # RMSNorm
         return vector / math.sqrt(float(np.mean(vector**2)) + 1e-6)
@@ -72,8 +72,8 @@ def test_two_tokens_by_hand() -> None:
     query = turn @ normalised(second)
     scores = np.array([query @ normalised(first), query @ turn @ normalised(second)]) / math.sqrt(2)
     weights = np.exp(scores) / np.exp(scores).sum()
-    assert found.shape == (1, 1, 2)
-    assert found[0, 0] == pytest.approx(weights, abs=1e-5)
+    assert attention.shape == (1, 1, 2)
+    assert attention[0, 0] == pytest.approx(weights, abs=1e-5)
     assert 0.01 < weights[0] < 0.99
 
 
@@ -87,11 +87,11 @@ def test_queries_are_averaged_and_keys_summed() -> None:
     with torch.inference_mode():
         raw = model(encoding["input_ids"], output_attentions=True).attentions
     layers = torch.stack([layer[0] for layer in raw]).double().numpy()
-    found = attention_to_words(CausalModel(model, tokenizer), tokens, {2, 3})
+    attention = attention_to_words(CausalModel(model, tokenizer), tokens, {2, 3})
     rows = layers[:, :, 2:, :].mean(axis=2)
     expected = np.stack([rows[..., 0], rows[..., 1], rows[..., 2] + rows[..., 3], rows[..., 4]], -1)
-    assert found == pytest.approx(expected)
-    assert found.sum(axis=-1) == pytest.approx(np.ones((2, 2)))
+    assert attention == pytest.approx(expected)
+    assert attention.sum(axis=-1) == pytest.approx(np.ones((2, 2)))
 
 
 def test_no_attending_word_is_an_error() -> None:
@@ -108,7 +108,7 @@ def test_share_leaves_out_the_first_word_and_the_pie() -> None:
     assert cue_shares(nothing, cues={1}, pie={3})[0, 0] == 0
 
 
-def made(number: int, context: str, *, figurative: bool = True) -> JamSentence:
+def jam_sentence(number: int, context: str, *, figurative: bool = True) -> JamSentence:
     own = ["they ", "broke ", "the ", "ice", "."]
     tokens = [f"{word} " for word in context.split()] + own
     inside = "B-IDIOM", "I-IDIOM", "I-IDIOM"
@@ -130,11 +130,14 @@ def made(number: int, context: str, *, figurative: bool = True) -> JamSentence:
 
 
 def test_cues_are_content_words_of_the_added_context() -> None:
-    variant = made(1, "at noon the red bucket .")
-    assert cue_places(made(0, ""), variant) == [1, 3, 4]
-    assert cue_places(made(0, ""), made(1, "yet every bucket , all frozen .")) == [2, 5]
+    variant = jam_sentence(1, "at noon the red bucket .")
+    assert cue_places(jam_sentence(0, ""), variant) == [1, 3, 4]
+    assert cue_places(jam_sentence(0, ""), jam_sentence(1, "yet every bucket , all frozen .")) == [
+        2,
+        5,
+    ]
     assert pie_places(variant) == [7, 8, 9]
-    assert pie_places(made(1, "at noon", figurative=False)) == [3, 4, 5]
+    assert pie_places(jam_sentence(1, "at noon", figurative=False)) == [3, 4, 5]
 
 
 def idiomatic(name: str, correct: bool, *right: bool) -> JudgedOriginal:
@@ -178,36 +181,50 @@ def causal(tmp_path: Path) -> CausalModel:
 GROUP = {
     item.id: item
     for item in (
-        made(0, ""), made(1, "at noon the red bucket ."), made(2, "we red ."), made(3, "at"),
+        jam_sentence(0, ""),
+        jam_sentence(1, "at noon the red bucket ."),
+        jam_sentence(2, "we red ."),
+        jam_sentence(3, "at"),
     )
-}  # fmt: skip
+}
 
 
 def test_analysis_from_files(causal: CausalModel) -> None:
     (pair,) = analyze(causal, GROUP, [("o", "o-v1", "o-v2")], limit=10)
-    found = pair.misleading
-    assert (found.id, pair.resolved.id) == ("o-v1", "o-v2")
-    assert found.words == ["at", "noon", "the", "red", "bucket", ".", "they", "broke", "the", "ice"]
-    assert (found.pie_words, found.cue_words) == ([7, 8, 9], [1, 3, 4])
-    assert np.array(found.by_layer).shape == (2, 10)
-    assert np.array(found.cue_share).shape == (2, 2)
-    assert found.share == pytest.approx(np.mean(found.cue_share), abs=1e-4)
+    misleading = pair.misleading
+    assert (misleading.id, pair.resolved.id) == ("o-v1", "o-v2")
+    assert misleading.words == [
+        "at",
+        "noon",
+        "the",
+        "red",
+        "bucket",
+        ".",
+        "they",
+        "broke",
+        "the",
+        "ice",
+    ]
+    assert (misleading.pie_words, misleading.cue_words) == ([7, 8, 9], [1, 3, 4])
+    assert np.array(misleading.by_layer).shape == (2, 10)
+    assert np.array(misleading.cue_share).shape == (2, 2)
+    assert misleading.share == pytest.approx(np.mean(misleading.cue_share), abs=1e-4)
 
 
 def test_pairs_without_cues_take_no_place(causal: CausalModel) -> None:
     # "at" is not a cue word, so pairs with the third variant are skipped.
     pairs = [(1, 3), (1, 2), (3, 2), (2, 1), (1, 2)]
     candidates = [("o", f"o-v{one}", f"o-v{other}") for one, other in pairs]
-    found = analyze(causal, GROUP, candidates, limit=2)
-    assert [(pair.misleading.id, pair.resolved.id) for pair in found] == [
+    analyzed = analyze(causal, GROUP, candidates, limit=2)
+    assert [(pair.misleading.id, pair.resolved.id) for pair in analyzed] == [
         ("o-v1", "o-v2"),
         ("o-v2", "o-v1"),
     ]
 
 
 def test_mean_share_over_pairs() -> None:
-    found = mean_share([0.2, 0.4, 0.6], resamples=500)
-    assert found.mean == pytest.approx(0.4)
-    assert found.interval is not None
-    assert 0.2 <= found.interval.low < 0.4 < found.interval.high <= 0.6
+    share = mean_share([0.2, 0.4, 0.6], resamples=500)
+    assert share.mean == pytest.approx(0.4)
+    assert share.interval is not None
+    assert 0.2 <= share.interval.low < 0.4 < share.interval.high <= 0.6
     assert mean_share([], resamples=10).mean is None

@@ -25,7 +25,7 @@ from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
 
 
-def made(original: int, number: int, *, figurative: bool) -> JamSentence:
+def jam_sentence(original: int, number: int, *, figurative: bool) -> JamSentence:
     tags = ("B-IDIOM", "I-IDIOM") if figurative else ("O", "O")
     name = f"o{original}"
     return JamSentence.model_validate(
@@ -45,7 +45,7 @@ def made(original: int, number: int, *, figurative: bool) -> JamSentence:
 
 
 SENTENCES = [
-    made(original, number, figurative=original > 20)
+    jam_sentence(original, number, figurative=original > 20)
     for original in range(1, 179)
     for number in range(4)
 ]
@@ -75,16 +75,16 @@ def test_printed_accuracies_and_agreement(tmp_path: Path) -> None:
         if number in range(3, 8):
             second = "ambiguous"
         rows.append((f"o{number}-v2", first, second, "people"))
-    found = score(write(tmp_path / "labels.csv", rows))
-    assert found.variants == 178
-    assert f"{100 * found.first.accuracy:.1f}" == "90.4"
-    assert f"{100 * found.second.accuracy:.1f}" == "87.1"
+    metrics = score(write(tmp_path / "labels.csv", rows))
+    assert metrics.variants == 178
+    assert f"{100 * metrics.first.accuracy:.1f}" == "90.4"
+    assert f"{100 * metrics.second.accuracy:.1f}" == "87.1"
     agree = sum(row[1] == row[2] for row in rows)
-    assert found.agreement == agree / 178
-    assert found.first.accuracy_literal == 3 / 20
-    assert found.first.accuracy_figurative == 1
-    assert found.second.ambiguous == 5 / 178
-    assert not found.simulated
+    assert metrics.agreement == agree / 178
+    assert metrics.first.accuracy_literal == 3 / 20
+    assert metrics.first.accuracy_figurative == 1
+    assert metrics.second.ambiguous == 5 / 178
+    assert not metrics.simulated
     assert f"{100 * 145 / 178:.1f}" == "81.5"
 
 
@@ -105,14 +105,14 @@ def test_kappa_by_hand(tmp_path: Path) -> None:
     labels = [("literal", "literal"), ("literal", "literal"), ("figurative", "literal")]
     labels.append(("figurative", "figurative"))
     rows = [(f"o{n}-v1", *pair, "people") for n, pair in enumerate(labels, start=1)]
-    found = score(write(tmp_path / "labels.csv", rows))
-    assert (found.agreement, found.kappa) == (0.75, 0.5)
+    metrics = score(write(tmp_path / "labels.csv", rows))
+    assert (metrics.agreement, metrics.kappa) == (0.75, 0.5)
 
 
 def test_kappa_is_unknown_for_one_label(tmp_path: Path) -> None:
     rows = [(f"o{n}-v1", "literal", "literal", "simulated") for n in (1, 2)]
-    found = score(write(tmp_path / "labels.csv", rows))
-    assert (found.kappa, found.agreement, found.simulated) == (None, 1, True)
+    metrics = score(write(tmp_path / "labels.csv", rows))
+    assert (metrics.kappa, metrics.agreement, metrics.simulated) == (None, 1, True)
 
 
 @pytest.mark.parametrize(
@@ -239,24 +239,24 @@ def test_label_studio_takes_the_form(form: Form) -> None:
 
 def test_filled_in_forms_and_exports_are_scored_alike(form: Form) -> None:
     first, second = form.labels(right), form.labels(often_unsure)
-    found = score(form.filled("a.csv", first), form.filled("b.csv", second))
-    assert (found.variants, found.literal, found.simulated) == (178, 20, False)
-    assert (found.first.accuracy, found.second.ambiguous) == (1, 45 / 178)
-    assert found.second.accuracy == found.agreement == 133 / 178
+    metrics = score(form.filled("a.csv", first), form.filled("b.csv", second))
+    assert (metrics.variants, metrics.literal, metrics.simulated) == (178, 20, False)
+    assert (metrics.first.accuracy, metrics.second.ambiguous) == (1, 45 / 178)
+    assert metrics.second.accuracy == metrics.agreement == 133 / 178
     chance = (20 * 15 + 158 * 118) / 178**2
-    assert found.kappa == pytest.approx((133 / 178 - chance) / (1 - chance))
-    assert score(form.exported("both.json", first, second)) == found
-    assert score(form.exported("a.json", first), form.exported("b.json", second)) == found
-    assert score(form.filled("a.csv", first), form.exported("b.json", second)) == found
+    assert metrics.kappa == pytest.approx((133 / 178 - chance) / (1 - chance))
+    assert score(form.exported("both.json", first, second)) == metrics
+    assert score(form.exported("a.json", first), form.exported("b.json", second)) == metrics
+    assert score(form.filled("a.csv", first), form.exported("b.json", second)) == metrics
     swapped = score(form.filled("b.csv", second), form.filled("a.csv", first))
-    assert (swapped.first, swapped.second) == (found.second, found.first)
+    assert (swapped.first, swapped.second) == (metrics.second, metrics.first)
 
 
 def test_unlabeled_variants_are_ignored(form: Form) -> None:
     some = dict(list(form.labels(right).items())[:30])
-    found = score(form.filled("a.csv", some), form.exported("b.json", some))
-    assert (found.variants, found.literal, found.agreement) == (30, 20, 1)
-    assert score(form.exported("both.json", some, some)) == found
+    metrics = score(form.filled("a.csv", some), form.exported("b.json", some))
+    assert (metrics.variants, metrics.literal, metrics.agreement) == (30, 20, 1)
+    assert score(form.exported("both.json", some, some)) == metrics
 
 
 def wrong(change: str, form: Form) -> list[Path]:
@@ -318,14 +318,14 @@ def test_wrong_forms_are_one_line(form: Form, change: str, message: str) -> None
 
 def test_printed_share_of_neutral_variants() -> None:
     """If 25 of 58 neutral variants confuse, the fraction is the printed 43.1%."""
-    neutral = [made(number, 1, figurative=True) for number in range(1, 59)]
+    neutral = [jam_sentence(number, 1, figurative=True) for number in range(1, 59)]
     predictions = {
         item.id: IdiomPrediction(
             id=item.id, outcome="ok", idioms=() if number < 25 else ("go dutch",)
         )
         for number, item in enumerate(neutral)
     }
-    found = neutral_metrics(
+    metrics = neutral_metrics(
         neutral,
         predictions,
         language="english",
@@ -338,15 +338,15 @@ def test_printed_share_of_neutral_variants() -> None:
         resamples=500,
         computed_from={},
     )
-    assert (found.confusing, found.neutral, found.still_confused) == (58, 58, 25)
-    assert f"{100 * (found.share or 0):.1f}" == "43.1"
-    assert found.interval is not None
-    assert found.interval.low < 25 / 58 < found.interval.high
+    assert (metrics.confusing, metrics.neutral, metrics.still_confused) == (58, 58, 25)
+    assert f"{100 * (metrics.share or 0):.1f}" == "43.1"
+    assert metrics.interval is not None
+    assert metrics.interval.low < 25 / 58 < metrics.interval.high
 
 
 def test_no_neutral_variant_has_no_share() -> None:
-    found = neutral_metrics(
+    metrics = neutral_metrics(
         [], {}, language="english", model="m", setting="zero_shot", seed=1, confusing=0,
         scoring="paper", released=False, resamples=10, computed_from={},
     )  # fmt: skip
-    assert (found.share, found.interval) == (None, None)
+    assert (metrics.share, metrics.interval) == (None, None)

@@ -184,8 +184,8 @@ def test_languages_are_rows_of_both_parts(tmp_path: Path) -> None:
     content = statistics(display_inputs(tmp_path, counts(), german))
     assert [row.labels for group in content.groups for row in group.rows] == [("EN",), ("DE",)] * 2
     rows = [row for row in rows_of(content, tmp_path) if row["language"] == "german"]
-    found = {(row["dataset"], row["number"]): row for row in rows}
-    variants = found["ID10M-JAM", "test_variants"]
+    by_number = {(row["dataset"], row["number"]): row for row in rows}
+    variants = by_number["ID10M-JAM", "test_variants"]
     assert (variants["printed"], variants["reproduced"]) == ("411", "yes")
     assert variants["metrics"] == str(tmp_path / "1.json")
     # Languages that are not in the paper have no printed numbers.
@@ -280,8 +280,8 @@ OPTIONS = {"model": "gpt-4o-mini", "setting": "zero_shot", "language": "english"
 
 
 def test_neutral_table(tmp_path: Path) -> None:
-    made = display_inputs(tmp_path, ablation(), models=[GPT], options=OPTIONS)
-    content = neutral(made)
+    inputs = display_inputs(tmp_path, ablation(), models=[GPT], options=OPTIONS)
+    content = neutral(inputs)
     assert cell_texts(content) == [
         [
             "GPT-4o mini (unreadable: 2 of 58)", "Zero-shot", "English",
@@ -310,26 +310,26 @@ def test_neutral_table(tmp_path: Path) -> None:
 def test_incomparable_ablations(
     fields: dict[str, Any], model: ModelDescription, why: str, tmp_path: Path
 ) -> None:
-    made = display_inputs(tmp_path, ablation(**fields), models=[model], options=OPTIONS)
-    assert {row["reason"] for row in rows_of(neutral(made), tmp_path)} == {why}
+    inputs = display_inputs(tmp_path, ablation(**fields), models=[model], options=OPTIONS)
+    assert {row["reason"] for row in rows_of(neutral(inputs), tmp_path)} == {why}
 
 
 def test_without_confusing_variants_no_share_is_known(tmp_path: Path) -> None:
     nothing = ablation(confusing=0, neutral=0, still_confused=0, share=None, interval=None)
-    made = display_inputs(tmp_path, nothing, models=[GPT], options=OPTIONS)
-    assert cell_texts(neutral(made))[0][3:] == ["0", "0", "0", "–", "–"]
+    inputs = display_inputs(tmp_path, nothing, models=[GPT], options=OPTIONS)
+    assert cell_texts(neutral(inputs))[0][3:] == ["0", "0", "0", "–", "–"]
 
 
 def test_attention_on_cue_words_with_its_intervals(tmp_path: Path) -> None:
     bounds = {"interval": Interval(low=0.10012, high=0.25)}
-    found = AttentionMetrics(
+    record = AttentionMetrics(
         language="german", model="llama", dataset_is_released=False, judged_by=[], pairs=[],
         misleading=MeanShare(mean=0.18249, **bounds), resolved=MeanShare(mean=0.125, interval=None),
         difference=MeanShare(mean=None, interval=None), computed_from={},
     )  # fmt: skip
     llama = ModelDescription(name="llama", kind="llm", label="Llama")
     options = {"model": "llama", "language": "german"}
-    content = attention(display_inputs(tmp_path, found, models=[llama], options=options))
+    content = attention(display_inputs(tmp_path, record, models=[llama], options=options))
     assert cell_texts(content) == [["Llama", "German", "0", "18.2 [10.0, 25.0]", "12.50", "–"]]
     columns = ("model", "language", "pairs", "metric", "ours", "low", "high")
     rows = rows_of(content, tmp_path)
@@ -344,11 +344,11 @@ def test_attention_on_cue_words_with_its_intervals(tmp_path: Path) -> None:
 
 def test_missing_attention_has_a_reason(tmp_path: Path) -> None:
     llama = ModelDescription(name="llama", kind="llm", label="Llama")
-    made = display_inputs(
+    inputs = display_inputs(
         tmp_path, models=[llama], not_run={"llama": "no weights"},
         options={"model": "llama", "language": "english"},
     )  # fmt: skip
-    content = attention(made)
+    content = attention(inputs)
     assert cell_texts(content) == [["Llama", "English", *["–"] * 4]]
     assert content.groups[0].rows[0].reason == "no weights"
     rows = rows_of(content, tmp_path)

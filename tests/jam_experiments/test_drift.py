@@ -120,8 +120,8 @@ def test_literal_and_idiomatic_parts_add_up() -> None:
     ],
 )
 def test_spread_over_seeds(values: list[float], text: str) -> None:
-    found = spread(values)
-    assert f"{found.mean:.2f}±{found.deviation:.2f}" == text
+    result = spread(values)
+    assert f"{result.mean:.2f}±{result.deviation:.2f}" == text
 
 
 def test_one_seed_has_no_deviation() -> None:
@@ -171,19 +171,19 @@ def test_interval_holds_the_value_and_repeats() -> None:
 
 def test_interval_draws_originals_with_their_variants() -> None:
     # All flips belong to nine originals, so resampling single variants gives a narrower interval.
-    whole = drift_interval(GPT_4O, resamples=4000, seed=0)
+    by_original = drift_interval(GPT_4O, resamples=4000, seed=0)
     variants = [flip for case in GPT_4O if case.correct for flip in case.flipped.values()]
     single = ratio_interval(variants, [1] * len(variants), resamples=4000, seed=0)
-    assert whole is not None
+    assert by_original is not None
     assert single is not None
-    assert whole.high - whole.low > 1.3 * (single.high - single.low)
+    assert by_original.high - by_original.low > 1.3 * (single.high - single.low)
 
 
 def test_interval_of_a_share_is_near_the_normal_one() -> None:
-    found = ratio_interval([1] * 40 + [0] * 60, [1] * 100, resamples=20000, seed=3)
-    assert found is not None
-    assert found.low == pytest.approx(0.4 - 1.96 * 0.049, abs=0.015)
-    assert found.high == pytest.approx(0.4 + 1.96 * 0.049, abs=0.015)
+    interval = ratio_interval([1] * 40 + [0] * 60, [1] * 100, resamples=20000, seed=3)
+    assert interval is not None
+    assert interval.low == pytest.approx(0.4 - 1.96 * 0.049, abs=0.015)
+    assert interval.high == pytest.approx(0.4 + 1.96 * 0.049, abs=0.015)
 
 
 def equal_runs(random: np.random.Generator, *, seeds: int) -> tuple[Counts, Counts]:
@@ -206,8 +206,8 @@ def test_paired_test_rejects_equal_models_in_5_percent(seeds: int) -> None:
     for number in range(20):
         pairs = [[equal_runs(random, seeds=seeds) for _ in range(2)] for _ in range(100)]
         excess = np.array([excess_flips(one, other) for (one, _), (other, _) in pairs])
-        found = randomization_test(excess, permutations=399, seed=number, mid=True)
-        rejected += (found <= 0.05).tolist()
+        p_values = randomization_test(excess, permutations=399, seed=number, mid=True)
+        rejected += (p_values <= 0.05).tolist()
         first, second = np.array([[right for _, right in pair] for pair in pairs]).swapaxes(0, 1)
         only, discordant = (first & ~second).sum(axis=1), (first != second).sum(axis=1)
         fewer = np.minimum(only, discordant - only)
@@ -226,9 +226,9 @@ def test_a_paired_test_by_hand() -> None:
         "b": [second],
         "none right": [decisions(right=0, flips=[], wrong=[0] * 10)],
     }
-    found = compare_drifts(runs, permutations=2000, seed=0)
-    assert list(found) == [("a", "b")]
-    test = found["a", "b"]
+    tests = compare_drifts(runs, permutations=2000, seed=0)
+    assert list(tests) == [("a", "b")]
+    test = tests["a", "b"]
     assert (test.difference, test.p_value, test.p_holm) == (pytest.approx(0.4), 1 / 16, 1 / 16)
     # Drift is a ratio, so half as many successes and flips give equal drift.
     half = decisions(right=5, flips=[3] * 2, wrong=[0] * 5)
@@ -272,8 +272,8 @@ def test_right_or_wrong(
     idioms: list[str] | None, figurative: bool, paper: bool, released: bool
 ) -> None:
     sentence = original("They go dutch.", "go dutch", figurative=figurative)
-    found = [is_correct(idioms, sentence, scoring=scoring) for scoring in SCORINGS]
-    assert found == [paper, released]
+    verdicts = [is_correct(idioms, sentence, scoring=scoring) for scoring in SCORINGS]
+    assert verdicts == [paper, released]
 
 
 @pytest.mark.parametrize(
@@ -335,8 +335,12 @@ def test_named_idioms_are_found_in_whole_tokens(idioms: list[str], marked: list[
 
 def test_tagging_scores_by_hand() -> None:
     gold: list[list[Tag]] = [["O", "B-IDIOM", "I-IDIOM", "O"], ["O", "O"], ["B-IDIOM", "I-IDIOM"]]
-    found: list[list[Tag]] = [["O", "B-IDIOM", "I-IDIOM", "O"], ["B-IDIOM", "O"], ["B-IDIOM", "O"]]
-    scores = tagging_scores(gold, found)
+    predicted: list[list[Tag]] = [
+        ["O", "B-IDIOM", "I-IDIOM", "O"],
+        ["B-IDIOM", "O"],
+        ["B-IDIOM", "O"],
+    ]
+    scores = tagging_scores(gold, predicted)
     # Spans: 1 of 3 predicted is exact, 1 of 2 gold ones found.
     assert scores.span_f1 == pytest.approx(2 * (1 / 3) * (1 / 2) / (1 / 3 + 1 / 2))
     # Tokens: 3 of 4 predicted, 3 of 4 gold.

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from idiolink.test_described_tables import statements
 from support import ROOT
-from test_baselines import made as sentence
+from test_baselines import jam_sentence as sentence
 
 from pieline.core.imports import import_object
 from pieline.core.records import save_jsonl
@@ -30,26 +30,26 @@ def declared(name: str, **settings: Any) -> Table:
     return next(table for table in tables if table.name == name)
 
 
-def made(name: str, **settings: Any) -> TableContent:
+def table_content(name: str, **settings: Any) -> TableContent:
     table = declared(name, **settings)
     content: TableContent = import_object(table.maker)(table.display_inputs)
     return content
 
 
 def test_table_1_has_the_languages_of_the_files_that_are_read() -> None:
-    content = made("jam_datasets")
-    found = {name: cell for (name, _), cell in statements(content).items()}
-    assert [cell.printed for cell in found.values()] == [
+    content = table_content("jam_datasets")
+    cells = {name: cell for (name, _), cell in statements(content).items()}
+    assert [cell.printed for cell in cells.values()] == [
         row["languages"] for row in read_printed(PUBLISHED / "jam_table1.csv")
     ]
-    read = {name: cell.ours for name, cell in found.items() if cell.ours}
+    read = {name: cell.ours for name, cell in cells.items() if cell.ours}
     assert read == {
         "MAGPIE": "EN",
         "ID10M gold": "EN DE ES IT",
         "ID10M silver": "EN DE ES IT",
         "ID10M-JAM": "EN DE",
     }
-    assert found["ID10M silver"].reason == "this project reads no file in the others"
+    assert cells["ID10M silver"].reason == "this project reads no file in the others"
     reasons = {row.labels[0]: row.reason for row in content.groups[0].rows}
     assert {name for name, reason in reasons.items() if not reason} == read.keys()
     assert reasons["DICE"] == "this project does not read it"
@@ -62,19 +62,19 @@ def test_table_1_follows_the_list_of_public_files(tmp_path: Path) -> None:
     inputs = table.display_inputs.model_copy(
         update={"files": {**table.display_inputs.files, "upstream": str(listed)}}
     )
-    found = statements(import_object(table.maker)(inputs))
-    assert {name: cell.ours for (name, _), cell in found.items() if cell.ours} == {
+    cells = statements(import_object(table.maker)(inputs))
+    assert {name: cell.ours for (name, _), cell in cells.items() if cell.ours} == {
         "ID10M gold": "IT"
     }
 
 
 def test_table_4_compares_settings() -> None:
     paper = {row["parameter"]: row["value"] for row in read_printed(PUBLISHED / "jam_table4.csv")}
-    found = statements(made("jam_hyperparameters", models=["mbert"]))
-    assert {name: cell.ours for (name, _), cell in found.items()} == paper
+    cells = statements(table_content("jam_hyperparameters", models=["mbert"]))
+    assert {name: cell.ours for (name, _), cell in cells.items()} == paper
     mine = {"epochs": 3, "learning_rate": 3e-4}
-    found = statements(made("jam_hyperparameters", models=["mbert"], fine_tuning=mine))
-    assert {name: (cell.ours, cell.reason) for (name, _), cell in found.items()} == {
+    cells = statements(table_content("jam_hyperparameters", models=["mbert"], fine_tuning=mine))
+    assert {name: (cell.ours, cell.reason) for (name, _), cell in cells.items()} == {
         "epochs": ("3", "not as printed"),
         "batch_size": ("32", "as printed"),
         "learning_rate": ("0.0003", "not as printed"),
@@ -82,7 +82,7 @@ def test_table_4_compares_settings() -> None:
 
 
 def test_table_4_without_encoders() -> None:
-    content = made("jam_hyperparameters")
+    content = table_content("jam_hyperparameters")
     assert {row.reason for row in content.groups[0].rows} == {
         "no encoder is fine-tuned in this configuration"
     }
@@ -90,13 +90,13 @@ def test_table_4_without_encoders() -> None:
 
 
 def test_table_7_and_the_registry_differ_in_what_is_known() -> None:
-    content = made("jam_checkpoints")
-    found = statements(content)
-    assert len(found) == 4 * len(read_printed(PUBLISHED / "jam_table7.csv"))
+    content = table_content("jam_checkpoints")
+    cells = statements(content)
+    assert len(cells) == 4 * len(read_printed(PUBLISHED / "jam_table7.csv"))
     assert not any(row.reason for row in content.groups[0].rows)
 
     def models(what: str, reason: str) -> set[str]:
-        return {name for (name, key), cell in found.items() if (key, cell.reason) == (what, reason)}
+        return {name for (name, key), cell in cells.items() if (key, cell.reason) == (what, reason)}
 
     # The Hub does not have google/bert-bert-base-uncased.
     assert models("checkpoint", "not as printed") == {"bert"}
@@ -109,39 +109,39 @@ def test_table_7_and_the_registry_differ_in_what_is_known() -> None:
     assert models("parameters", "as printed, rounded") == {"llama-3.2-3b"}
     # The paper has no size for the Gemini models, either.
     assert models("parameters", "not stated in the paper") == {"gemini-2.5-flash", "gemini-2.5-pro"}
-    assert found["gpt-4o", "parameters"].ours == "not published"
-    assert found["gpt-4o", "parameters"].printed == "8B"
-    assert len(found["gbert", "revision"].ours) == 40
+    assert cells["gpt-4o", "parameters"].ours == "not published"
+    assert cells["gpt-4o", "parameters"].printed == "8B"
+    assert len(cells["gbert", "revision"].ours) == 40
 
 
 def test_table_8_has_licences_and_versions() -> None:
-    content = made("jam_artifacts")
-    found = {key: cell.ours for key, cell in statements(content).items()}
+    content = table_content("jam_artifacts")
+    texts = {key: cell.ours for key, cell in statements(content).items()}
     assert {row.labels[0]: row.reason for row in content.groups[0].rows if row.reason} == {
         "LangChain": "not used in this project"
     }
     lock = (ROOT / "envs/requirements.lock").read_text(encoding="utf-8")
-    assert f"\nagno=={found['Agno', 'version']} " in lock
+    assert f"\nagno=={texts['Agno', 'version']} " in lock
     assert "\nlangchain" not in lock
-    assert found["ID10M", "licence"] == "CC-BY-NC-SA-4.0"
-    assert "files by digest" in found["ID10M", "version"]
+    assert texts["ID10M", "licence"] == "CC-BY-NC-SA-4.0"
+    assert "files by digest" in texts["ID10M", "version"]
     assert "not as printed" not in {cell.reason for cell in statements(content).values()}
 
 
 def test_figure_4_shows_the_sent_prompts(tmp_path: Path) -> None:
-    content = made("jam_prompt")
+    content = table_content("jam_prompt")
     assert [group.title for group in content.groups] == [
         "Zero-shot",
         "Few-shot +SC+CoTBest",
         "Few-shot example",
     ]
-    found = {key: cell.ours for key, cell in statements(content).items()}
+    texts = {key: cell.ours for key, cell in statements(content).items()}
     sent = load_prompt(ROOT / "prompts/jam/zero_shot.jinja")
     system, user = sent.messages(sentence="{sentence}", language="{language}")
-    assert found["zero_shot", "system"] == system.content
+    assert texts["zero_shot", "system"] == system.content
     assert "one sentence in {language}, you are" in system.content
-    assert found["zero_shot", "user"] == user.content == "Sentence: {sentence}"
-    assert found["few_shot_example", "assistant"].endswith("idioms: [{idiom}]")
+    assert texts["zero_shot", "user"] == user.content == "Sentence: {sentence}"
+    assert texts["few_shot_example", "assistant"].endswith("idioms: [{idiom}]")
     assert content.notes[0].startswith("Zero-shot: Golan Hashiloni et al.")
     assert "Figure 4" in content.notes[0]
 
@@ -149,7 +149,7 @@ def test_figure_4_shows_the_sent_prompts(tmp_path: Path) -> None:
     own.write_text("=== user ===\nIdioms in {{ sentence }}?\n", encoding="utf-8")
     mine = {"file": str(own)}
     ways = ["zero_shot_schema", "zero_shot", "mine"]
-    content = made("jam_prompt", settings=ways, prompts={"mine": mine})
+    content = table_content("jam_prompt", settings=ways, prompts={"mine": mine})
     # A response format enforced by the provider is not part of the prompt.
     assert [group.title for group in content.groups] == ["Zero-shot, form enforced", "mine"]
     assert statements(content)["mine", "user"].ours == "Idioms in {sentence}?"
@@ -180,7 +180,7 @@ def test_figure_1_has_an_original_of_each_usage_and_a_variant(tmp_path: Path) ->
 
 @pytest.mark.parametrize("wraps", [True, False])
 def test_long_texts_are_broken_into_lines(wraps: bool, tmp_path: Path) -> None:
-    content = made("jam_prompt" if wraps else "jam_artifacts")
+    content = table_content("jam_prompt" if wraps else "jam_artifacts")
     files = {end: tmp_path / f"table.{end}" for end in ("tex", "csv", "html")}
     write_table("table", content, templates=ROOT / "templates", **files)
     tex, html = (files[end].read_text(encoding="utf-8") for end in ("tex", "html"))

@@ -23,8 +23,8 @@ def test_drifts_over_seeds_are_means_of_rounded_values(program: dict[str, Any]) 
     originals = program["printed_originals"](PUBLISHED)
     solve = program["solve"]
     rows = program["printed_rows"](PUBLISHED)
-    found = {key: solve(key, cells, originals[key[2]]) for key, cells in rows.items()}
-    assert Counter((len(row.seeds), row.rounded) for row in found.values()) == {
+    solutions = {key: solve(key, cells, originals[key[2]]) for key, cells in rows.items()}
+    assert Counter((len(row.seeds), row.rounded) for row in solutions.values()) == {
         (1, False): 16,
         (3, True): 16,
         (5, True): 4,

@@ -47,17 +47,17 @@ SETTINGS = ["zero_shot", "careful", "blind", "yes"]
 
 def dataset(originals: int) -> list[JamSentence]:
     """Return originals, every second of them literal, with three variants each."""
-    found = []
+    sentences = []
     for number in range(originals):
         first = original(f"Ann {PIE} on day {number}.", PIE, figurative=number % 2 == 1)
         first = first.model_copy(update={"id": f"o{number:03}"})
         texts = (f"It was {word}. {first.sentence}" for word in ("very cold", "a long day", "late"))
-        found += [as_sentence(first)]
-        found += [
+        sentences += [as_sentence(first)]
+        sentences += [
             as_sentence(make_variant(first, text, number=at, source="sample"))
             for at, text in enumerate(texts, start=1)
         ]
-    return found
+    return sentences
 
 
 def predictions_by_rule(
@@ -244,24 +244,24 @@ def test_the_figure_shows_both_kinds_of_error(simulated: DisplayInputs) -> None:
 def test_a_usage_without_originals_has_nothing_to_count() -> None:
     literal = [item for item in SENTENCES if not item.is_figurative]
     judged = judge(literal, predictions_by_rule(literal, misled(0.3, 1)))
-    found = prompt_measures(
+    measures = prompt_measures(
         {"zero_shot": [judged], "careful": [judged]}, "zero_shot", "idiomatic",
         permutations=9, resamples=9,
     )["careful"]  # fmt: skip
-    assert (found.accuracy, found.drift, found.drift_effect) == (None, None, None)
+    assert (measures.accuracy, measures.drift, measures.drift_effect) == (None, None, None)
 
 
 def test_context_positions() -> None:
     first = original("Ann broke the ice.", PIE).model_copy(update={"id": "a"})
     second = original("Bob broke the ice!", PIE).model_copy(update={"id": "b"})
-    made = [
+    variants = [
         as_sentence(make_variant(of, text, number=1, source="sample"))
         for of, text in (
             (first, "It was a cold, dark day. Ann broke the ice."),
             (second, "Nobody had spoken yet. Bob broke the ice!"),
         )
     ]
-    sentences = [as_sentence(first), made[0], as_sentence(second), made[1]]
+    sentences = [as_sentence(first), variants[0], as_sentence(second), variants[1]]
     texts = {
         way: arranged_texts(sentences, way)["a-v1"] for way in ("first", "last", "none", "other")
     }
@@ -273,7 +273,7 @@ def test_context_positions() -> None:
     }
     assert arranged_texts(sentences, "other")["a"] == "Ann broke the ice."
     # Neutral variants may occur without their originals.
-    assert arranged_texts(made, "none")["a-v1"] == texts["first"]
+    assert arranged_texts(variants, "none")["a-v1"] == texts["first"]
 
 
 def test_the_configured_prompts_are_asked_with_their_contexts() -> None:
@@ -358,12 +358,12 @@ def test_a_model_writes_neutral_contexts_for_all_variants(
         }  # fmt: skip
 
     task.run(task.entry(), ask)
-    made = load_jsonl(task.outputs["variants"], JamSentence)
-    assert [item.id for item in made] == [item.id for item in sentences]
-    assert [item.tags for item in made if item.is_original] == [
+    written = load_jsonl(task.outputs["variants"], JamSentence)
+    assert [item.id for item in written] == [item.id for item in sentences]
+    assert [item.tags for item in written if item.is_original] == [
         item.tags for item in sentences if item.is_original
     ]
-    hard = [item for item in made if not item.is_original]
+    hard = [item for item in written if not item.is_original]
     assert [item.sentence.startswith("The week had begun.") for item in hard] == [True] * 5 + [
         False
     ]
@@ -389,9 +389,9 @@ def test_the_sample_has_a_neutral_context_for_each_variant(tmp_path: Path) -> No
         },
         output=output,
     )
-    made = load_jsonl(output["variants"], JamSentence)
-    assert [item.id for item in made] == [item.id for item in sentences]
-    neutral = [item.original_id for item in made if item.sentence.startswith("On Monday.")]
+    written = load_jsonl(output["variants"], JamSentence)
+    assert [item.id for item in written] == [item.id for item in sentences]
+    neutral = [item.original_id for item in written if item.sentence.startswith("On Monday.")]
     assert neutral == ["o001"] * 3
     assert read_json(output["report"]) == {"asked": 6, "variants": 3}
 

@@ -156,7 +156,7 @@ def test_few_shot_shows_ten_examples_and_samples_five_times() -> None:
 
 def split(*marked: str) -> list[TaggedSentence]:
     """Return sentences whose idiom is marked by asterisks."""
-    found = []
+    tagged = []
     for number, text in enumerate(marked):
         words = re.findall(r"[^ *]+[ ]?|\*", text)
         inside = [words[:place].count("*") % 2 for place in range(len(words))]
@@ -164,8 +164,8 @@ def split(*marked: str) -> list[TaggedSentence]:
         marks = [mark for _, mark in kept]
         spans = [Span(marks.index(1), marks.index(1) + sum(marks))] if any(marks) else []
         tags = tuple(tags_of(spans, len(kept)))
-        found.append(TaggedSentence(f"train-{number}", tuple(word for word, _ in kept), tags))
-    return found
+        tagged.append(TaggedSentence(f"train-{number}", tuple(word for word, _ in kept), tags))
+    return tagged
 
 
 @pytest.mark.parametrize(
@@ -333,9 +333,9 @@ def test_schema_setting_needs_a_provider_that_enforces_it() -> None:
 def test_reading_one_answer(
     text: str | None, finish: str, outcome: str, idioms: tuple[str, ...] | None
 ) -> None:
-    found = task("zero_shot").reading(Answer(key="k", text=text, finish_reason=finish))
-    assert (found.outcome, found.value) == (outcome, None if idioms is None else list(idioms))
-    assert bool(found.rule) == (idioms is not None)
+    reading = task("zero_shot").reading(Answer(key="k", text=text, finish_reason=finish))
+    assert (reading.outcome, reading.value) == (outcome, None if idioms is None else list(idioms))
+    assert bool(reading.rule) == (idioms is not None)
 
 
 def sample(*idioms: str, outcome: str = "ok") -> IdiomSample:
@@ -351,8 +351,8 @@ def voted(*answers: IdiomSample, language: str = "english", **few_shot: object) 
 def test_an_idiom_needs_three_of_five() -> None:
     answers = [sample("go dutch"), sample("Go  Dutch."), sample("asked"), sample("asked"), sample()]
     assert voted(*answers).idioms == ()
-    found = voted(*answers[:2], sample("go dutch"), *answers[3:])
-    assert (found.idioms, found.outcome) == (("go dutch",), "ok")
+    prediction = voted(*answers[:2], sample("go dutch"), *answers[3:])
+    assert (prediction.idioms, prediction.outcome) == (("go dutch",), "ok")
     assert voted(*answers, min_votes=2).idioms == ("go dutch", "asked")
 
 
@@ -390,11 +390,11 @@ def test_an_answer_selects_at_most_one_idiom() -> None:
         sample("asked"),
         sample(),
     ]
-    found = voted(*answers)
-    assert found.idioms == ()
+    prediction = voted(*answers)
+    assert prediction.idioms == ()
     assert voted(*answers[:3], sample("went dutch"), sample("asked")).idioms == ("go dutch",)
     # All idioms named by each answer are kept in the samples.
-    assert found.samples[0].idioms == ("go dutch", "asked")
+    assert prediction.samples[0].idioms == ("go dutch", "asked")
     assert voted(*answers, votes="half").idioms == ("go dutch", "asked")
     assert voted(sample("go dutch", "asked"), samples=1, min_votes=1).idioms == ("go dutch",)
 
@@ -402,8 +402,8 @@ def test_an_answer_selects_at_most_one_idiom() -> None:
 def test_too_few_readable_answers_are_unknown_and_not_empty() -> None:
     samples = [sample("a b"), sample("a b"), *[sample(outcome="truncated")] * 2]
     samples.append(sample(outcome="unparseable"))
-    found = voted(*samples)
-    assert (found.outcome, found.idioms) == ("truncated", None)
+    prediction = voted(*samples)
+    assert (prediction.outcome, prediction.idioms) == ("truncated", None)
     half = voted(*samples, votes="half")
     assert (half.outcome, half.idioms) == ("ok", ("a b",))
 
@@ -416,15 +416,15 @@ def test_half_of_the_readable_answers_are_enough() -> None:
 
 def test_the_first_answer_can_count_alone() -> None:
     samples = [sample("a b", "c d"), *[sample("x y")] * 4]
-    found = voted(*samples, votes="first")
-    assert (found.idioms, len(found.samples)) == (("a b", "c d"), 5)
+    prediction = voted(*samples, votes="first")
+    assert (prediction.idioms, len(prediction.samples)) == (("a b", "c d"), 5)
     unread = voted(sample(outcome="refused"), *samples, votes="first")
     assert (unread.outcome, unread.idioms) == ("refused", None)
 
 
 def test_one_answer_counts_by_itself_and_in_full() -> None:
-    found = combine("s", [sample("x y", "X  y", "broke the ice")], language="english")
-    assert found.idioms == ("x y", "broke the ice")
+    prediction = combine("s", [sample("x y", "X  y", "broke the ice")], language="english")
+    assert prediction.idioms == ("x y", "broke the ice")
 
 
 def test_a_run_asks_every_question_once_and_keeps_the_order(tmp_path: Path) -> None:
@@ -444,13 +444,13 @@ def test_a_run_asks_every_question_once_and_keeps_the_order(tmp_path: Path) -> N
     asked = with_files(task("few_shot_sc_cotbest"), tmp_path, first, second)
     Path(asked.inputs["train"]).write_text(write_id10m(TRAIN))
     asked.run(model(), ask)
-    found = load_jsonl(asked.outputs["predictions"], IdiomPrediction)
-    assert [item.id for item in found] == ["test-0001", "test-0002"]
-    assert [item.idioms for item in found] == [("go dutch",)] * 2
+    predictions = load_jsonl(asked.outputs["predictions"], IdiomPrediction)
+    assert [item.id for item in predictions] == ["test-0001", "test-0002"]
+    assert [item.idioms for item in predictions] == [("go dutch",)] * 2
     assert len(seen) == 10
     assert seen == asked.questions(model())
-    assert [item.key for item in found[0].samples] == [question.key for question in seen[:5]]
-    assert all(item.rule for item in found[0].samples)
+    assert [item.key for item in predictions[0].samples] == [question.key for question in seen[:5]]
+    assert all(item.rule for item in predictions[0].samples)
 
 
 def test_impossible_votes_are_refused() -> None:
@@ -525,8 +525,8 @@ def test_only_the_choice_of_the_enforced_form_is_read(named: list[str], explanat
         "idioms": named,
     }
     answer = Answer(key="k", text=json.dumps(fields), finish_reason="stop")
-    found = task("few_shot_sc_cotbest").reading(answer)
-    assert (found.outcome, found.value) == ("ok", named)
+    reading = task("few_shot_sc_cotbest").reading(answer)
+    assert (reading.outcome, reading.value) == ("ok", named)
 
 
 def test_examples_without_their_sentence_are_refused(tmp_path: Path) -> None:

@@ -102,14 +102,14 @@ SEEDS = [
 ]
 
 
-def display_inputs(found: list[JamMetrics], folder: Path, **files: str) -> DisplayInputs:
+def display_inputs(records: list[JamMetrics], folder: Path, **files: str) -> DisplayInputs:
     """Return the inputs of a table: metric files, and models without metrics as not run."""
     paths = []
-    for item in found:
+    for item in records:
         path = folder / item.language / item.model / item.setting / f"seed-{item.seed}.json"
         write_json(path, item.model_dump())
         paths.append(str(path))
-    run = {item.model for item in found}
+    run = {item.model for item in records}
     absent = [model for model in MODELS if model.name not in run]
     return DisplayInputs(
         metrics=tuple(paths),
@@ -130,9 +130,9 @@ def make(maker: str, made_from: DisplayInputs, folder: Path) -> tuple[str, list[
         return files["tex"].read_text().replace("\n&", " &"), list(csv.DictReader(stream))
 
 
-def write(table: str, found: list[JamMetrics], folder: Path) -> tuple[str, list[dict[str, str]]]:
+def write(table: str, records: list[JamMetrics], folder: Path) -> tuple[str, list[dict[str, str]]]:
     number = {"drift": 3, "usage": 5, "confusion": 6}[table]
-    made_from = display_inputs(found, folder, published=f"jam_table{number}.csv")
+    made_from = display_inputs(records, folder, published=f"jam_table{number}.csv")
     return make(f"results:{table}_table", made_from, folder)
 
 
@@ -189,15 +189,15 @@ def test_missing_runs_have_a_reason(tmp_path: Path) -> None:
     assert "German" not in text.split(r"\caption")[0]
 
 
-@pytest.mark.parametrize("found", [[], [metrics(GPT_4O)]], ids=["nothing ran", "one ran"])
+@pytest.mark.parametrize("records", [[], [metrics(GPT_4O)]], ids=["nothing ran", "one ran"])
 @pytest.mark.parametrize(
     "maker", ["results:drift_table", "results:usage_table", "runs:runs", "runs:pairs"]
 )
 def test_a_run_that_was_left_out_is_an_empty_row_with_its_reason(
-    maker: str, found: list[JamMetrics], tmp_path: Path
+    maker: str, records: list[JamMetrics], tmp_path: Path
 ) -> None:
     published = {"results:drift_table": "jam_table3.csv", "results:usage_table": "jam_table5.csv"}
-    made_from = display_inputs(found, tmp_path, published=published.get(maker, "jam_table6.csv"))
+    made_from = display_inputs(records, tmp_path, published=published.get(maker, "jam_table6.csv"))
     keys = {f"gpt-4o/few_shot_sc_cotbest/{name}/42": "no key" for name in ("english", "german")}
     left_out = {**keys, "gpt-4o/zero_shot_schema/english/42": "no such form"}
     made_from = made_from.model_copy(
@@ -264,12 +264,12 @@ def test_a_reworded_prompt_of_the_paper_makes_numbers_incomparable(
     file.write_text(file.read_text().replace(old, new))
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), data="released", root=tmp_path)
     study = JamStudy(JamSettings(models=["gpt-4o"]), run)
-    found = []
+    records = []
     for setting in study.settings.settings:
         conditions = Conditions.model_validate_json(study.conditions("gpt-4o", setting))
-        made = metrics(GPT_4O, setting=setting)
-        found.append(made.model_copy(update={"conditions": conditions}))
-    _, rows = write("drift", found, tmp_path)
+        record = metrics(GPT_4O, setting=setting)
+        records.append(record.model_copy(update={"conditions": conditions}))
+    _, rows = write("drift", records, tmp_path)
     for setting in study.settings.settings:
         row = cell(rows, "gpt-4o", "success", setting=setting)
         reason = f"the prompt {name} is not the paper's wording" if setting in reworded else ""
@@ -290,20 +290,20 @@ def test_unknown_drift_is_a_dash_and_not_zero(tmp_path: Path) -> None:
 
 def test_confusion_sums_to_all_originals(tmp_path: Path) -> None:
     text, _ = write("confusion", [metrics(GPT_4O)], tmp_path)
-    found = re.search(r"GPT-4o & ([\d.]+)\S* & ([\d.]+)\S* & ([\d.]+)", text)
-    assert found
-    assert [float(number) for number in found.groups()] == [14, 151, 13]
-    assert sum(float(number) for number in found.groups()) == 178
+    match = re.search(r"GPT-4o & ([\d.]+)\S* & ([\d.]+)\S* & ([\d.]+)", text)
+    assert match
+    assert [float(number) for number in match.groups()] == [14, 151, 13]
+    assert sum(float(number) for number in match.groups()) == 178
 
 
 def test_originals_without_variants_are_shown_by_usage(tmp_path: Path) -> None:
     # The first 20 originals are literal.
-    found = [
+    records = [
         metrics([judged(f"o{n}", n >= 20, n < right, ()) for n in range(60)], seed=seed)
         for seed, right in ((42, 30), (43, 40))
     ]
     only_literal = metrics([judged("o1", False, True, ())], language="german", released=False)
-    made_from = display_inputs([*found, only_literal], tmp_path).model_copy(update={"absent": ()})
+    made_from = display_inputs([*records, only_literal], tmp_path).model_copy(update={"absent": ()})
     tex, rows = make("results:originals_table", made_from, tmp_path)
     ours = {(row["language"], row["metric"]): row["ours"] for row in rows}
     assert [ours["english", name] for name in ("accuracy", "accuracy_pct_std")] == [
@@ -345,8 +345,8 @@ def test_sample_data_is_never_comparable(tmp_path: Path) -> None:
 
 
 def test_third_language_is_below(tmp_path: Path) -> None:
-    found = [metrics(GPT_4O, language=name) for name in ("english", "german", "italian")]
-    text, rows = write("usage", [*found, metrics(GPT_4O, model="o3-mini")], tmp_path)
+    records = [metrics(GPT_4O, language=name) for name in ("english", "german", "italian")]
+    text, rows = write("usage", [*records, metrics(GPT_4O, model="o3-mini")], tmp_path)
     above, below = text.split(r"\bottomrule")[:2]
     assert r"\multicolumn{5}{c}{English}" in above
     assert "Italian" not in above
@@ -370,7 +370,7 @@ def alike(number: int, **fields: Any) -> list[JamMetrics]:
 
 
 @pytest.mark.parametrize(
-    ("found", "mean", "deviation"),
+    ("records", "mean", "deviation"),
     [
         (SEEDS, "yes", "yes"),
         (alike(157), "yes", RANGE),  # 471 ± 3.00, printed 471 ± 7.94
@@ -381,9 +381,9 @@ def alike(number: int, **fields: Any) -> list[JamMetrics]:
     ],
 )
 def test_sampling_range_over_seeds(
-    found: list[JamMetrics], mean: str, deviation: str, tmp_path: Path
+    records: list[JamMetrics], mean: str, deviation: str, tmp_path: Path
 ) -> None:
-    _, rows = write("drift", found, tmp_path)
+    _, rows = write("drift", records, tmp_path)
     assert cell(rows, "gpt-4o-mini", "success")["reproduced"] == mean
     assert cell(rows, "gpt-4o-mini", "success_std")["reproduced"] == deviation
 
@@ -443,16 +443,16 @@ def test_pairs_and_runs(tmp_path: Path) -> None:
     assert (flipped[0]["ours"], flipped[0]["metrics"]) == ("29.00", made_from.metrics[0])
 
 
-def unread(found: JamMetrics, number: int) -> JamMetrics:
+def unread(record: JamMetrics, number: int) -> JamMetrics:
     outcomes = {"ok": 4 * 178 - number, "unparseable": number}
-    return found.model_copy(update={"outcomes": outcomes})
+    return record.model_copy(update={"outcomes": outcomes})
 
 
 @pytest.mark.parametrize("table", ["drift", "usage", "confusion"])
 def test_unreadable_answers_are_counted_beside_the_row(table: str, tmp_path: Path) -> None:
-    found = [unread(metrics(GPT_4O), 700), metrics(GPT_4O, model="o3-mini"), *SEEDS[:1]]
-    found += [unread(metrics(GPT_4O, language="german"), 2)]
-    text, rows = write(table, found, tmp_path)
+    records = [unread(metrics(GPT_4O), 700), metrics(GPT_4O, model="o3-mini"), *SEEDS[:1]]
+    records += [unread(metrics(GPT_4O, language="german"), 2)]
+    text, rows = write(table, records, tmp_path)
     assert "GPT-4o (unreadable: EN 700 of 712, DE 2 of 712) &" in text
     assert "GPT-4o (unreadable: EN 700 of 712" in (tmp_path / "table.html").read_text()
     assert text.count("(unreadable") == 1
@@ -463,8 +463,8 @@ def test_unreadable_answers_are_counted_beside_the_row(table: str, tmp_path: Pat
 
 def test_rows_follow_the_paper_s_order(tmp_path: Path) -> None:
     ours = ModelDescription(name="ours", kind="llm", label="Ours")
-    found = [metrics(GPT_4O, model=name) for name in ("ours", "gpt-4o")]
-    made_from = display_inputs(found, tmp_path, published="jam_table3.csv")
+    records = [metrics(GPT_4O, model=name) for name in ("ours", "gpt-4o")]
+    made_from = display_inputs(records, tmp_path, published="jam_table3.csv")
     made_from = made_from.model_copy(update={"models": (ours, *made_from.models)})
     text, _ = make("results:drift_table", made_from, tmp_path)
     _, rows = text.split(r"\midrule", 1)
@@ -506,11 +506,11 @@ def test_baselines_are_scored_by_the_same_code(
         )
     ]
     for scoring in ("paper", "released"):
-        found = jam_metrics(
+        record = jam_metrics(
             sentences, predict(baseline, sentences), model=baseline, setting="baseline", seed=0,
             scoring=scoring, released=False, resamples=10, computed_from={},
         )  # fmt: skip
-        assert (found.overall.success, found.overall.negative_drift) == (success, drift_of)
+        assert (record.overall.success, record.overall.negative_drift) == (success, drift_of)
 
 
 def test_baselines_are_not_language_models(
@@ -631,10 +631,10 @@ def test_figure_3_counts_models_in_one_run_each_or_all_runs(
 
 
 def test_numbers_of_the_text(tmp_path: Path) -> None:
-    found = [metrics(GPT_4O), metrics(right_originals(161), model="gpt-4o-mini")]
-    found += [metrics(GPT_4O, model="o3-mini")]
+    records = [metrics(GPT_4O), metrics(right_originals(161), model="gpt-4o-mini")]
+    records += [metrics(GPT_4O, model="o3-mini")]
     files = {"text_numbers": "text_numbers.csv", "published": "jam_table3.csv"}
-    text, lines = make("text:text", display_inputs(found, tmp_path, **files), tmp_path)
+    text, lines = make("text:text", display_inputs(records, tmp_path, **files), tmp_path)
     rows = {row["id"]: row for row in lines}
     # Figure 3 counts zero-shot runs only for reasoning models.
     assert r"confusing variants english & 31\printed{118}" in text

@@ -67,22 +67,24 @@ def weights(tagger: Tagger) -> bytes:
 
 def test_a_word_is_its_first_sub_token(entry: EncoderEntry) -> None:
     tokenizer = load_tagger(entry).tokenizer
-    (found,) = encode(tokenizer, [["we ", "walked ", "unknownword ", "again", "."]], max_length=16)
-    assert tokenizer.convert_ids_to_tokens(list(found.input_ids)) == [
+    (encoded,) = encode(
+        tokenizer, [["we ", "walked ", "unknownword ", "again", "."]], max_length=16
+    )
+    assert tokenizer.convert_ids_to_tokens(list(encoded.input_ids)) == [
         "[CLS]", "we", "walk", "##ed", "[UNK]", "again", ".", "[SEP]",
     ]  # fmt: skip
-    assert found.firsts == {0: 1, 1: 2, 2: 4, 3: 5, 4: 6}
-    batch = collate([found], [["O", "B-IDIOM", "I-IDIOM", "O", "O"]], pad_id=0, device="cpu")
+    assert encoded.firsts == {0: 1, 1: 2, 2: 4, 3: 5, 4: 6}
+    batch = collate([encoded], [["O", "B-IDIOM", "I-IDIOM", "O", "O"]], pad_id=0, device="cpu")
     assert batch["labels"].tolist() == [[IGNORED, 0, 1, IGNORED, 2, 0, 0, IGNORED]]
     # Only the first subtoken's tag counts; an I without B begins an idiom.
-    assert decode(found, [1, 0, 2, 1, 2, 0, 0, 1]) == ["O", "B-IDIOM", "I-IDIOM", "O", "O"]
+    assert decode(encoded, [1, 0, 2, 1, 2, 0, 0, 1]) == ["O", "B-IDIOM", "I-IDIOM", "O", "O"]
 
 
 def test_words_beyond_the_longest_input_are_outside(entry: EncoderEntry) -> None:
     tokenizer = load_tagger(entry).tokenizer
-    (found,) = encode(tokenizer, [["we "] * 10], max_length=6)
-    assert (len(found), found.words, sorted(found.firsts)) == (6, 10, [0, 1, 2, 3])
-    assert decode(found, [1] * 6) == ["B-IDIOM"] * 4 + ["O"] * 6
+    (encoded,) = encode(tokenizer, [["we "] * 10], max_length=6)
+    assert (len(encoded), encoded.words, sorted(encoded.firsts)) == (6, 10, [0, 1, 2, 3])
+    assert decode(encoded, [1] * 6) == ["B-IDIOM"] * 4 + ["O"] * 6
 
 
 @pytest.mark.parametrize("batching", ["random", "by_length"])
@@ -92,12 +94,12 @@ def test_batches_hold_every_sentence_once(batching: Batching) -> None:
     def batches(seed: int) -> list[list[int]]:
         return random_batches(lengths, 16, batching, torch.Generator().manual_seed(seed))
 
-    found = batches(1)
-    assert sorted(number for batch in found for number in batch) == list(range(1000))
-    assert sorted(map(len, found)) == [1000 % 16, *[16] * (1000 // 16)]
-    padded = sum(len(batch) * max(lengths[number] for number in batch) for batch in found)
+    drawn = batches(1)
+    assert sorted(number for batch in drawn for number in batch) == list(range(1000))
+    assert sorted(map(len, drawn)) == [1000 % 16, *[16] * (1000 // 16)]
+    padded = sum(len(batch) * max(lengths[number] for number in batch) for batch in drawn)
     assert (padded < 1.06 * sum(lengths)) == (batching == "by_length")
-    assert batches(1) == found != batches(2)
+    assert batches(1) == drawn != batches(2)
 
 
 def test_random_batches_are_the_trainer_s() -> None:
@@ -128,8 +130,8 @@ def test_it_learns_and_keeps_the_last_epoch(trained: tuple[Tagger, TaggingLog]) 
     assert log.kept_epoch == SETTINGS.epochs
     assert max(scores) > 0.9
     assert log.epochs[-1].loss < 0.5 * log.epochs[0].loss
-    found = tagger.tag([item.tokens for item in TEST])
-    right = sum(spans_of(tags) == item.spans for tags, item in zip(found, TEST, strict=True))
+    predicted = tagger.tag([item.tokens for item in TEST])
+    right = sum(spans_of(tags) == item.spans for tags, item in zip(predicted, TEST, strict=True))
     assert right > 0.9 * len(TEST)
 
 
@@ -312,14 +314,14 @@ def test_sentences_are_tagged_in_the_words_of_the_training() -> None:
         true_idioms=("in the lurch",), is_figurative=True,
     )  # fmt: skip
     spy: Any = Spy()
-    (found,) = predict(spy, [sentence])
+    (prediction,) = predict(spy, [sentence])
     assert spy.read == [token.strip() for token in IDIOM.tokens]
-    assert (found.tags, found.idioms) == (IDIOM.tags, ("in the lurch", "can't"))
-    (found,) = predict(spy, [sentence], words="whitespace")
+    assert (prediction.tags, prediction.idioms) == (IDIOM.tags, ("in the lurch", "can't"))
+    (prediction,) = predict(spy, [sentence], words="whitespace")
     assert spy.read == IDIOM.text.split()
     # Punctuation belongs to the adjacent word.
-    assert found.idioms == ("in the lurch!", "“can't")
-    assert found.tags == (*IDIOM.tags[:6], "I-IDIOM", "B-IDIOM", "I-IDIOM", *IDIOM.tags[9:])
+    assert prediction.idioms == ("in the lurch!", "“can't")
+    assert prediction.tags == (*IDIOM.tags[:6], "I-IDIOM", "B-IDIOM", "I-IDIOM", *IDIOM.tags[9:])
 
 
 def test_missing_weights_are_one_line(tmp_path: Path) -> None:

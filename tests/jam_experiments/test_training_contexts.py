@@ -30,13 +30,13 @@ PIES = ["broke the ice", "a piece of cake", "break the ice", "spilled the beans"
 
 def dataset() -> list[JamSentence]:
     """Return originals with one hard variant each; those with an even number are literal."""
-    found = []
+    sentences = []
     for number, pie in enumerate(PIES):
         text = f"On day {number} it was {pie}, they said."
         item = original(text, pie, figurative=number % 2 == 1, id=f"test-{number:04}")
         variant = make_variant(item, f"It was very cold. {text}", number=1, source="sample")
-        found += [as_sentence(item), as_sentence(variant)]
-    return found
+        sentences += [as_sentence(item), as_sentence(variant)]
+    return sentences
 
 
 def test_inflections_of_a_pie_share_a_fold() -> None:
@@ -118,9 +118,9 @@ def test_each_sentence_is_tagged_by_the_encoder_of_its_fold() -> None:
     spies: Any = [Spy(0), Spy(1)]
     sentences = dataset()
     folds = assign_folds(sentences, FOLDS)
-    made = predict_by_fold(spies, sentences, folds)
-    assert [item.id for item in made] == [item.id for item in sentences]
-    for item, sentence in zip(made, sentences, strict=True):
+    predictions = predict_by_fold(spies, sentences, folds)
+    assert [item.id for item in predictions] == [item.id for item in sentences]
+    for item, sentence in zip(predictions, sentences, strict=True):
         fold = folds[sentence.original_id]
         assert item.tags and item.tags.count("O") == len(sentence.tokens) - fold - 1
 
@@ -137,25 +137,25 @@ def study(**settings: Any) -> JamStudy:
 
 
 def test_runs_with_added_texts_are_configured() -> None:
-    made = study()
-    runs = {(run["setting"], run["language"]) for run in made.runs("encoder")}
+    jam = study()
+    runs = {(run["setting"], run["language"]) for run in jam.runs("encoder")}
     usual = {("fine_tuned", "english"), ("fine_tuned", "german")}
     assert runs == usual | {
         ("fine_tuned_neutral", "english"), ("fine_tuned_hard", "english"),
         ("fine_tuned_hard", "german"),
     }  # fmt: skip
     # The sample has neutral contexts only in English.
-    reasons = {key.rpartition("/")[0]: reason for key, reason in made.left_out().items()}
+    reasons = {key.rpartition("/")[0]: reason for key, reason in jam.left_out().items()}
     assert reasons == {
         "minilm-tagger/fine_tuned_neutral/german": "no neutral contexts in German"
         " (jam.variants.model writes them)"
     }
-    assert made.added_texts("english", "fine_tuned_hard") == "results/datasets/jam/english.jsonl"
+    assert jam.added_texts("english", "fine_tuned_hard") == "results/datasets/jam/english.jsonl"
     neutral = "results/variants/jam_neutral/english.jsonl"
-    assert made.added_texts("english", "fine_tuned_neutral") == neutral
-    assert "other PIEs (hard)" in made.conditions("minilm-tagger", "fine_tuned_hard")
-    assert "other PIEs" not in made.conditions("minilm-tagger", "fine_tuned")
-    assert "jam_prompts" in {table.name for table in made.tables()}
+    assert jam.added_texts("english", "fine_tuned_neutral") == neutral
+    assert "other PIEs (hard)" in jam.conditions("minilm-tagger", "fine_tuned_hard")
+    assert "other PIEs" not in jam.conditions("minilm-tagger", "fine_tuned")
+    assert "jam_prompts" in {table.name for table in jam.tables()}
     usual_runs = study(training_contexts=[])
     assert {run["setting"] for run in usual_runs.runs("encoder")} == {"fine_tuned"}
     assert "jam_prompts" not in {table.name for table in usual_runs.tables()}

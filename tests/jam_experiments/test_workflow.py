@@ -54,10 +54,10 @@ def planned(project: Path) -> set[str]:
 
 
 def test_scores_are_there(project: Path) -> None:
-    found = json.loads((project / METRICS).read_text())
-    assert (found["overall"]["originals"], found["overall"]["variants"]) == (41, 123)
-    assert found["confusion"]["all_confused"] + found["confusion"]["none_confused"] <= 41
-    assert len(found["judged"]) == 41
+    scores = json.loads((project / METRICS).read_text())
+    assert (scores["overall"]["originals"], scores["overall"]["variants"]) == (41, 123)
+    assert scores["confusion"]["all_confused"] + scores["confusion"]["none_confused"] <= 41
+    assert len(scores["judged"]) == 41
     assert not (project / "results/training/jam/english/tiny/seed-5/checkpoint.pt").exists()
     assert planned(project) == set()
 

@@ -48,7 +48,7 @@ def save_tiny_bert(folder: Path) -> EncoderEntry:
 def sentences(number: int, *, seed: int) -> list[TaggedSentence]:
     """Return random sentences; two of three contain an idiom."""
     draw = random.Random(seed)
-    made = []
+    tagged = []
     for index in range(number):
         before = draw.choices(["we", "they", "old", "red"], k=draw.randint(1, 3))
         after = draw.choices(["at", "noon", "quickly", "again"], k=draw.randint(0, 4))
@@ -58,5 +58,5 @@ def sentences(number: int, *, seed: int) -> list[TaggedSentence]:
         if idiom in PIES:
             tags[len(before) : len(before) + 3] = ["B-IDIOM", "I-IDIOM", "I-IDIOM"]
         tokens = (*(f"{word} " for word in words[:-1]), words[-1], ".")
-        made.append(TaggedSentence(f"s-{index}", tokens, (*tags, "O")))
-    return made
+        tagged.append(TaggedSentence(f"s-{index}", tokens, (*tags, "O")))
+    return tagged

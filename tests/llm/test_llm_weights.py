@@ -191,8 +191,8 @@ def test_transformers_serves_links_with_neutral_sampling(tmp_path: Path) -> None
     assert words[5:] == [
         *("--host", "127.0.0.1", "--port", "8000", "--dtype", "float32", "--device", "cpu")
     ]
-    made = tmp_path / "run/someone/m"
-    assert json.loads((made / "generation_config.json").read_text()) == {
+    linked = tmp_path / "run/someone/m"
+    assert json.loads((linked / "generation_config.json").read_text()) == {
         "bos_token_id": 1,
         "eos_token_id": [2, 7],
         "do_sample": True,
@@ -200,8 +200,8 @@ def test_transformers_serves_links_with_neutral_sampling(tmp_path: Path) -> None
         "top_p": 1.0,
         "top_k": 0,
     }
-    assert (made / "chat_template.jinja").read_text() == "{{ own }}"
-    assert (made / "model.safetensors").readlink() == place / "model.safetensors"
+    assert (linked / "chat_template.jinja").read_text() == "{{ own }}"
+    assert (linked / "model.safetensors").readlink() == place / "model.safetensors"
     assert folder_digest(place) == spec.weights_sha256
     # A second port uses the same folder.
     assert command_line(spec, place, 8001, tmp_path / "run")[3:5] == words[3:5]

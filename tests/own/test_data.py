@@ -87,7 +87,7 @@ def check_marks(run: RunReport) -> list[str]:
     """Make all tables and figures of the configured studies and return the tables' names."""
     mark = "Own data: corpus."
     assert run.mark == run.displays.mark == mark
-    made = []
+    names = []
     for study in run.studies:
         for metrics in study.metrics():
             stated = read_json(metrics)["conditions"]
@@ -108,7 +108,7 @@ def check_marks(run: RunReport) -> list[str]:
             assert {row["comparable"] for row in rows} <= {"no"}
             assert not any("sample" in row["reason"].lower() for row in rows)
             assert mark in files["tex"].read_text("utf-8")
-            made.append(table.name)
+            names.append(table.name)
         for figure in study.figures():
             inputs = DisplayInputs.model_validate_json(run.display_inputs_json(figure))
             drawn = import_object(figure.maker)(inputs)
@@ -122,7 +122,7 @@ def check_marks(run: RunReport) -> list[str]:
         rows = list(import_object(items.record).of(inputs))
         assert {row.metrics for row in rows} == set(inputs.metrics)
         assert {row.note for row in rows} == {mark}
-    return made
+    return names
 
 
 WRONG = {
@@ -312,13 +312,13 @@ def test_own_idioms_are_detected(folder: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert read_json(idiots_paths.MANIFEST)["origin"] == "own"
     job = {"model": "mine", "setting": "mine", "seed": "1"}
-    made = idiots_paths.PREDICTIONS.format(**job)
+    imported = idiots_paths.PREDICTIONS.format(**job)
     run_script(
-        "take_idiots_predictions", input={**data, "file": predictions}, output=[made],
+        "take_idiots_predictions", input={**data, "file": predictions}, output=[imported],
         params={"format": None},
     )  # fmt: skip
     run_script(
-        "idiots_metrics", input={**data, "predictions": made, "verdicts": []},
+        "idiots_metrics", input={**data, "predictions": imported, "verdicts": []},
         output=[idiots_paths.METRICS.format(**job)],
         params={"resamples": 20, "conditions": study.conditions("mine", "mine")}, wildcards=job,
     )  # fmt: skip

@@ -149,12 +149,12 @@ def planned(folder: Path) -> int:
 
 def derivation(folder: Path) -> Path:
     """Write a dataset, and predictions with evidence that they were made from the dataset."""
-    data, made = folder / "data.jsonl", folder / "predictions.jsonl"
+    data, predictions = folder / "data.jsonl", folder / "predictions.jsonl"
     write(data, "0.25\n")
-    write(made, "0.5\n")
-    for path, source in ((data, []), (made, [str(data)])):
+    write(predictions, "0.5\n")
+    for path, source in ((data, []), (predictions, [str(data)])):
         write_evidence(evidence_of(str(path)), files=[str(path)], made_from=source)
-    return made
+    return predictions
 
 
 def derived(folder: Path) -> float:
@@ -178,14 +178,14 @@ def write_rows(path: Path, rows: Rows, delimiter: str = ",") -> Path:
 def text(name: str, change: Callable[[str], str]) -> Change:
     """Change the text of a file."""
 
-    def made(folder: Path) -> None:
+    def apply(folder: Path) -> None:
         path = folder / name
         before = path.read_text("utf-8")
         after = change(before)
         assert after != before
         write(path, after)
 
-    return made
+    return apply
 
 
 def replace(name: str, old: str, new: str, count: int = -1) -> Change:
@@ -195,64 +195,64 @@ def replace(name: str, old: str, new: str, count: int = -1) -> Change:
 def rows(change: Callable[[Rows], object], delimiter: str = ",") -> Change:
     """Change the rows of the user's table."""
 
-    def made(folder: Path) -> None:
+    def apply(folder: Path) -> None:
         with (folder / "mine.csv").open(encoding="utf-8") as stream:
             read: Rows = list(csv.DictReader(stream))
         change(read)
         write_rows(folder / "mine.csv", read, delimiter)
 
-    return made
+    return apply
 
 
 def records(name: str, change: Callable[[Rows], object]) -> Change:
     """Change the records of a JSON file."""
 
-    def made(folder: Path) -> None:
+    def apply(folder: Path) -> None:
         read: Rows = json.loads((folder / name).read_text("utf-8"))
         change(read)
         write(folder / name, json.dumps(read))
 
-    return made
+    return apply
 
 
 def lines(change: Callable[[list[list[str]]], object]) -> Change:
     """Change the fields of the run's lines."""
 
-    def made(before: str) -> str:
+    def changed(before: str) -> str:
         fields = [line.split() for line in before.splitlines()]
         change(fields)
         return "".join(" ".join(each) + "\n" for each in fields)
 
-    return text("mine.run", made)
+    return text("mine.run", changed)
 
 
 def swap(name: str, other: str) -> Callable[[Rows], None]:
-    def made(read: Rows) -> None:
+    def apply(read: Rows) -> None:
         for row in read:
             row[name], row[other] = row[other], row[name]
 
-    return made
+    return apply
 
 
 def move(name: str) -> Callable[[Rows], None]:
     """Give each row the value of the next one."""
 
-    def made(read: Rows) -> None:
+    def apply(read: Rows) -> None:
         values = [row[name] for row in read]
         for row, value in zip(read, [*values[1:], values[0]], strict=True):
             row[name] = value
 
-    return made
+    return apply
 
 
 def each(name: str, change: Callable[[Any], Any], part: int = 1) -> Callable[[Rows], None]:
     """Change a field of all rows, or of the first 1/n of the rows."""
 
-    def made(read: Rows) -> None:
+    def apply(read: Rows) -> None:
         for row in read[: -(-len(read) // part)]:
             row[name] = change(row[name])
 
-    return made
+    return apply
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -270,11 +270,11 @@ def swap_usage(usage: str) -> str:
 
 
 def set_field(place: int, value: Callable[[list[str]], object]) -> Change:
-    def made(fields: list[list[str]]) -> None:
+    def apply(fields: list[list[str]]) -> None:
         for each in fields:
             each[place] = str(value(each))
 
-    return lines(made)
+    return lines(apply)
 
 
 def other_split(folder: Path) -> None:
@@ -304,10 +304,12 @@ def older(folder: Path) -> None:
 def copied_from_elsewhere(folder: Path) -> None:
     """Copy predictions and evidence of another dataset."""
     write(folder / "other.jsonl", "0.75\n")
-    made = folder / "predictions.jsonl"
-    write(made, "0.9\n")
+    predictions = folder / "predictions.jsonl"
+    write(predictions, "0.9\n")
     write_evidence(
-        evidence_of(str(made)), files=[str(made)], made_from=[str(folder / "other.jsonl")]
+        evidence_of(str(predictions)),
+        files=[str(predictions)],
+        made_from=[str(folder / "other.jsonl")],
     )
     write(folder / "other.jsonl", "0.25\n")
 
@@ -319,11 +321,11 @@ def verdicts(name: str = "cases.csv", **fields: str) -> Change:
         "sentence_id": "idi001-sen01-id", "automatic_verdict": "no", "answer_key": "a",
     }  # fmt: skip
 
-    def made(folder: Path) -> None:
+    def apply(folder: Path) -> None:
         write_rows(folder / name, [case | fields])
         replace("config.yaml", "{seeds", f"{{verdicts: {name}, seeds")(folder)
 
-    return made
+    return apply
 
 
 RIGHT = None

@@ -333,25 +333,25 @@ def test_every_study_reads_its_own_files(entry: Path) -> None:
         idiots={"models": ["mine"]},
         idiolink={"models": ["bm25", "sbert", "mine"]},
     )
-    made = {path for path in run.metrics() if "/mine/" in path}
-    assert made == {
+    own_files = {path for path in run.metrics() if "/mine/" in path}
+    assert own_files == {
         "results/metrics/jam/english/mine/tuned/seed-3.json",
         "results/metrics/jam/english/mine/zero_shot/seed-0.json",
         "results/metrics/idiots/mine/tuned/seed-0.json",
         "results/metrics/idiolink/test/mine/span/seed-0.json",
     }
-    for path in made:
+    for path in own_files:
         assert path.replace("/metrics/", "/predictions/").removesuffix(".json") in {
             name.removesuffix(".jsonl").removesuffix(".run.gz") for name in run.behind()
         }
     items = (study.items() for study in run.studies)
-    assert made <= {path for each in items if each for path in each.display_inputs.metrics}
+    assert own_files <= {path for each in items if each for path in each.display_inputs.metrics}
     # No model is queried, and no number of the running text uses external predictions.
     assert not [task for study in run.studies[:2] for task in study.tasks() if task.model == "mine"]
     tables = {table.name: table.display_inputs for study in run.studies for table in study.tables()}
-    assert not made & {*tables["jam_text"].metrics, *tables["idiolink_gains"].metrics}
+    assert not own_files & {*tables["jam_text"].metrics, *tables["idiolink_gains"].metrics}
     for name in ("jam_drift", "idiots_detection", "idiolink_zero_shot"):
-        assert made & set(tables[name].metrics)
+        assert own_files & set(tables[name].metrics)
         assert "Mine (external)" in {model.label for model in tables[name].models}
 
 

@@ -257,8 +257,8 @@ def test_identification_has_variants(small_page: Path) -> None:
 
 def test_the_same_run_gives_the_same_page(small_page: Path, tmp_path: Path) -> None:
     page = make_run(tmp_path)
-    made = {path.name: path.read_bytes() for path in page.parent.glob("items/*")}
-    assert made == {path.name: path.read_bytes() for path in small_page.parent.glob("items/*")}
+    details = {path.name: path.read_bytes() for path in page.parent.glob("items/*")}
+    assert details == {path.name: path.read_bytes() for path in small_page.parent.glob("items/*")}
     assert page.read_bytes() == small_page.read_bytes()
 
 

@@ -106,9 +106,9 @@ def test_a_missing_output_is_an_error(tmp_path: Path) -> None:
 
 def entities(crate: dict[str, Any]) -> dict[str, Any]:
     graph = crate["@graph"]
-    found = {entity["@id"]: entity for entity in graph}
-    assert len(found) == len(graph), "an id occurs twice"
-    return found
+    by_id = {entity["@id"]: entity for entity in graph}
+    assert len(by_id) == len(graph), "an id occurs twice"
+    return by_id
 
 
 def references(value: Any) -> set[str]:
@@ -125,9 +125,9 @@ def references(value: Any) -> set[str]:
 def test_the_crate_is_valid(tmp_path: Path, workflow: str | None) -> None:
     """Validate against RO-Crate 1.1 and the declared profiles with an external library."""
     run_provenance = provenance(tmp_path / "run")
-    made = ro_crate(run_provenance, version="0.1.0", workflow=workflow)
-    assert made == ro_crate(run_provenance, version="0.1.0", workflow=workflow)
-    crate = ROCrate(json.loads(json.dumps(made)))
+    description = ro_crate(run_provenance, version="0.1.0", workflow=workflow)
+    assert description == ro_crate(run_provenance, version="0.1.0", workflow=workflow)
+    crate = ROCrate(json.loads(json.dumps(description)))
     standards = {"https://w3id.org/ro/crate/1.1"}
     if workflow:
         standards.add("https://w3id.org/workflowhub/workflow-ro-crate/1.0")
@@ -149,7 +149,7 @@ def test_the_crate_is_valid(tmp_path: Path, workflow: str | None) -> None:
     (run,) = crate.get_by_type("CreateAction")
     assert crate.root_dataset["mentions"] is run
     assert crate.mainEntity in run["instrument"]
-    assert references(made["@graph"]) <= set(entities(made)) | standards | {
+    assert references(description["@graph"]) <= set(entities(description)) | standards | {
         value["@id"]
         for name in ("identifier", "url")
         for value in [crate.mainEntity["programmingLanguage"].as_jsonld()[name]]
@@ -157,18 +157,18 @@ def test_the_crate_is_valid(tmp_path: Path, workflow: str | None) -> None:
 
 
 def test_ids_are_urls(tmp_path: Path) -> None:
-    made = provenance(tmp_path / "run")
-    output = made.outputs[0].model_copy(update={"path": "results/a b+c.json"})
-    made = made.model_copy(update={"outputs": [output]})
-    found = entities(ro_crate(made, version="0.1.0", workflow=None))
-    assert found["#run"]["result"] == [{"@id": "results/a%20b%2Bc.json"}]
-    assert found["results/a%20b%2Bc.json"]["name"] == "a b+c.json"
+    record = provenance(tmp_path / "run")
+    output = record.outputs[0].model_copy(update={"path": "results/a b+c.json"})
+    record = record.model_copy(update={"outputs": [output]})
+    by_id = entities(ro_crate(record, version="0.1.0", workflow=None))
+    assert by_id["#run"]["result"] == [{"@id": "results/a%20b%2Bc.json"}]
+    assert by_id["results/a%20b%2Bc.json"]["name"] == "a b+c.json"
 
 
 def test_the_crate_distinguishes_inputs_and_outputs(tmp_path: Path) -> None:
-    found = entities(ro_crate(provenance(tmp_path / "run"), version="0.1.0", workflow=None))
-    run = found["#run"]
-    raw = found["results/raw/idiolink/test/queries.json"]
+    by_id = entities(ro_crate(provenance(tmp_path / "run"), version="0.1.0", workflow=None))
+    run = by_id["#run"]
+    raw = by_id["results/raw/idiolink/test/queries.json"]
     assert {"@id": raw["@id"]} in run["object"]
     assert (raw["url"], raw["license"]) == (
         URL,
@@ -177,7 +177,7 @@ def test_the_crate_distinguishes_inputs_and_outputs(tmp_path: Path) -> None:
     assert run["result"] == [{"@id": "paper_tables/a.csv"}]
     # Recordings outside the folder are described but are not part of the crate.
     (recording,) = (item for item in run["object"] if item["@id"].startswith("#recordings"))
-    parts = {part["@id"] for part in found["./"]["hasPart"]}
+    parts = {part["@id"] for part in by_id["./"]["hasPart"]}
     assert parts == {raw["@id"], "paper_tables/a.csv"}
-    assert found[recording["@id"]]["@type"] == "CreativeWork"
+    assert by_id[recording["@id"]]["@type"] == "CreativeWork"
     assert {"@id": "#model-sbert"} in run["instrument"]

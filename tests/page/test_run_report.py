@@ -35,8 +35,8 @@ class StandIn(Study[Settings]):
 
     def tables(self) -> list[Table]:
         """Return one table."""
-        given = DisplayInputs(metrics=METRICS)
-        return [Table(f"{self.name}_scores", "Table 1", "Scores.", "no.module:scores", given)]
+        inputs = DisplayInputs(metrics=METRICS)
+        return [Table(f"{self.name}_scores", "Table 1", "Scores.", "no.module:scores", inputs)]
 
     def figures(self) -> list[Figure]:
         """Return one figure."""
@@ -132,25 +132,25 @@ def test_models_are_described_with_exact_versions() -> None:
 
 
 def test_the_description_does_not_depend_on_the_machine() -> None:
-    made = report_of("a")
-    made.config = made.config.model_copy(update={"mirror": "/somewhere"})
-    description = RunDescription.model_validate_json(made.description())
+    run = report_of("a")
+    run.config = run.config.model_copy(update={"mirror": "/somewhere"})
+    description = RunDescription.model_validate_json(run.description())
     assert description.config["studies"] == ["a"]
-    assert "/somewhere" not in made.description()
+    assert "/somewhere" not in run.description()
     assert description.workflow is None
-    assert str(ROOT) not in made.description()
+    assert str(ROOT) not in run.description()
 
 
 def test_the_report_has_every_file_that_rules_show() -> None:
-    made = report_of("a")
-    assert made.category("paper_tables/b_scores.csv") == "Paper B"
-    assert made.labels("paper_tables/figures/a_curve.png") == {
+    run = report_of("a")
+    assert run.category("paper_tables/b_scores.csv") == "Paper B"
+    assert run.labels("paper_tables/figures/a_curve.png") == {
         "place": "Figure 1",
         "shows": "A curve.",
         "as": "PNG",
     }
-    assert made.category("paper_tables/claims.csv") == CATEGORY
-    assert made.labels("paper_tables/paper.pdf")["place"] == "Document"
+    assert run.category("paper_tables/claims.csv") == CATEGORY
+    assert run.labels("paper_tables/paper.pdf")["place"] == "Document"
 
 
 def test_the_document_is_compiled_if_latex_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,11 +183,11 @@ def test_the_state_of_a_clone(tmp_path: Path) -> None:
 def test_the_page_reads_the_items_of_each_study() -> None:
     config = load_config(layered(read_yaml(ROOT / "config.yaml"), ROOT / "config/sample.yaml"))
     every = load_studies(config, load_registry(ROOT / "models.yaml"), ROOT)
-    made = RunReport(every, config)
-    assert {study.name: study.items for study in made.displays.studies} == {
+    run = RunReport(every, config)
+    assert {study.name: study.items for study in run.displays.studies} == {
         name: f"pieline.studies.{name}.items:{name.title()}Item" for name in every
     }
-    assert all("evidence" in vars(import_object(item)) for item in made.item_classes())
+    assert all("evidence" in vars(import_object(item)) for item in run.item_classes())
     assert report_of("a").item_classes() == []
 
 

@@ -31,15 +31,15 @@ def test_the_default_run_is_byte_identical_to_a_local_one(
             run.end()
     print(f"{sum(map(len, jobs.values()))} submissions")
 
-    assert {job["JobState"] for found in jobs.values() for job in found} == {"COMPLETED"}
-    with_gpu = {name for name, found in jobs.items() for job in found if "TresPerJob" in job}
+    assert {job["JobState"] for of_rule in jobs.values() for job in of_rule} == {"COMPLETED"}
+    with_gpu = {name for name, of_rule in jobs.items() for job in of_rule if "TresPerJob" in job}
     # Contrastive training, and embeddings and attention of the larger model.
     assert with_gpu == {"fine_tune", "embed", "jam_attention"}
     on_gpu = [job for name in with_gpu for job in jobs[name] if "TresPerJob" in job]
     assert {(job["Partition"], job["TresPerJob"]) for job in on_gpu} == {("gpu", "gres:gpu:1")}
 
     stages = ("paper_tables", "results/datasets", "results/predictions", "results/metrics")
-    expected, made = contents(default_run, *stages), contents(folder, *stages)
+    expected, outputs = contents(default_run, *stages), contents(folder, *stages)
     assert any(name.endswith(".tex") for name in expected)
-    assert sorted(made) == sorted(expected)
-    assert [name for name in expected if made[name] != expected[name]] == []
+    assert sorted(outputs) == sorted(expected)
+    assert [name for name in expected if outputs[name] != expected[name]] == []

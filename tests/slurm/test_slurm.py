@@ -38,24 +38,24 @@ def test_leaves_no_process_and_no_file(tmp_path: Path) -> None:
 
 def test_numbers_equal_those_of_a_local_run(study: ClusterRun, default_run: Path) -> None:
     stages = ("results/datasets", "results/predictions", "results/metrics")
-    made, expected = contents(study.folder, *stages), contents(default_run, *stages)
-    assert any(name.endswith(".run.gz") for name in made)
-    assert any(name.startswith("results/metrics") for name in made)
-    assert [name for name in made if made[name] != expected[name]] == []
+    outputs, expected = contents(study.folder, *stages), contents(default_run, *stages)
+    assert any(name.endswith(".run.gz") for name in outputs)
+    assert any(name.startswith("results/metrics") for name in outputs)
+    assert [name for name in outputs if outputs[name] != expected[name]] == []
 
 
 def test_tables_equal_those_of_a_local_run(study: ClusterRun) -> None:
-    made = contents(study.folder, "paper_tables")
-    assert set(TABLES) <= set(made)
+    outputs = contents(study.folder, "paper_tables")
+    assert set(TABLES) <= set(outputs)
     result = run_snakemake(study.folder, "--cores=1", "--forcerun=table", "--", *TABLES)
     assert result.returncode == 0, result.stderr[-4000:]
-    assert contents(study.folder, "paper_tables") == made
+    assert contents(study.folder, "paper_tables") == outputs
 
 
 def test_small_jobs_share_submissions(study: ClusterRun) -> None:
     jobs = study.jobs()
-    assert {job["JobState"] for found in jobs.values() for job in found} == {"COMPLETED"}
-    assert {len(found) for found in jobs.values()} == {1}
+    assert {job["JobState"] for of_rule in jobs.values() for job in of_rule} == {"COMPLETED"}
+    assert {len(of_rule) for of_rule in jobs.values()} == {1}
     groups = [name.split("_")[0] for name in jobs if name != "embed"]
     assert sorted(groups) == ["data", "scores", "tables"]
     assert "embed" in jobs
@@ -105,9 +105,9 @@ def test_training_resumes_from_its_checkpoint(
     assert "resuming after epoch 1\n" in log
     expected = contents(default_run, TRAINING)
     assert f"{TRAINING}/weights/model.safetensors" in expected
-    made = contents(folder, TRAINING)
-    assert sorted(made) == sorted(expected)
-    assert [name for name in expected if made[name] != expected[name]] == []
+    outputs = contents(folder, TRAINING)
+    assert sorted(outputs) == sorted(expected)
+    assert [name for name in expected if outputs[name] != expected[name]] == []
 
 
 def test_a_served_model_killed_by_its_time_limit_loses_no_answer(

@@ -33,8 +33,8 @@ def test_another_clone_scores_the_runs_of_an_archive(default_run: Path, tmp_path
     assert not planned(plan.stdout) & set(HEAVY)
     assert "taken from archive sample: 34 runs of idiolink" in plan.stderr
 
-    made = run_snakemake(project, "--cores", "2", "--config", archives, "--", METRICS)
-    assert made.returncode == 0, made.stderr
+    run = run_snakemake(project, "--cores", "2", "--config", archives, "--", METRICS)
+    assert run.returncode == 0, run.stderr
     assert (project / METRICS).read_bytes() == (default_run / METRICS).read_bytes()
 
     other = "idiolink={finetuning: {seeds: [42], max_epochs: 3}}"

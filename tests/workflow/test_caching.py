@@ -52,10 +52,10 @@ def entry(model: str, old: str, new: str) -> Callable[[str], str]:
     """Return an edit that changes one field of a model's entry."""
 
     def edit(text: str) -> str:
-        found = re.search(rf"^{re.escape(model)}:\n(?:  .*\n|\n)+", text, flags=re.MULTILINE)
-        assert found
-        assert found[0].count(old) == 1, found[0]
-        return text.replace(found[0], found[0].replace(old, new))
+        match = re.search(rf"^{re.escape(model)}:\n(?:  .*\n|\n)+", text, flags=re.MULTILINE)
+        assert match
+        assert match[0].count(old) == 1, match[0]
+        return text.replace(match[0], match[0].replace(old, new))
 
     return edit
 
@@ -169,12 +169,12 @@ def recorded_modules(folder: Path, output: str) -> frozenset[str]:
 
 def dependants(jobs: list[Job], touched: list[Job]) -> list[Job]:
     """Return the affected jobs and all jobs that depend on them."""
-    found = list(touched)
-    made = set().union(*(job.outputs for job in touched))
-    while more := [job for job in jobs if job not in found and job.inputs & made]:
-        found += more
-        made.update(*(job.outputs for job in more))
-    return found
+    affected = list(touched)
+    outputs = set().union(*(job.outputs for job in touched))
+    while more := [job for job in jobs if job not in affected and job.inputs & outputs]:
+        affected += more
+        outputs.update(*(job.outputs for job in more))
+    return affected
 
 
 @pytest.fixture(scope="module")
@@ -205,8 +205,8 @@ def test_the_plan_has_exactly_the_jobs_that_depend_on_a_change(
         path.write_text(before, encoding="utf-8")
     expected = {job.name for job in dependants(everything, touched)}
     assert {job.name for job in planned} == expected
-    made = set().union(*(job.outputs for job in planned))
-    first = [job for job in planned if not job.inputs & made]
+    outputs = set().union(*(job.outputs for job in planned))
+    first = [job for job in planned if not job.inputs & outputs]
     if change.path.endswith(".py"):
         assert all(f"now: '{change.path} " in job.reason for job in first)
 

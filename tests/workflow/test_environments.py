@@ -35,8 +35,10 @@ def environment(kind: str) -> dict[str, Any]:
 
 def pins(kind: str) -> list[str]:
     """Return the packages that pip installs into a conda environment."""
-    [found] = [part["pip"] for part in environment(kind)["dependencies"] if isinstance(part, dict)]
-    return list(found)
+    [packages] = [
+        part["pip"] for part in environment(kind)["dependencies"] if isinstance(part, dict)
+    ]
+    return list(packages)
 
 
 def installed_after(kind: str) -> list[str]:

@@ -175,11 +175,11 @@ def attributes_of(script: Path) -> set[str]:
 
 def declared(rule: Rule) -> set[str]:
     """Return the names that a rule declares, such as `input.tuning`."""
-    found = {f"wildcards.{name}" for name in rule.wildcard_names}
+    declared_names = {f"wildcards.{name}" for name in rule.wildcard_names}
     for part in ("input", "output", "params"):
         items = getattr(rule, part)._allitems()
-        found |= {f"{part}.{name}" for name, _ in items if name}
-    return found
+        declared_names |= {f"{part}.{name}" for name, _ in items if name}
+    return declared_names
 
 
 def modules_of(rule: Rule, wildcards: Mapping[str, str]) -> set[str]:
@@ -247,16 +247,16 @@ def test_a_rule_lists_every_module_that_its_script_loads(name: str) -> None:
 
 def test_modules_loaded_by_name_count_too() -> None:
     """Languages are imported by name, so a module that uses one depends on all of them."""
-    found = modules_behind(["pieline.languages.registry"])
-    assert {"pieline.languages.german", "pieline.languages.italian", "pieline"} <= set(found)
-    assert "pieline.study" not in found
+    modules = modules_behind(["pieline.languages.registry"])
+    assert {"pieline.languages.german", "pieline.languages.italian", "pieline"} <= set(modules)
+    assert "pieline.study" not in modules
 
 
 @pytest.mark.parametrize("name", ["fine_tune", "bm25_tune"])
 def test_a_change_of_metrics_reruns_no_training_or_tuning(name: str) -> None:
-    found = modules_behind(imports_of(ROOT / "scripts" / f"{name}.py"))
-    assert "pieline.studies.idiolink.metrics.validation" in found
-    assert "pieline.studies.idiolink.metrics.ranking" not in found
+    modules = modules_behind(imports_of(ROOT / "scripts" / f"{name}.py"))
+    assert "pieline.studies.idiolink.metrics.validation" in modules
+    assert "pieline.studies.idiolink.metrics.ranking" not in modules
 
 
 def test_a_code_digest_changes_with_any_imported_module(
