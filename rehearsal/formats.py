@@ -29,7 +29,7 @@ class Asked(NamedTuple):
 
 
 class CountedAnswer(NamedTuple):
-    """Answer of a stand-in with token counts.
+    """Stand-in's answer, with token counts.
 
     Attributes:
         model: Name of the model in the request.
@@ -51,7 +51,7 @@ class CountedAnswer(NamedTuple):
 
 
 class Provider:
-    """Interface of a provider; this class implements OpenAI's (and local servers') completions.
+    """Interface of a provider; this class is that of OpenAI's chat completions and local servers.
 
     Attributes:
         name: Name in models.yaml, which is also litellm's prefix.

@@ -23,7 +23,7 @@ class Reply:
     Attributes:
         status: HTTP status.
         body: Body of the response.
-        headers: Headers in addition to the content type and length.
+        headers: Additional headers, which may override the content type.
         delay: Delay of the response in seconds.
         fault: `hang` sends nothing and keeps the connection open; `reset` closes the connection
             before the body, `cut` after half of it; `drip` sends one byte of the body every

@@ -42,8 +42,8 @@ class FaultProfile(Settings):
     """Latency and fault rates; by default, every request is answered immediately, without faults.
 
     Attributes:
-        seed: Random seed; latency and fault of a request depend on it, the question and the
-            attempt.
+        seed: Random seed; latency and fault of a request depend only on the seed, the question and
+            the attempt.
         latency_s: Mean latency in seconds; latencies are uniform from 0 to twice the mean.
         rates: Fraction of requests by kind of fault.
         retry_after_s: Delay before a retry that a 429 reply states, in seconds.
@@ -113,7 +113,7 @@ class Providers(LoopbackServer):
             self._failed_in_a_row[self._bill.charges[number].question] = 0
 
     def _prepared(self, request: Received) -> tuple[Reply, int | None]:
-        """Bill a request; return its reply, and its number on the bill if there is no fault."""
+        """Bill a request; return its reply and bill number (None after a fault or an error)."""
         provider = next((each for each in PROVIDERS if each.serves(request.path)), None)
         if provider is None:
             return Reply(404, b'{"error": "no such path"}'), None
@@ -155,7 +155,7 @@ def tokens_of(text: str) -> int:
 def _counted(
     entry: LLMEntry, asked: Asked, text: str, limit: int | None, number: str
 ) -> CountedAnswer:
-    """Return an answer with visible reasoning, truncated to the token limit, and token counts."""
+    """Truncate an answer and its visible reasoning to the token limit, and count the tokens."""
     shows_thoughts = entry.reasoning and entry.provider == "together_ai"
     text = THOUGHTS + text if shows_thoughts else text
     asked_tokens = sum(tokens_of(turn) for _, turn in asked.turns)

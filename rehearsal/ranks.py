@@ -192,9 +192,9 @@ def printed_tuning(
 
 
 def _step(seed: int, seeds: Sequence[int]) -> float:
-    """Return the step of a seed (`target`): over all seeds, mean 0 and standard deviation 1.
+    """Return the `step` of a seed; the steps of all seeds have mean 0 and standard deviation 1.
 
-    Fewer than two seeds have no deviation, so the step is 0.
+    With fewer than two seeds, the step is 0.
     """
     if len(seeds) < 2:
         return 0.0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 
 def problem(version: tuple[int, int], supported: str, modules: Sequence[str]) -> str | None:
-    """Return an error message with a fix if a Python cannot create the environment, or None.
+    """Return an error message with a hint, or None if the Python can create the environment.
 
     Args:
         version: Major and minor version.

@@ -15,7 +15,7 @@ RULE = re.compile(r"^( *)(?:local)?(?:rule|checkpoint) (\w+):$")
 
 
 def local_rules() -> set[str]:
-    """Return the names of the rules that run locally, because a dry run does not mark them."""
+    """Return the names of the rules that run locally (a dry run does not mark them)."""
     root = Path(__file__).parents[1]
     files = [root / "Snakefile", *root.glob("rules/*.smk"), *root.glob("rehearsal/*.smk")]
     texts = [path.read_text() for path in files]

@@ -25,7 +25,7 @@ Numbers = NDArray[np.float64]
 
 
 def drift_p_values(first: float, second: float, *, simulations: int, seed: int) -> Iterator[float]:
-    """Yield p-values of two prompts with these drifts, on originals that are hard for both.
+    """Yield p-values for two prompts with these drifts, on originals that are hard for both.
 
     The flipped variants are drawn separately for each prompt, in proportion to its drift.
     """
@@ -48,7 +48,7 @@ def drift_p_values(first: float, second: float, *, simulations: int, seed: int) 
 def signal_p_values(
     d_primes: tuple[float, float], criteria: tuple[float, float], *, simulations: int, seed: int
 ) -> Numbers:
-    """Return p-values of d′ and the criterion of two prompts, of shape (simulations, 2).
+    """Return p-values of the differences in d′ and criterion, of shape (simulations, 2).
 
     The sentences of a PIE share a component of the evidence (variance 0.5), as do both prompts.
     """
@@ -76,7 +76,7 @@ def rejection_rate(p_values: Iterator[float] | Numbers) -> str:
 
 
 def power(drift: float) -> float:
-    """Return the smallest decrease of a drift that is detected with 80% power, to 0.005, or NaN."""
+    """Return the smallest decrease from a drift, in steps of 0.005, with 80% power; else NaN."""
     step = 0.005
     low = drift - step
     while low > 0:

@@ -49,7 +49,7 @@ Numbers = dict[str, tuple[float, float]]
 def each_mode(
     documents: list[Document], queries: list[Query], entry: EmbedderEntry, *, once: bool = False
 ) -> Numbers:
-    """Score mode by mode, with spans embedded one at a time and metrics as they are defined.
+    """Score each mode separately; embed one span at a time, and compute metrics by definition.
 
     With `once`, the documents are embedded only for the first mode.
     """

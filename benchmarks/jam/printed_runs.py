@@ -186,7 +186,7 @@ def _seeds(
 
 
 def _counts(cells: Cells, name: str, seeds: int, most: int, unit: int = 1) -> NDArray[np.int64]:
-    """Return counts up to `most`; each contributes `unit` to a column that prints counts."""
+    """Return counts up to `most` (one column per seed) that, times `unit`, match a column."""
     every = np.arange(most + 1)
     printed = (unit * every).astype(np.float64)
     return _seeds(cells, name, [every] * seeds, [printed] * seeds)

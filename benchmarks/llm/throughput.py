@@ -82,7 +82,7 @@ def questions(spec: LLMEntry, count: int, prefix: str) -> list[Question]:
 
 
 def settings(folder: Path, concurrency: int, mode: str = "record") -> LLMSettings:
-    """Return settings with a limit of the concurrency but no effective cost limit."""
+    """Return settings with this concurrency and a cost limit that is never reached."""
     return LLMSettings.model_validate(
         {
             "mode": mode,

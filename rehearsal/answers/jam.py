@@ -26,7 +26,12 @@ originals, chosen so that the number of variants that confuse some model matches
 
 
 class JudgedOriginal(NamedTuple):
-    """Outcome of an original in a run: whether it is judged correctly, and its wrong variants."""
+    """Outcome of an original in a run.
+
+    Attributes:
+        right: Whether the run judges the original correctly.
+        wrong: Number of variants that the run misjudges.
+    """
 
     right: bool
     wrong: int
@@ -91,7 +96,7 @@ class PrintedJam:
 
 
 def _judged(share: Share) -> list[JudgedOriginal]:
-    """Return the outcomes of originals of one kind: right before wrong, each by falling errors."""
+    """Return the outcomes of one kind: correct originals first, both groups by falling `wrong`."""
     return [
         JudgedOriginal(right, wrong)
         for right, counts in ((True, share.right), (False, share.wrong))

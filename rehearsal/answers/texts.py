@@ -121,7 +121,7 @@ def identification(
     Args:
         sentence: Sentence of ID10M-JAM.
         named: Whether the answer names the PIE.
-        choice: Any integer; selects the form.
+        choice: Integer that selects the form.
         explains: Whether the prompt asks for candidates.
         schema: Whether the provider enforces the schema.
 
@@ -151,7 +151,7 @@ def detection(
         sentence: Sentence of the question.
         has_idiom: Whether the answer names an idiom.
         is_pie: Whether the idiom is the PIE.
-        choice: Any integer; selects the form.
+        choice: Integer that selects the form.
         schema: Whether the provider enforces the schema.
 
     Raises:

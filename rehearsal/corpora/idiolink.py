@@ -57,7 +57,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
 
 
 def sizes(size: Size) -> SplitSizes:
-    """Return the number of PIEs per split: for validation at least two, for soft negatives."""
+    """Return the number of PIEs per split; soft negatives need at least two in validation."""
     full = SplitSizes()
     return SplitSizes(
         train=scaled(full.train, size),
@@ -85,7 +85,7 @@ def write_texts(folder: Path, size: Size, random: Random) -> None:
 
 
 def write_tuples(folder: Path, random: Random) -> None:
-    """Write one training tuple per query of the split in `folder`, as released mined tuples."""
+    """Write one training tuple per query of the split in `folder`, in the released format."""
     documents = read_texts(folder / FILE_NAMES["documents"], Document)
     queries = read_texts(folder / FILE_NAMES["queries"], Query)
     by_id: dict[str, Document] = {text.id: text for text in documents}

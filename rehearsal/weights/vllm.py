@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def has_chat_template(folder: Path, template: Path | None) -> bool:
-    """Return whether the chat template exists: the file, or if None, that of the weights."""
+    """Return whether the file `template` exists or, if it is None, the weights have a template."""
     if template:
         return template.is_file()
     settings = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
@@ -50,7 +50,7 @@ def has_chat_template(folder: Path, template: Path | None) -> bool:
 
 
 def application(served: str, upstream: str) -> Starlette:
-    """Return an application that forwards questions to one model to the server at `upstream`."""
+    """Return the application of one model, which forwards questions to the server at `upstream`."""
 
     async def health(_: Request) -> Response:
         return Response()
