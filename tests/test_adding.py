@@ -37,7 +37,7 @@ PROMISED = {
 
 
 def carry_out(document: str, project: Path) -> str:
-    """Write the files of a text, apply its changes, run its commands, and return their output."""
+    """Write a document's files, apply its changes, run its commands, and return their output."""
     printed = ""
     for kind, how, name, text in BLOCK.findall(document):
         if how:

@@ -54,7 +54,7 @@ CODE_ENDINGS = {".py", ".smk", ".yaml", ".json", ".csv", ".tsv", ".txt", ".sh"}
 
 
 def code_in(path: Path) -> list[str]:
-    """Return the code in a document (backticks and indented blocks), separated by spaces."""
+    """Return the code in a document (backticks and indented blocks), split at spaces."""
     text = re.sub(r"(?ms)^```.*?^```$", "", path.read_text(encoding="utf-8"))
     blocks = re.findall(r"(?m)^(?: {4}|\t)(.+)$", text.replace("\\\n", " "))
     return [" ".join(span.split()) for span in [*re.findall(r"`([^`]+)`", text), *blocks]]

@@ -78,7 +78,7 @@ def jam_sentence(language: str, original: int, variant: int) -> JamSentence:
 
 
 def make_jam() -> DisplayInputs:
-    """Create two languages, models and seeds, with correct, wrong, empty and missing answers."""
+    """Create runs in two languages, of two models and seeds, with all kinds of answers."""
     chance, metrics = random.Random(0), []
     for language, count in (("english", 20), ("german", 11)):
         sentences = [
@@ -124,7 +124,7 @@ def make_jam() -> DisplayInputs:
 
 
 def make_idiots() -> DisplayInputs:
-    """Create two models; some idioms that the first one found are judged."""
+    """Create answers of two models; some idioms that the first model names are judged."""
     chance, metrics = random.Random(1), []
     sentences = [
         IdiotsSentence(

@@ -24,7 +24,7 @@ def record(event: str | None, text: str = "", **fields: object) -> logging.LogRe
 
 
 def run_of(display: LogHandler, *ends: logging.LogRecord, reason: str = "") -> None:
-    """Start two rules with two jobs and one job; the caller finishes them."""
+    """Start one rule with two jobs and one with one job, then pass on the records in `ends`."""
     display.handle(record("run_info", stats={"search": 2, "table": 1, "total": 3}))
     for number, rule in enumerate(["search", "search", "table"]):
         display.handle(record("job_info", jobid=number, rule_name=rule, reason=reason))

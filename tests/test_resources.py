@@ -53,7 +53,7 @@ def registry() -> Registry:
 
 @pytest.fixture
 def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Ten documents and two queries of 36 bytes (ten tokens) each, and two words in 36 bytes."""
+    """Write ten documents and two queries of 36 bytes (ten tokens) each, and two tagged words."""
     monkeypatch.setattr(sizing, "FLOPS", {"float32": 1e12, "bfloat16": 1e13, "float16": 1e13})
     monkeypatch.setattr(sizing, "MEMORY_BYTES_PER_S", 1e12)
     monkeypatch.setattr(sizing, "EFFICIENCY", 0.5)

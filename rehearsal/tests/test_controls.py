@@ -209,7 +209,7 @@ class TestForms:
         return load_jsonl(task.outputs["predictions"], IdiomPrediction)
 
     def test_other_answer_forms_give_the_same_predictions(self, task: Task) -> None:
-        """This holds for forms that the parser supports; these are from its tests."""
+        """Predictions are equal for all forms that the parser's tests cover."""
         ask_all(self.book, task)
         before = self.predictions(task)
         forms = cycle(text for text, names in NAMES if names == ["a b"])

@@ -52,7 +52,7 @@ def model(name: str) -> LLMEntry:
 
 
 def answer_question(asked: Asked) -> str:
-    """Answer a question."""
+    """Return an answer that repeats the last message of a question."""
     return f"idioms: [{asked.turns[-1][1]}]"
 
 

@@ -108,7 +108,7 @@ def test_each_pair_and_run_has_one_question_with_marked_texts() -> None:
 
 
 def judged(cells: Sequence[tuple[bool, bool, int]]) -> tuple[dict[str, bool], dict[str, bool]]:
-    """Return flags and human judgments with these numbers of (flagged, judged invalid)."""
+    """Return flags and human judgments of texts; a cell is (flagged, invalid, number of texts)."""
     flagged, invalid = {}, {}
     for flag, finding, number in cells:
         for _ in range(number):

@@ -15,7 +15,7 @@ RUNS = 1500
 
 
 def pairs(ours: int, *, ddof: int = 1) -> Iterator[tuple[Spread, Spread]]:
-    """Yield our spread and the printed one, of three seeds, with this ddof."""
+    """Yield our spread, over `ours` seeds, and the printed one, over three seeds with `ddof`."""
     random = np.random.default_rng(8)
     for _ in range(RUNS):
         values = random.normal(70, 0.4, size=3)

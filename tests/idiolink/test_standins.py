@@ -195,7 +195,7 @@ def embedded(entry: EmbedderEntry, **attributes: Any) -> dict[str, Vectors]:
 
 
 def differing(one: dict[str, Vectors], other: dict[str, Vectors], *, by: float) -> dict[str, float]:
-    """Return the largest difference in each mode, if it exceeds `by`."""
+    """Return the largest difference of each mode in which this difference exceeds `by`."""
     assert one.keys() == other.keys() == ALL
     distances = {}
     for mode, vectors in one.items():

@@ -189,7 +189,7 @@ def test_interval_of_a_share_is_near_the_normal_one() -> None:
 def equal_runs(random: np.random.Generator, *, seeds: int) -> tuple[Counts, Counts]:
     """Simulate a run that misjudges all variants of 8% of the originals, and otherwise few.
 
-    Returns successes and flips as means over seeds, and which variants were right in the first
+    Return successes and flips as means over seeds, and which variants were right in the first
     seed.
     """
     hard, right = random.random(178) < 0.08, random.random(178) < 0.9

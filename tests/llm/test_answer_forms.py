@@ -329,7 +329,7 @@ PROSE = st.text(alphabet=st.characters(exclude_characters="[]{}<>`\"'“”:="))
 
 
 def forms(idioms: list[str]) -> list[Any]:
-    """Strategy for formats of idioms in JSON."""
+    """Return idioms in each supported JSON format."""
     return [
         idioms,
         {"idioms": idioms},

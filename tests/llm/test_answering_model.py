@@ -163,7 +163,7 @@ EACH = 10 * 10e-6 + 5 * 20e-6
 
 
 def changing(first: int) -> Callable[[Request], Reply]:
-    """Return a server behavior in which another model answers from this request on."""
+    """Return a server behavior in which another model answers from request `first` on."""
     seen: list[Request] = []
 
     def behave(request: Request) -> Reply:

@@ -62,7 +62,7 @@ def tamper(path: Path, old: bytes, new: bytes) -> int:
 
 
 def pack(archive: Path, *members: tuple[str, bytes] | tarfile.TarInfo) -> Path:
-    """Write an archive of these files and other members."""
+    """Write an archive of these members: (name, content) or the header of a member."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for each in members:

@@ -22,7 +22,7 @@ RETRY_AFTER = 0.15
 
 
 def faulty(request: Request) -> Reply:
-    """Reply with 10% rate limits, 5% server errors, 3% broken bodies and 2% hangs, by hash."""
+    """Fail by hash: 10% rate limits, 5% server errors, 3% broken bodies and 2% hangs."""
     draw = zlib.crc32(f"{request.text} {request.attempt}".encode()) % 1000 / 10
     if draw < 10:
         body = b'{"error": {"message": "slow down"}}'

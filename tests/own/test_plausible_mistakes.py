@@ -51,7 +51,7 @@ Change = Callable[[Path], object]
 
 
 def identification(folder: Path) -> Path:
-    """Write sentences of ID10M, and idioms that a system predicted in four of five."""
+    """Write sentences of ID10M, and predicted idioms for four of five; return the predictions."""
     shutil.copy(SAMPLE / "id10m" / "test_english.tsv", folder)
     rows = [
         {"id": item.id, "idioms": ";".join(item.idioms) if number % 5 else ""}
@@ -176,7 +176,7 @@ def write_rows(path: Path, rows: Rows, delimiter: str = ",") -> Path:
 
 
 def text(name: str, change: Callable[[str], str]) -> Change:
-    """Change the text of a file."""
+    """Return a change of the text of a file."""
 
     def apply(folder: Path) -> None:
         path = folder / name
@@ -193,7 +193,7 @@ def replace(name: str, old: str, new: str, count: int = -1) -> Change:
 
 
 def rows(change: Callable[[Rows], object], delimiter: str = ",") -> Change:
-    """Change the rows of the user's table."""
+    """Return a change of the rows of the user's table."""
 
     def apply(folder: Path) -> None:
         with (folder / "mine.csv").open(encoding="utf-8") as stream:
@@ -205,7 +205,7 @@ def rows(change: Callable[[Rows], object], delimiter: str = ",") -> Change:
 
 
 def records(name: str, change: Callable[[Rows], object]) -> Change:
-    """Change the records of a JSON file."""
+    """Return a change of the records of a JSON file."""
 
     def apply(folder: Path) -> None:
         read: Rows = json.loads((folder / name).read_text("utf-8"))
@@ -216,7 +216,7 @@ def records(name: str, change: Callable[[Rows], object]) -> Change:
 
 
 def lines(change: Callable[[list[list[str]]], object]) -> Change:
-    """Change the fields of the run's lines."""
+    """Return a change of the fields of the run's lines."""
 
     def changed(before: str) -> str:
         fields = [line.split() for line in before.splitlines()]
@@ -235,7 +235,7 @@ def swap(name: str, other: str) -> Callable[[Rows], None]:
 
 
 def move(name: str) -> Callable[[Rows], None]:
-    """Give each row the value of the next one."""
+    """Return a function that gives each row the value of the next row."""
 
     def apply(read: Rows) -> None:
         values = [row[name] for row in read]
@@ -246,7 +246,7 @@ def move(name: str) -> Callable[[Rows], None]:
 
 
 def each(name: str, change: Callable[[Any], Any], part: int = 1) -> Callable[[Rows], None]:
-    """Change a field of all rows, or of the first 1/n of the rows."""
+    """Return a function that changes a field of the first 1/`part` of the rows."""
 
     def apply(read: Rows) -> None:
         for row in read[: -(-len(read) // part)]:
@@ -315,7 +315,7 @@ def copied_from_elsewhere(folder: Path) -> None:
 
 
 def verdicts(name: str = "cases.csv", **fields: str) -> Change:
-    """Configure a file with one judged answer of a run."""
+    """Return a change that configures a file with one judged answer of a run."""
     case = dict.fromkeys(COLUMNS, "") | {
         "model": "smollm2-135m-instruct", "setting": "zero_shot", "seed": "1", "gold": "idiomatic",
         "sentence_id": "idi001-sen01-id", "automatic_verdict": "no", "answer_key": "a",

@@ -187,7 +187,7 @@ class Browser:
 
 @contextmanager
 def browser(folder: Path) -> Iterator[Browser]:
-    """Run a browser with a new profile in a folder during the block."""
+    """Context manager that runs a browser with a new profile in a folder."""
     assert CHROMIUM
     profile = folder / "profile"
     with (folder / "browser.log").open("wb") as log:

@@ -138,7 +138,7 @@ def save_table(name: str, numbers: list[Number], *, decimals: int = 2) -> None:
 
 @cache
 def claims() -> list[Claim]:
-    """Load the papers' claims, once."""
+    """Return the papers' claims, which are loaded once."""
     return load_claims(ROOT / "published/claims.yaml")
 
 

@@ -94,7 +94,7 @@ class SlurmCluster:
 
     Attributes:
         folder: Folder of all files of the cluster.
-        environment: Environment for commands that use it.
+        environment: Environment for commands that use the cluster.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -200,7 +200,7 @@ class SlurmCluster:
 
 @contextmanager
 def slurm_cluster(folder: Path) -> Iterator[SlurmCluster]:
-    """Run a cluster in a folder during the block."""
+    """Context manager that runs a cluster in a folder."""
     cluster = SlurmCluster(folder)
     try:
         cluster.start()
@@ -210,7 +210,7 @@ def slurm_cluster(folder: Path) -> Iterator[SlurmCluster]:
 
 
 def main(command: Sequence[str]) -> int:
-    """Run a command with a cluster, and exit with its status."""
+    """Run a command with a cluster and return its exit status; 1 if a program is missing."""
     absent = missing_programs()
     if absent:
         print(f"missing: {', '.join(absent)}; install slurm-wlm and munge", file=sys.stderr)

@@ -35,7 +35,7 @@ class Job:
         return self.rule, min(self.outputs)
 
     def is_of(self, model: str) -> bool:
-        """Return whether a job uses a model."""
+        """Return whether the job uses a model."""
         return any(re.search(rf"/{re.escape(model)}(?=[/+.])", path) for path in self.outputs)
 
 
@@ -71,17 +71,17 @@ def replaced(old: str, new: str) -> Callable[[str], str]:
 
 
 def commented(text: str) -> str:
-    """Append a comment."""
+    """Return the text with a comment at its end."""
     return text + "\n# changed\n"
 
 
 def module(path: str) -> Change:
-    """Return a change of a module, which affects the jobs that load it."""
+    """Return a change of a module; the change affects the jobs that load the module."""
     return Change(path, commented, lambda job: path in job.modules)
 
 
 def file(path: str, edit: Callable[[str], str] = commented) -> Change:
-    """Return a change of an input file."""
+    """Return a change of a file; the change affects the jobs that have the file as input."""
     return Change(path, edit, lambda job: path in job.inputs)
 
 
