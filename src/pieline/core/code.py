@@ -1,7 +1,7 @@
 """Find the library modules that a piece of code depends on, and hash their sources.
 
-Uses the import graph of grimp. It includes imports inside functions, but not imports
-under `TYPE_CHECKING`.
+Uses grimp's import graph, which includes imports inside functions but not imports under
+`TYPE_CHECKING`.
 """
 
 import ast
@@ -14,16 +14,16 @@ from pathlib import Path
 import grimp
 
 _LOADED_BY_NAME = {"pieline.languages.registry": "pieline.languages"}
-"""Packages whose modules are all imported at run time, by the module that imports them."""
+"""Packages whose modules are imported by name at run time, keyed by the importing module."""
 
 
 LIBRARY = ("pieline",)
 
 
 def modules_behind(modules: Iterable[str], packages: tuple[str, ...] = LIBRARY) -> list[str]:
-    """Return these modules and all modules that importing them runs, sorted by name.
+    """Return the given modules and all modules that importing them executes, sorted by name.
 
-    Importing a module also runs its parent packages. Modules outside `packages` are omitted.
+    Includes parent packages, whose code is also executed. Omits modules outside `packages`.
     """
     graph = _graph(packages)
     reached = {name for name in modules if name in graph.modules}
@@ -41,7 +41,7 @@ def modules_behind(modules: Iterable[str], packages: tuple[str, ...] = LIBRARY) 
 
 
 def imports_of(script: str | Path, packages: tuple[str, ...] = LIBRARY) -> set[str]:
-    """Return the modules in `packages` that a file outside these packages imports."""
+    """Return the names of the modules in `packages` that a script outside them imports."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(Path(script).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -54,7 +54,11 @@ def imports_of(script: str | Path, packages: tuple[str, ...] = LIBRARY) -> set[s
 
 @cache
 def source_of(module: str) -> Path:
-    """Return the source file of a module."""
+    """Return the path of a module's source file.
+
+    Raises:
+        ModuleNotFoundError: The module does not exist or has no source file.
+    """
     spec = find_spec(module)
     if not spec or not spec.origin:
         raise ModuleNotFoundError(module)
@@ -63,9 +67,9 @@ def source_of(module: str) -> Path:
 
 @cache
 def code_digest(*modules: str) -> str:
-    """Return the SHA-256 of the sources of these modules and of all modules that they depend on.
+    """Return the SHA-256 of the sources of the given modules and of their dependencies.
 
-    Only dependencies in their own packages and in this library count.
+    Only dependencies in the same top-level packages and in this library are included.
     """
     packages = tuple(sorted({*LIBRARY, *(name.partition(".")[0] for name in modules)}))
     sources = (source_of(name).read_bytes() for name in modules_behind(modules, packages))

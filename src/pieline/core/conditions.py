@@ -1,4 +1,4 @@
-"""The conditions of a metric, and how they differ from the paper's."""
+"""Conditions under which a metric was computed, and their deviations from the paper."""
 
 import hashlib
 from collections.abc import Collection, Mapping
@@ -12,13 +12,13 @@ _DATA = "data"
 
 
 class Conditions(Frozen):
-    """Settings and weights that determine the numbers of a run; part of every metric file.
+    """Settings and model weights that determine the numbers of a run; part of every metric file.
 
     Attributes:
         settings: Settings by name.
-        weights: Fields of the model entry that determine the results.
+        weights: Fields of the model entries that determine the results.
         deviations: Differences from the paper ("epochs 4, the paper 20"). If there are any, the
-            numbers are not compared.
+            numbers are not compared with the paper's.
     """
 
     settings: Mapping[str, Any] = {}
@@ -26,7 +26,12 @@ class Conditions(Frozen):
     deviations: tuple[str, ...] = ()
 
     def with_own_data(self, label: str, paper: str) -> "Conditions":
-        """Return a copy with the user's own data as a setting and as a deviation."""
+        """Return a copy that lists the user's own data as a setting and as a deviation.
+
+        Args:
+            label: Label of the user's data.
+            paper: Label of the paper's data.
+        """
         return self.model_copy(
             update={
                 "settings": {**self.settings, _DATA: label},
@@ -36,12 +41,12 @@ class Conditions(Frozen):
 
     @property
     def are_of_own_data(self) -> bool:
-        """True if the data is the user's own, which is then listed as a deviation."""
+        """Whether the data is the user's own, as recorded by `with_own_data`."""
         return _DATA in self.settings
 
 
 def digest_of(conditions: str) -> str:
-    """Return the digest of conditions in canonical JSON."""
+    """Return the first 16 hexadecimal digits of the SHA-256 of conditions in canonical JSON."""
     return hashlib.sha256(conditions.encode()).hexdigest()[:16]
 
 
@@ -53,9 +58,10 @@ class MetricRecord(Frozen):
     """Common fields of all metric files.
 
     Attributes:
-        conditions: Settings and weights, with their differences from the paper.
-        data_note: Note on the verification of the data, or on its difference from the paper's.
-        computed_from: SHA-256 of the input files by path.
+        conditions: Settings and weights, with their deviations from the paper.
+        data_note: Note for tables on how the data was verified or differs from the paper's; empty
+            if none is needed.
+        computed_from: SHA-256 of each input file, by path.
     """
 
     conditions: Conditions = NO_CONDITIONS
@@ -74,16 +80,17 @@ class Measured(MetricRecord):
 
 
 def data_is_explained(measured: Measured) -> bool:
-    """Return whether the data needs no note: it is the paper's, or listed as a deviation."""
+    """Return whether the data is the paper's, or is the user's own and listed as a deviation."""
     return measured.dataset_is_released or measured.conditions.are_of_own_data
 
 
 def deviations(settings: BaseModel, *, ignored: Collection[str] = ()) -> tuple[str, ...]:
-    """Describe how settings differ from the paper's, which are the defaults of their class.
+    """Return a description of each setting that differs from the paper's value, its default.
 
     Args:
         settings: Settings of a run.
-        ignored: Fields to ignore (also in nested settings) because they do not change any number.
+        ignored: Names of fields to ignore, including fields of nested settings, because they do
+            not affect any number.
     """
     differences: list[str] = []
     for name, field in type(settings).model_fields.items():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 _LONG = 500
-"""Maximum length of a word in an error message; longer words are file contents, not paths."""
+"""Maximum length of a word in an error message; longer words, never paths, are truncated."""
 
 
 class UserError(Exception):
@@ -30,7 +30,7 @@ class UserError(Exception):
 
 
 def nearest(word: str, known: Collection[str]) -> str:
-    """Return a hint with the closest known word, or with all of them if none is close."""
+    """Return a hint with the closest known word, or with all known words if none is close."""
     matches = get_close_matches(word, known, n=1)
     return f"did you mean {matches[0]!r}?" if matches else f"known: {', '.join(sorted(known))}"
 
@@ -44,7 +44,7 @@ EXIT_USER_ERROR = 2
 
 
 def to_user_error(error: OSError) -> UserError:
-    """Convert an OS error (disk full, permission denied, is a directory) to a user error."""
+    """Convert an OS error, such as a full disk or a denied permission, to a user error."""
     place = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
     hint = "check path, permissions and free space"
     return UserError(error.strerror or str(error), where=place, hint=hint)
@@ -60,7 +60,8 @@ def exit_with(error: UserError | OSError) -> NoReturn:
 def run_command(main: Callable[[], None]) -> None:
     """Run a command-line program.
 
-    Prints a `UserError` or `OSError` as one line on stderr and exits with status 2.
+    On a `UserError` or an `OSError` except `BrokenPipeError`, prints one line on stderr and exits
+    with status 2. On a keyboard interrupt, exits with status 130.
     """
     try:
         main()

@@ -1,6 +1,6 @@
-"""Evidence files: digests of a job's inputs and outputs, checked by the jobs that read them.
+"""Evidence files: digests of a job's inputs and outputs, checked by the jobs that read the outputs.
 
-The checks do not depend on timestamps or Snakemake's metadata, which a copied folder may lack.
+The checks need neither timestamps nor Snakemake's metadata, which a copied folder may lack.
 """
 
 import re
@@ -23,16 +23,16 @@ _PACKAGES = (
 
 
 class Evidence(Record):
-    """The inputs and outputs of a job.
+    """Record of a job's inputs and outputs.
 
     Attributes:
-        path: Path of the evidence file, which detects copies in other folders.
-        files: SHA-256 of the output files by path.
-        made_from: SHA-256 of the input files by path.
+        path: Path that the evidence file was written to, for the detection of copies.
+        files: SHA-256 of each output file, by path.
+        made_from: SHA-256 of each input file, by path.
         answers: Digests of the recorded answers that were used, by question key.
-        recordings: SHA-256 of the recording files by path.
-        token: See `pieline.llm.recordings.answers_token`.
-        packages: Versions of the loaded packages that affect the results.
+        recordings: SHA-256 of each recording file, by path.
+        token: Token of the used answers (see `pieline.llm.recordings.answers_token`).
+        packages: Versions of the loaded packages that may affect the results, by name.
     """
 
     path: str
@@ -45,7 +45,7 @@ class Evidence(Record):
 
 
 def evidence_of(path: str) -> str:
-    """Return the evidence path of a file or path pattern."""
+    """Return the path or path pattern of the evidence file for a path or path pattern."""
     return re.sub(r"(\.run\.gz|\.[a-z]+)$", "", path) + _ENDING
 
 
@@ -58,7 +58,16 @@ def write_evidence(
     recordings: Iterable[str] = (),
     token: str = "",
 ) -> None:
-    """Write the evidence of some files; a folder includes all files in it except evidence."""
+    """Write an evidence file with the digests of all files and the versions of loaded packages.
+
+    Args:
+        path: Path of the evidence file.
+        files: Output files and folders. A folder stands for all files in it except evidence files.
+        made_from: Input files and folders.
+        answers: Digests of the recorded answers that were used, by question key.
+        recordings: Paths of the recording files.
+        token: Token of the used answers.
+    """
     write_json(
         path,
         Evidence(
@@ -78,11 +87,11 @@ def check_evidence(inputs: Iterable[str], *, known: dict[str, str] | None = None
 
     Args:
         inputs: Input paths; only evidence files are used.
-        known: Digests that are already known; new ones are added.
+        known: Known digests by path; newly computed digests are added.
 
     Raises:
-        UserError: A file was changed, or was made from inputs that have changed since; the message
-            contains the command that recreates it.
+        UserError: An evidence file is missing, invalid or a copy, an output is missing or was
+            changed, or an input has changed since the output was made.
     """
     for path in inputs:
         if path.endswith(_ENDING):
@@ -113,9 +122,9 @@ def check_evidence(inputs: Iterable[str], *, known: dict[str, str] | None = None
 
 
 def packages_behind(paths: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return the package versions behind files and all of their inputs, by path.
+    """Return the package versions that produced files and all of their inputs, by path.
 
-    Follows the evidence files. Files whose jobs loaded none of the relevant packages are omitted.
+    Reads them from the evidence files. Omits files whose jobs loaded none of the relevant packages.
     """
     packages: dict[str, dict[str, str]] = {}
     queue, visited = [*paths], set()
@@ -138,8 +147,8 @@ def check_digests(
     Args:
         recorded: SHA-256 by path.
         changed: Error message for a file with another digest.
-        again: File to recreate in that case.
-        known: Digests that are already known; new ones are added.
+        again: File that the hint recommends recreating.
+        known: Known digests by path; newly computed digests are added.
 
     Raises:
         UserError: A file is missing or has another digest.
@@ -156,7 +165,7 @@ def check_digests(
 
 
 def _plain(paths: Iterable[str]) -> set[str]:
-    """Return these files and all files in these folders, except evidence files."""
+    """Return the existing files at or below the given paths, except evidence files."""
     files: set[str] = set()
     for path in paths:
         place = Path(path)

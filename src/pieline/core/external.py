@@ -13,9 +13,9 @@ from pieline.core.tables import read_table
 
 
 class ExternalRow(BaseModel):
-    """A row of an external predictions file. Undeclared columns are ignored.
+    """Row of an external predictions file; undeclared columns are ignored.
 
-    The optional sentence confirms that the id is right.
+    If a row has a sentence, `align_rows` compares it with the dataset to detect wrong ids.
     """
 
     id: Annotated[Id, BeforeValidator(lambda value: str(value).strip())]
@@ -26,10 +26,12 @@ R = TypeVar("R", bound=ExternalRow)
 
 
 def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
-    """Read the rows of a CSV, TSV or JSONL file (any other extension) with their line numbers.
+    """Return the line number and content of each row of a CSV, TSV or JSONL file.
+
+    Files with extensions other than .csv and .tsv are read as JSONL.
 
     Raises:
-        UserError: A row is invalid; the message names file and line.
+        UserError: The file cannot be read, or a row is invalid; the message states the location.
     """
     hint = f"the fields are {', '.join(row.model_fields)} (docs/adding.md)"
     delimiter = {".csv": ",", ".tsv": "\t"}.get(Path(path).suffix.lower())
@@ -51,10 +53,11 @@ def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
 def align_rows(
     rows: Iterable[tuple[int, R]], sentences: Mapping[str, str], *, where: str | Path
 ) -> Iterator[tuple[int, R]]:
-    """Return one row per sentence, in the order of `sentences` (texts by id).
+    """Return the line number and row of each sentence, in the order of `sentences` (texts by id).
 
     Raises:
-        UserError: An id is duplicate, unknown or missing, or a sentence differs.
+        UserError: An id is duplicate, unknown or missing, or the sentence in a row differs from
+            the dataset's in more than case and punctuation.
     """
     by_id: dict[str, tuple[int, R]] = {}
     for at, row in rows:
@@ -82,7 +85,7 @@ def _letters(text: str) -> str:
 
 
 def check_ids(lines: dict[str, int], ids: Sequence[str], things: str, *, where: str | Path) -> None:
-    """Raise a `UserError` for unknown and missing ids, with their number and an example.
+    """Raise a `UserError` if ids are unknown or missing; the message has counts and examples.
 
     Args:
         lines: Line number of each id in the file.

@@ -52,14 +52,14 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
 
 
 _NO_ROOM = 1 << 20
-"""A disk with fewer free bytes counts as full."""
+"""Number of free bytes below which a disk counts as full."""
 
 
 @contextmanager
 def _report_full_disk(path: Path) -> Iterator[None]:
-    """Convert any exception of a library to an `OSError` if the disk is full.
+    """Convert an exception of the block to an `OSError` if the disk is full.
 
-    torch.save and safetensors raise exceptions of their own.
+    torch.save and safetensors report a full disk with their own exception classes.
     """
     try:
         yield
@@ -97,7 +97,7 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 _HALF_A_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
-"""JSON escape of a surrogate, which is not a character on its own."""
+"""JSON escape of a surrogate code point, which must not occur unpaired."""
 
 _CANONICAL = json.JSONEncoder(
     sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
@@ -105,7 +105,7 @@ _CANONICAL = json.JSONEncoder(
 
 
 def canonical_json(value: Any) -> str:
-    """Return JSON with sorted keys and without spaces, so that equal values produce equal text.
+    """Return compact JSON with sorted keys, so that equal values produce equal text.
 
     Raises:
         ValueError: The value contains NaN or infinity.
@@ -114,7 +114,11 @@ def canonical_json(value: Any) -> str:
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Write indented JSON with sorted keys atomically."""
+    """Write indented JSON with sorted keys atomically.
+
+    Raises:
+        ValueError: The value contains NaN or infinity.
+    """
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, indent=2, allow_nan=False)
     write_text(path, text + "\n")
 
@@ -123,7 +127,7 @@ def read_json(path: str | Path) -> Any:
     """Read a JSON file.
 
     Raises:
-        UserError: The file is missing, not UTF-8 or not JSON; the message names file and line.
+        UserError: The file cannot be read, is not UTF-8 or is not accepted by `parse_json`.
     """
     text = read_text(path)
     try:
@@ -164,7 +168,7 @@ def read_text(path: str | Path) -> str:
     """Read a UTF-8 text file with its original line endings, without a byte order mark.
 
     Raises:
-        UserError: The file is missing, unreadable or not UTF-8; the message names file and line.
+        UserError: The file is missing, unreadable or not UTF-8.
     """
     try:
         data = Path(path).read_bytes()
@@ -187,8 +191,8 @@ def read_text(path: str | Path) -> str:
 def open_gzip(path: str | Path) -> Iterator[gzip.GzipFile]:
     """Open a gzip file for atomic writing; identical content produces byte-identical files.
 
-    The header has neither timestamp nor file name. Uses level 6, as gzip does: level 9 takes five
-    times as long and saves 7% of a run's bytes.
+    The header has neither timestamp nor file name. Uses compression level 6, the default of the
+    gzip program, because level 9 takes five times as long and makes run files only 7% smaller.
     """
     with (
         atomic_path(path) as temporary,
@@ -199,7 +203,7 @@ def open_gzip(path: str | Path) -> Iterator[gzip.GzipFile]:
 
 
 _LARGE = 1 << 26
-"""Size in bytes above which digests are cached."""
+"""Minimum size, in bytes, of files whose digests are cached."""
 
 
 def sha256(path: str | Path) -> str:
@@ -214,9 +218,9 @@ def sha256_of(data: bytes) -> str:
 
 
 def cached_sha256(path: Path, memory: Path) -> str:
-    """Return the SHA-256 of a file, cached in the file `memory` if the file is large.
+    """Return the SHA-256 of a file; cache the digests of large files in the JSON file `memory`.
 
-    The cache is keyed by path, size and ctime; programs cannot set the ctime.
+    The cache is keyed by path, size and ctime, which programs cannot set.
     """
     state = path.stat()
     if state.st_size < _LARGE:

@@ -1,6 +1,6 @@
 """Import functions and classes that declarations refer to by name.
 
-Reading a declaration then does not load the modules that it refers to.
+Referring to objects by name avoids loading their modules whenever a declaration is read.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""Set up the processes of rule scripts: log file and one-line user errors."""
+"""Set up the processes of rule scripts (log file, one-line errors) and check and write evidence."""
 
 import atexit
 import os
@@ -21,8 +21,9 @@ _WATCH_SECONDS = 2.0
 def start_log(path: str) -> None:
     """Copy stderr, including that of child processes, to a log file until this process ends.
 
-    Also ends this process when Snakemake ends, and prints uncaught `UserError` and `OSError`
-    as one line without a traceback.
+    Also prints an uncaught `UserError` or `OSError` as one line without a traceback. If the
+    environment variable `PIELINE_SNAKEMAKE` contains Snakemake's process id, also ends this process
+    when Snakemake ends.
     """
     # -i keeps tee alive on an interrupt, so that the job's last messages are logged.
     tee = subprocess.Popen(["tee", "-i", path], stdin=subprocess.PIPE, stdout=2)
@@ -36,18 +37,22 @@ def start_log(path: str) -> None:
 
 
 def start_job(snakemake: Any) -> None:
-    """Start the log of a script and check its inputs; the argument is its global `snakemake`."""
+    """Start the log of a script and check the evidence of its inputs.
+
+    Args:
+        snakemake: Global variable `snakemake` of the script.
+    """
     start_log(snakemake.log[0])
     check_evidence(snakemake.input)
 
 
 def finish_job(snakemake: Any) -> None:
-    """Write the evidence of a script's outputs, from all inputs of the rule."""
+    """Write the evidence of a script's outputs and of all inputs of its rule."""
     write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
 
 
 def optional(files: Sequence[str]) -> str | None:
-    """Return the file of an optional input of a rule, or None if the input is empty."""
+    """Return the path of a rule's optional input, or None if the input has no file."""
     return files[0] if files else None
 
 
@@ -66,7 +71,7 @@ def _end_with(process: int) -> None:
 
 
 def _end_log(tee: "subprocess.Popen[bytes]") -> None:
-    """Wait until the log is complete, so that it can be read once this process has ended."""
+    """Wait (up to 5 seconds) for tee, so that the log is complete when this process ends."""
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     # A child process that outlives the job may keep the pipe open.

@@ -20,16 +20,21 @@ MOST_UNPACKED = 8 * GIB
 REFUSED = "download it again, or do not use it"
 
 _MOST_OF_HEADERS = 1 << 24
-"""Limit on the bytes outside of file contents, such as tar headers."""
+"""Limit on the number of bytes outside file contents, such as those of tar headers."""
 _MOST_OF_FIRST = 1 << 28
-"""Limit on the first file's size in bytes when only that file is read."""
+"""Limit on the first file's size in bytes when only the first file is read."""
 _LEVEL = 12
 _END = bytes(2 * tarfile.BLOCKSIZE)
 """End-of-archive marker of a tar file."""
 
 
 def pack(archive: str | Path, members: Iterable[tuple[str, bytes]]) -> None:
-    """Write files (name, content) to an archive in the given order, without owners or times."""
+    """Write files to an archive in the given order, without owners or times.
+
+    Args:
+        archive: Path of the archive, written atomically.
+        members: Name and content of each file.
+    """
     packer = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
     with (
         atomic_path(archive) as temporary,
@@ -56,13 +61,15 @@ def unpack(
     Args:
         archive: Path of the archive, which may come from an untrusted source.
         place: Folder to extract to.
-        allowed: Predicate for names; they must also be relative paths within `place`.
-        most_bytes: Limit of the unpacked size.
-        if_larger: Hint for archives that exceed the limit.
+        allowed: Function that returns whether a name is allowed. Names must also satisfy
+            `is_plain`.
+        most_bytes: Limit on the total size of the unpacked files.
+        if_larger: Hint for archives that exceed this limit.
 
     Raises:
         UserError: The archive is invalid or too large, has a duplicate or disallowed name, or
-            contains anything except regular files. Do not use files extracted before the error.
+            contains anything except regular files. Files extracted before the error remain in
+            `place` and must not be used.
     """
     names: dict[str, str] = {}
     remaining = most_bytes
@@ -96,10 +103,10 @@ def unpack(
 
 
 def first_member(archive: str | Path, name: str) -> bytes:
-    """Read the first file of an archive.
+    """Return the content of an archive's first file, whose name must be `name`.
 
     Raises:
-        UserError: The file is not an archive, or its first file has another name.
+        UserError: The archive is invalid, or its first file has another name or is too large.
     """
     try:
         with Path(archive).open("rb") as packed:
@@ -115,7 +122,7 @@ def first_member(archive: str | Path, name: str) -> bytes:
 
 
 def is_plain(name: str) -> bool:
-    """Return whether a name is a relative path of a visible file on any file system."""
+    """Return whether a name is, on every file system, a relative path without hidden parts."""
     parts = normalize_name(name).split("/")
     return (
         not any(part.startswith(".") or not part for part in parts)
@@ -125,12 +132,12 @@ def is_plain(name: str) -> bool:
 
 
 def normalize_name(name: str) -> str:
-    """Normalize a name so that names that collide on a case-insensitive file system are equal."""
+    """Return a form of a name that is equal for names that collide if case is ignored."""
     return unicodedata.normalize("NFC", name).casefold()
 
 
 class _Unpacked:
-    """The decompressed tar stream of an archive, limited to the allowed number of bytes."""
+    """Decompressed tar stream of an archive, limited to `allowed` further bytes."""
 
     def __init__(self, packed: BinaryIO) -> None:
         unpacker = zstandard.ZstdDecompressor()
@@ -139,7 +146,11 @@ class _Unpacked:
         self.end = b""
 
     def read(self, size: int) -> bytes:
-        """Return at most `size` bytes; empty at the end."""
+        """Return at most `size` bytes, or none at the end of the stream.
+
+        Raises:
+            ReadError: More bytes than allowed were read.
+        """
         data = self._stream.read(size)
         self.allowed -= len(data)
         if self.allowed < 0:

@@ -10,10 +10,10 @@ from typing import Any
 from tqdm import tqdm
 
 FIRST_S = 5.0
-"""Seconds before progress is first shown; shorter tasks print nothing."""
+"""Seconds before progress is first shown; tasks that end earlier print nothing."""
 
 EVERY_S = 30.0
-"""Seconds between two lines."""
+"""Seconds between two progress lines."""
 
 _LINE = (
     "{desc}: {n_fmt} of {total_fmt}{unit}{postfix}, {rate_noinv_fmt},"
@@ -21,13 +21,13 @@ _LINE = (
 )
 
 
-class Progress(tqdm):  # type: ignore[type-arg]  # tqdm takes no parameter when it runs
-    """A tqdm bar that also works if stderr is a pipe, as in all jobs of the workflow.
+class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic only in its stubs
+    """A tqdm progress bar that prints lines if stderr is not a terminal, as in workflow jobs.
 
-    To a pipe, it prints a line every `EVERY_S` seconds and at the end, even without progress.
+    The lines are printed every `EVERY_S` seconds, even without progress, and at the end.
 
     Args:
-        iterable: Same as in tqdm.
+        iterable: Iterable to wrap, as in tqdm.
         desc: Description of the task.
         unit: Plural noun for the counted items.
         shown: Whether to show progress.
@@ -63,11 +63,11 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm takes no parameter when 
             self._reporter.start()
 
     def display(self, msg: str | None = None, pos: int | None = None) -> bool:  # type: ignore[override]
-        """Draw the bar on a terminal; called by tqdm."""
+        """Draw the bar if stderr is a terminal; called by tqdm."""
         return bool(self._draws and super().display(msg, pos))
 
     def close(self) -> None:
-        """Remove the bar, or print a last line."""
+        """Remove the bar or, if lines were printed, print a last one."""
         if getattr(self, "disable", True):
             return
         self._ended.set()
@@ -77,7 +77,7 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm takes no parameter when 
         super().close()
 
     def _report(self) -> None:
-        """Refresh the display at regular intervals, even without progress."""
+        """Refresh the bar or print a line at regular intervals, even without progress."""
         pause = FIRST_S
         while not self._ended.wait(pause):
             self.delay = 0  # signals close() that progress was shown

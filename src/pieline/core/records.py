@@ -18,7 +18,7 @@ from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_json, read_text, write_text
 
 _MOST_FIELDS = 10
-"""Maximum number of further fields that an error message lists."""
+"""Maximum number of further invalid fields that an error message lists."""
 
 R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
@@ -31,10 +31,10 @@ def _one_word(text: str) -> str:
 
 
 Id = Annotated[str, AfterValidator(_one_word)]
-"""Id of a sentence or text, which is also used in run files and in files of other programs."""
+"""Id of a sentence or text: one word, as run files and other programs require."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
-"""Name of a model or setting, which also occurs in paths and command lines."""
+"""Name of a model or setting that is safe in paths and on command lines."""
 
 
 class Frozen(BaseModel):
@@ -45,8 +45,8 @@ class Frozen(BaseModel):
     def canonical(self) -> str:
         """Return the canonical JSON that rules pass to scripts.
 
-        It includes defaults, because they identify the kind of settings in a field that accepts
-        several kinds.
+        The JSON includes defaults, because they identify the kind of settings in a field that
+        accepts several kinds.
         """
         return canonical_json(self.model_dump(mode="json"))
 
@@ -58,7 +58,7 @@ class Record(Frozen):
 
 
 def explain(error: ValidationError) -> str:
-    """Format the first problem of a pydantic error and list the other fields, in one line."""
+    """Return one line with the first problem of a pydantic error and the other invalid fields."""
     first, *further = error.errors(include_url=False, include_context=False)
     field = _field(first["loc"])
     message = first["msg"].removeprefix("Value error, ")
@@ -83,17 +83,17 @@ def validated(
     hint: str,
     is_json: bool = False,
 ) -> T:
-    """Validate a value against a type.
+    """Validate a value against a type and return the result.
 
     Args:
         kind: Expected type, or its adapter.
         value: Value to validate.
         where: Location for the error message.
         hint: Hint for the error message.
-        is_json: Whether the value is JSON text, in which lists are accepted as tuples.
+        is_json: Whether the value is JSON text, whose arrays are also accepted as tuples.
 
     Raises:
-        UserError: The value is invalid; the message names the first invalid field.
+        UserError: The value is invalid; the message states the first invalid field.
     """
     adapter = kind if isinstance(kind, TypeAdapter) else TypeAdapter(kind)
     try:
@@ -103,7 +103,7 @@ def validated(
 
 
 def load_record(path: str | Path, record: type[R]) -> R:
-    """Read a JSON file that a rule wrote.
+    """Read a record from a JSON file that a rule wrote.
 
     Raises:
         UserError: The file is missing or invalid.
@@ -120,7 +120,7 @@ def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
     """Read a JSONL file with one type of record and no blank lines.
 
     Raises:
-        UserError: A line is invalid; the message names file and line.
+        UserError: The file cannot be read, or a line is invalid; the message states the location.
     """
     text = read_text(path)
     # splitlines would also split at Unicode line separators within a sentence.
@@ -139,7 +139,7 @@ def save_jsonl(path: str | Path, rows: Iterable[BaseModel]) -> None:
 
 
 def check_unique_ids(ids: Sequence[str], *, where: str | Path) -> None:
-    """Raise a `UserError` that names the first duplicate id."""
+    """Raise a `UserError` if ids are duplicate; the message states one of them."""
     repeated = sorted(name for name, count in Counter(ids).items() if count > 1)
     if repeated:
         raise UserError(

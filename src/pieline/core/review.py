@@ -18,9 +18,9 @@ class ReviewedRow(NamedTuple):
     """One annotator's answers about one item.
 
     Attributes:
-        where: File, line or task, and item id, for error messages.
-        annotator: Name of the annotator; empty for sheets, and if the export does not state it.
-        fields: Values that were shown or answered, by field.
+        where: Location for error messages: file, line or task, and item id.
+        annotator: Annotator in a Label Studio export; empty for sheets and if the export has none.
+        fields: Shown values and answers, by field.
     """
 
     where: str
@@ -36,20 +36,21 @@ def reviewed_rows(
     hint: str = "fill in the sheet that the workflow wrote",
     last_only: bool = False,
 ) -> Iterator[ReviewedRow]:
-    """Read a completed sheet (.csv) or a Label Studio export (.json) of the same items.
+    """Yield the rows of a completed sheet (.csv) or Label Studio export (.json).
+
+    Omits canceled and empty annotations of an export.
 
     Args:
         path: Path of the file.
-        shown: Fields that an item shows, its id first.
-        controls: Field filled by each control of the labeling configuration; a sheet has these
-            fields as columns.
+        shown: Names of the fields that annotators see, starting with the item id.
+        controls: Name of the field that each control of the labeling configuration fills, by
+            control. A sheet has a column for each of these fields.
         hint: Hint for a sheet with the wrong columns.
-        last_only: Whether to use only the last of several annotations of a task.
+        last_only: Whether to use only the last annotation of each task in an export.
 
     Raises:
-        UserError: The file type is wrong, columns are missing, the export is invalid, or an
-            annotation has an unknown control or two answers for one field; the message names the
-            line or task.
+        UserError: The file type is wrong, the sheet or export is invalid, or an annotation has an
+            unknown control, a number of choices other than one, or two answers for one field.
     """
     if Path(path).suffix.lower() == ".csv":
         columns = [*shown, *controls.values()]
@@ -79,7 +80,11 @@ class _Value(BaseModel):
     text: list[str] | str | None = None
 
     def answer(self, where: str) -> str:
-        """Return the chosen or written answer."""
+        """Return the chosen or written answer.
+
+        Raises:
+            UserError: The number of choices is not one.
+        """
         if self.choices is not None or self.text is None:
             if len(self.choices or []) != 1:
                 chosen = len(self.choices or [])

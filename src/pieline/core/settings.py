@@ -15,17 +15,17 @@ LearningRate = Annotated[float, Field(gt=0, le=1)]
 
 
 class Settings(Frozen):
-    """A section of config.yaml or models.yaml in which every field has a default.
+    """Base class of sections of config.yaml and models.yaml.
 
-    Unknown keys are errors. Lists must not repeat an item. Texts must not contain braces, which
-    Snakemake would expand.
+    Unknown keys are errors. Lists must not repeat an item. Strings must not contain braces, which
+    Snakemake would expand, except in fields listed in `MAY_HAVE_BRACES`.
     """
 
     MAY_HAVE_BRACES: ClassVar[Collection[str]] = ()
 
     # A pydantic validator would appear in the error locations of union fields.
     def model_post_init(self, _: object) -> None:
-        """Raise a `ValueError` for repeated list items and for braces."""
+        """Raise a `ValueError` if a list repeats an item or a string contains braces."""
         for name in type(self).model_fields:
             value = getattr(self, name)
             for part in value.values() if isinstance(value, dict) else [value]:
@@ -39,12 +39,12 @@ class Settings(Frozen):
 
 
 def check_settings(named: Iterable[str], own: Collection[str], known: Collection[str]) -> None:
-    """Raise a `ValueError` for an undefined setting, or one that redefines a setting of the study.
+    """Raise a `ValueError` if a setting is undefined, or redefines a setting of the study.
 
     Args:
-        named: Settings that models are run in.
-        own: Settings that the user defines.
-        known: Settings that the study defines.
+        named: Names of the settings in which models are run.
+        own: Names of the settings that the user defines.
+        known: Names of the settings that the study defines.
     """
     for name in own:
         if name in known:

@@ -1,4 +1,4 @@
-"""Paired randomization test, agreement and correction for multiple comparisons."""
+"""Cohen's kappa, the paired randomization test and Holm's correction for multiple comparisons."""
 
 from collections.abc import Hashable, Sequence
 
@@ -14,7 +14,7 @@ def sign_patterns(units: int, permutations: int) -> int:
 
 
 def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
-    """Return Cohen's kappa of two raters, or None if both assign the same label to all items."""
+    """Return Cohen's kappa of two raters, or None if all their labels are the same."""
     from sklearn.metrics import cohen_kappa_score
 
     return float(cohen_kappa_score(first, second)) if len({*first, *second}) > 1 else None
@@ -25,17 +25,19 @@ def randomization_test(
 ) -> NDArray[np.float64]:
     """Return two-sided p-values of paired differences under random sign flips.
 
-    The sign of each unit is flipped as a whole. For clustered measurements, the units are the
-    clusters, and their differences are sums over the cluster. All 2^n patterns of n units are
-    evaluated if there are at most `permutations`; otherwise that many are sampled and the observed
-    signs are added, so no p-value is zero.
+    One sign is flipped per unit. For clustered measurements, each cluster is a unit, and its
+    difference is the sum over the cluster. If the number of sign patterns of n units, 2^n, is at
+    most `permutations`, all patterns are evaluated. Otherwise, `permutations` patterns are sampled
+    and the observed pattern is added, so no p-value is zero. With fewer than two units, all
+    p-values are 1.
 
     Args:
         differences: Array of shape (comparisons, units).
         permutations: Maximum number of sign patterns.
         seed: Random seed of the sampled patterns.
-        mid: Count patterns with an equally large sum half (mid-p). If differences take few values,
-            most patterns are tied, and counting ties fully makes the test too conservative.
+        mid: Whether to count patterns whose absolute sum equals the observed one as half (mid-p).
+            If differences take few values, many patterns are tied with the observed one, and
+            counting them fully makes the test too conservative.
 
     Returns:
         Array of shape (comparisons,).
@@ -73,7 +75,7 @@ def _size_of_sum(differences: NDArray[np.float64], axis: int) -> NDArray[np.floa
 
 
 def holm(chances: Sequence[float]) -> list[float]:
-    """Return p-values corrected by Holm's step-down procedure, in the original order."""
+    """Return the p-values corrected by Holm's step-down procedure, in the original order."""
     corrected = [0.0] * len(chances)
     largest = 0.0
     for rank, place in enumerate(sorted(range(len(chances)), key=lambda place: chances[place])):

@@ -1,4 +1,4 @@
-"""Read CSV and TSV tables, with errors that name the line, and write CSV tables."""
+"""Read CSV and TSV tables, with errors that state the line, and write CSV tables."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ def read_table(
     quoted: bool = True,
     hint: str,
 ) -> list[tuple[int, dict[str, str]]]:
-    """Return the rows of a table as dicts by column, each with the number of its last line.
+    """Return the number of the last line and the cells by column of each row of a table.
 
     Blank lines are skipped.
 
@@ -29,12 +29,13 @@ def read_table(
         columns: Required columns, in any order.
         more: Optional columns; None allows any column.
         delimiter: Cell separator.
-        quoted: Whether to strip quotes around cells.
+        quoted: Whether cells may be quoted; otherwise, quotes are ordinary characters.
         hint: Hint for a wrong row or header.
 
     Raises:
-        UserError: A column is missing, unknown or duplicate, or a row has a different number of
-            cells than the header; the message names file and line.
+        UserError: The file cannot be read, is empty or is not a valid table, a column is missing,
+            unknown or duplicate, or a row and the header have different numbers of cells; the
+            message states the location.
     """
     reader = csv.reader(
         io.StringIO(read_text(path), newline=""),
@@ -80,10 +81,10 @@ def write_csv(
     *,
     delimiter: str = ",",
 ) -> None:
-    """Write rows as CSV with these columns, atomically; None and missing values are empty cells.
+    """Write rows as CSV, atomically; None and missing values become empty cells.
 
     Raises:
-        ValueError: A row has another column.
+        ValueError: A row has a key that is not in `columns`.
     """
     text = io.StringIO()
     table = csv.DictWriter(text, columns, delimiter=delimiter, lineterminator="\n")

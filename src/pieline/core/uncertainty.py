@@ -1,4 +1,4 @@
-"""Bootstrap intervals, and deviations over seeds."""
+"""Bootstrap intervals, and means and standard deviations over seeds."""
 
 from collections.abc import Sequence
 from statistics import fmean, stdev
@@ -15,14 +15,14 @@ Ratios = npt.NDArray[np.float64]
 
 
 class Interval(Frozen):
-    """A 95% percentile bootstrap interval; each metric defines its sampling units."""
+    """95% percentile bootstrap interval; each metric defines its sampling units."""
 
     low: float
     high: float
 
 
 class Spread(Frozen):
-    """Mean and standard deviation (ddof 1) over seeds; the deviation of a single seed is null."""
+    """Mean and standard deviation (ddof 1) over seeds; the deviation is null for a single seed."""
 
     mean: float
     deviation: float | None
@@ -30,7 +30,7 @@ class Spread(Frozen):
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Return mean and standard deviation (ddof 1) over seeds.
+    """Return the mean and standard deviation (ddof 1) over seeds.
 
     Raises:
         StatisticsError: There are no values.
@@ -44,9 +44,9 @@ def ratio_interval(
 ) -> Interval | None:
     """Return the percentile bootstrap interval of sum(above) / sum(below), resampling units.
 
-    `above` and `below` have one value per unit. With the sums and sizes of clusters, this is the
-    cluster bootstrap of a mean. Returns None if the denominator is 0, or if there is only one
-    unit, from which no variation can be estimated.
+    `above` and `below` have one value per unit. If they are the sums and sizes of clusters, the
+    result is the cluster bootstrap interval of a mean. Returns None if the denominator is 0, or if
+    there are fewer than two units.
     """
     if len(above) < 2 or not sum(below):
         return None
@@ -57,7 +57,12 @@ def ratio_interval(
 def draw_units(strata: npt.ArrayLike, *, resamples: int, seed: int) -> Counts:
     """Return how often each bootstrap resample draws each unit, with shape (resamples, units).
 
-    Resampling is stratified: all resamples have the same number of units per stratum as the data.
+    Resampling is stratified: each resample has as many units per stratum as the data.
+
+    Args:
+        strata: Stratum of each unit.
+        resamples: Number of resamples.
+        seed: Random seed.
     """
     of_unit = np.asarray(strata)
     generator = np.random.default_rng(seed)
@@ -70,7 +75,7 @@ def draw_units(strata: npt.ArrayLike, *, resamples: int, seed: int) -> Counts:
 
 
 def resampled_ratios(drawn: Counts, above: npt.ArrayLike, below: npt.ArrayLike) -> Ratios:
-    """Return sum(above) / sum(below) per resample; NaN if the denominator is 0."""
+    """Return sum(above) / sum(below) for each resample; NaN if the denominator is 0."""
     numerators = drawn @ np.asarray(above, dtype=float)
     denominators = drawn @ np.asarray(below, dtype=float)
     ratios: Ratios = np.full(len(drawn), np.nan)
@@ -79,7 +84,7 @@ def resampled_ratios(drawn: Counts, above: npt.ArrayLike, below: npt.ArrayLike) 
 
 
 def percentile_interval(values: Ratios) -> Interval | None:
-    """Return the interval of a resampled statistic without NaN values; None if all are NaN."""
+    """Return the percentile interval of the values that are not NaN; None if there are none."""
     finite = values[~np.isnan(values)]
     if not len(finite):
         return None

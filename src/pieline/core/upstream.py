@@ -18,13 +18,13 @@ from pieline.core.yamls import read_mapping
 
 BY_COUNTS = "The data were verified by the printed counts, not by a digest."
 SELF_VERIFIED = "equal by the verification of the data"
-"""Reason why a count that verifies the data is not compared with the printed count."""
+"""Reason given if a count that verifies the data is not compared with the printed count."""
 _CHUNK_BYTES = 1 << 16
 _TIMEOUT_SECONDS = 60.0
 
 
 class UpstreamFile(Frozen):
-    """A public file: its URL and at least one digest of the content that the papers used."""
+    """A public file: its URL and the known digests of the content that the papers used."""
 
     url: str | None = Field(
         pattern=r"^https?://", description="null if only a mirror folder can provide it"
@@ -38,13 +38,13 @@ class UpstreamFile(Frozen):
 
     @property
     def identity(self) -> str:
-        """Digest of the content with the name of its algorithm; empty if unknown."""
+        """Digest of the content, after the name of its type; empty if no digest is known."""
         if self.sha256:
             return f"SHA-256 {self.sha256}"
         return f"Git object {self.git_blob}" if self.git_blob else ""
 
     def mismatch(self, path: str | Path) -> str:
-        """Describe how a file differs from the digests; empty if it matches or none is known."""
+        """Return how a file's digest differs from the known ones; empty if none differs."""
         for kind, expected, compute in (
             ("SHA-256", self.sha256, sha256),
             ("Git object", self.git_blob, git_blob),
@@ -58,9 +58,9 @@ class Verification(Frozen):
     """Result of checking whether a raw file is the one that a paper used.
 
     Attributes:
-        verified: How the file was verified: by digest or, if none is known, by the counts in the
-            paper; None if it differs or was not checked.
-        problem: Difference from the paper's file.
+        verified: How the file was verified: by digest or, if no digest is known, by the counts in
+            the paper; None if the file differs or was not checked.
+        problem: Difference from the paper's file; empty if none was found.
     """
 
     verified: Literal["digest", "counts"] | None = None
@@ -68,7 +68,7 @@ class Verification(Frozen):
 
     @property
     def data_note(self) -> str:
-        """Note for tables if the data was not verified by digest."""
+        """Note for tables: verified only by counts, or the problem; otherwise empty."""
         if self.verified == "counts":
             return BY_COUNTS
         return f"not verified as the released data: {self.problem}" if self.problem else ""
@@ -78,10 +78,10 @@ NOT_VERIFIED = Verification()
 
 
 def load_upstream(path: str | Path) -> dict[str, UpstreamFile]:
-    """Read data/upstream.yaml; return the files by their name in results/raw/ and in mirrors.
+    """Read data/upstream.yaml; return its entries by file name in results/raw/ and in mirrors.
 
     Raises:
-        UserError: An entry is invalid; the message names file and entry.
+        UserError: The file cannot be read, or an entry is invalid; the message states the location.
     """
     return {
         name: validated(UpstreamFile, fields, where=f"{path}: {name}", hint="correct it")
@@ -104,7 +104,7 @@ def copy_file(
         output: Target path, written atomically.
         hint: Hint if the file is missing.
         upstream: Public file that the source must match, or None to accept any content.
-        name: Name of the public file, printed on stderr with its actual digest if none is known.
+        name: Name of the public file, printed on stderr with the actual digest if none is known.
 
     Raises:
         UserError: The file is missing or has another digest.
@@ -124,11 +124,13 @@ def download(
 ) -> None:
     """Download a public file; a partial or altered download never reaches `output`.
 
-    If no digest is known, the first download records it in the folder `digests`, and later ones
-    must match it. Every download prints the digest on stderr.
+    If no digest is known, the first download records the actual digest in the folder `digests`,
+    and later downloads must match it; all of them print the digest on stderr. If `digests` is None,
+    nothing is recorded or printed.
 
     Raises:
-        UserError: The download fails, or the digest differs from the known or recorded one.
+        UserError: The file has no public URL, the download fails or is incomplete, or the digest
+            differs from the known or recorded one.
     """
     digest_file = Path(digests, f"{name}.sha256") if digests and not upstream.identity else None
     expected, changed = upstream, "the file changed upstream"
@@ -177,7 +179,12 @@ def download(
 
 
 def is_released(paths: Mapping[str, str | Path], upstream: Mapping[str, UpstreamFile]) -> bool:
-    """Return whether all raw files (by upstream name) have the content that the papers used."""
+    """Return whether the digests of all raw files are known and match.
+
+    Args:
+        paths: Paths of the raw files, by name of the public file.
+        upstream: Public files by name.
+    """
     return all(
         name in upstream and upstream[name].identity and not upstream[name].mismatch(path)
         for name, path in paths.items()
@@ -193,7 +200,7 @@ def verify(
         name: Name of the public file.
         path: Path of the raw file.
         upstream: Public files by name.
-        problem: Difference between its counts and the printed ones; empty if they agree.
+        problem: Difference between the file's counts and the printed ones; empty if they agree.
     """
     if is_released({name: path}, upstream):
         return Verification(verified="digest")
@@ -203,5 +210,5 @@ def verify(
 
 
 def _print_unknown_digest(name: str, path: Path, how: str) -> None:
-    """Warn that no checksum is known, and print the actual one."""
+    """Warn that no digest is known, and print the actual one."""
     print(f"{name}: no digest is known; SHA-256 is {sha256(path)}, {how}", file=sys.stderr)

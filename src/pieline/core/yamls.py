@@ -1,4 +1,4 @@
-"""Read YAML strictly, with errors that name the line."""
+"""Read YAML strictly, with errors that state the line."""
 
 import re
 from collections.abc import Hashable, Mapping
@@ -14,7 +14,7 @@ from pieline.core.records import validated
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """A safe loader that rejects duplicate keys and invalid characters."""
+    """Safe loader that rejects duplicate keys and invalid characters."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
@@ -41,17 +41,18 @@ def read_yaml(path: str | Path) -> Any:
     """Read a YAML file.
 
     Raises:
-        UserError: The file is missing, not YAML, or has a duplicate key; the message names the
-            line.
+        UserError: The file cannot be read, is not valid YAML or has a duplicate key; the message
+            states the location.
     """
     return parse_yaml(read_text(path), where=path)
 
 
 def parse_yaml(text: str, *, where: str | Path, above: int = 0) -> Any:
-    """Parse YAML text that starts after `above` lines of the file `where`.
+    """Parse YAML text that starts after the first `above` lines of the file `where`.
 
     Raises:
-        UserError: The text is not YAML or has a duplicate key; the message names file and line.
+        UserError: The text is not valid YAML or has a duplicate key; the message states the
+            location.
     """
     try:
         return yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
@@ -75,7 +76,7 @@ def read_mapping(path: str | Path, *, hint: str) -> dict[str, Any]:
 
 
 def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge two layers of configuration key by key; values of `above` take precedence."""
+    """Merge two configuration layers recursively; values of `above` take precedence."""
     merged = deepcopy(dict(below))
     for key, value in above.items():
         mergeable = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
