@@ -11,22 +11,22 @@ from pieline.languages.registry import answer_words
 from pieline.languages.spelling import normalize
 
 View = Literal["affirms", "denies", "doubts"]
-"""View of an expression in a text: idiomatic use, no idiomatic use, or a mention of literal use
-that can only be judged in the context of the full text."""
+"""View that a text expresses about an expression: it is idiomatic, it is not, or its literal use is
+mentioned in a way that leaves this open."""
 
 Kind = Literal["candidates", "answer", "idioms", "expressions"]
-"""Kind of content that a key or label announces: candidate idioms, the answer or choice, idioms
-named as such, or idioms under a broader name such as "expression"."""
+"""Kind of content that a key or label announces: candidates, the answer or choice, idioms, or
+idioms under a broader term such as "expression"."""
 
 _BREAK = re.compile(r"([.!?;:,()\[\]\n…–—]| - )")
 _QUOTE = re.compile(r"[\"“”„«»`]|(?<!\w)['‘’]|['’](?!\w)")
 
 
 def is_none_answer(text: str) -> bool:
-    """Return whether a text in the place of an idiom states that there is none.
+    """Return whether a text in place of an idiom states that there is none.
 
     True for "None", "N/A", "-", "Keine Redewendung", "There are no idioms in this sentence." and
-    empty text.
+    empty texts.
     """
     form = normalize(text)
     if not form or form in _all("nothing") | _all("no") or denies_idioms(text):
@@ -41,18 +41,18 @@ def is_none_answer(text: str) -> bool:
 
 
 def parse_boolean(text: str) -> bool | None:
-    """Parse a text that consists only of yes or no (or 1 or 0); return None for other texts."""
+    """Parse a text that is only "yes", "no" (in any language), 1 or 0; return None otherwise."""
     form = normalize(text)
     return True if form in _all("yes") | {"1"} else False if form in _all("no") | {"0"} else None
 
 
 def denies_idioms(prose: str) -> bool:
-    """Return whether prose states that there is no idiom and does not contradict it.
+    """Return whether prose states, without contradicting itself, that there is no idiom.
 
-    At least one clause must consist entirely of the language's known words for such a denial:
-    "There are no idioms in this sentence", but not "There are no idioms but one". No other clause
-    may mention expressions unless it calls them literal. Text with quoted words is undecided and
-    returns False, unless the quotation is the sentence itself ("the sentence '…' has no idioms").
+    At least one clause must consist entirely of one language's known words for denials: "There are
+    no idioms in this sentence", but not "There are no idioms but one". No other clause may mention
+    expressions, unless it calls them literal or continues the denial. Prose with quoted words
+    counts as undecided (False), unless they are the sentence ("the sentence '…' has no idioms").
     """
     tokens = set(normalize(prose).split())
     return any(
@@ -64,7 +64,7 @@ def denies_idioms(prose: str) -> bool:
 
 
 def find_views(text: str) -> set[View]:
-    """Return every view that the clauses of an explanation express about its expression."""
+    """Return all views that the clauses of an explanation express about its expression."""
     views: set[View] = set()
     clauses = list(_clauses(text))
     before = ""
@@ -94,17 +94,18 @@ def find_views(text: str) -> set[View]:
 
 
 def has_denying_comment(name: str) -> bool:
-    """Return whether a comment after an idiom denies that it is one: "in hot water (literal)"."""
+    """Return whether a name has a comment that denies idiomatic use: "in hot water (literal)"."""
     is_statement = bool(re.search(r"[(\[:–—]| - |idiom|modism|redewendung", name, re.IGNORECASE))
     is_literal = not _all("literal").isdisjoint(normalize(name).split())
     return (is_statement or is_literal) and not find_views(name.replace(":", " ")) <= {"affirms"}
 
 
 def is_retracted(after: str, *, has_idiom: bool) -> bool:
-    """Return whether the text after an answer retracts it.
+    """Return whether the text after an answer retracts the answer.
 
-    If the answer names an idiom (`has_idiom`), "None.", "My answer: none" and "Wait, ..." retract
-    it, but "Other idioms: none" does not. If the answer was no, only an affirmation retracts it.
+    An answer that names an idiom (`has_idiom`) is retracted by texts such as "None.", "My answer:
+    none" and "Wait, ...", but not by "Other idioms: none". An answer without an idiom is retracted
+    only by an affirmation.
     """
     views = find_views(after)
     if not has_idiom:
@@ -127,9 +128,9 @@ def is_retracted(after: str, *, has_idiom: bool) -> bool:
 
 
 def view_of_flag(key: str, truth: bool) -> View | None:
-    """Interpret a boolean value by its key.
+    """Return the view that a boolean value expresses under its key, or None if it expresses none.
 
-    `"is_idiom": false` denies, `"literal": false` affirms.
+    `"is_idiom": false` denies; `"literal": false` affirms.
     """
     affirmations = _affirmations(normalize(_split_words(key)).split())
     if len(affirmations) == 1:
@@ -139,10 +140,10 @@ def view_of_flag(key: str, truth: bool) -> View | None:
 
 
 def views_of_value(key: str, item: object) -> set[View] | None:
-    """Interpret a value by its key; return None if only the words of the value decide.
+    """Return the views that a value expresses under its key.
 
-    A literal meaning is neutral ("has_literal_meaning"); the absence of a figurative meaning is a
-    denial.
+    A literal meaning ("has_literal_meaning") expresses no view; the absence of a figurative meaning
+    is a denial. Returns None if the key does not determine how to interpret the value.
     """
     words = normalize(_split_words(key)).split()
     tokens, affirmations = set(words), _affirmations(words)
@@ -166,9 +167,9 @@ def views_of_value(key: str, item: object) -> set[View] | None:
 
 
 def kind_of(key: str) -> Kind | None:
-    """Classify a key or label by its words: "Detected idioms", `idiom_2`, "Ausdrücke".
+    """Return the kind of a key or label: "idioms" for "Detected idioms" or `idiom_2`.
 
-    Returns None if it contains unrelated words: `idiom_meaning`, "Sentence with an idiom".
+    Returns None if the key names no kind of content or has unrelated words (`idiom_meaning`).
     """
     form = {word for word in normalize(_split_words(key)).split() if not word.isdigit()}
     for words in answer_words():
@@ -186,12 +187,12 @@ def kind_of(key: str) -> Kind | None:
 
 
 def is_conjunction(between: str) -> bool:
-    """Return whether only filler words such as "or", if any, separate two answers."""
+    """Return whether the text between two answers contains only fillers ("or") or no words."""
     return _all("fillers").issuperset(normalize(between).split())
 
 
 def announces_others(lead: str) -> bool:
-    """Return whether a lead-in or key announces candidates or rejected expressions."""
+    """Return whether a lead-in or key announces candidates or expressions that are not idioms."""
     words = normalize(_split_words(lead)).split()
     is_of_others = False in _affirmations(words) or not _all("rejected").isdisjoint(words)
     return is_of_others or announces_candidates(lead)
@@ -270,13 +271,13 @@ def _affirmations(clause: list[str]) -> set[bool]:
 
 
 def _is_closed(clause: list[str]) -> bool:
-    """Return whether all words of a clause are one language's words for denying an idiom."""
+    """Return whether all words of a clause can occur in one language's denials, or mean literal."""
     rest = clause[1:] if clause[0] in _all("contrast") else clause
     return any((_known(words) | words.literal).issuperset(rest) for words in answer_words())
 
 
 def _clauses(text: str) -> Iterator[tuple[list[str], str]]:
-    """Yield the words of each clause and its closing punctuation."""
+    """Yield the words of each clause and the punctuation that closes it."""
     pieces = [*_BREAK.split(re.sub(r"(?i)\bnon-(?=\w)", "non", text)), ""]
     for piece, stop in zip(pieces[::2], pieces[1::2], strict=True):
         if words := normalize(piece).split():
@@ -285,7 +286,7 @@ def _clauses(text: str) -> Iterator[tuple[list[str], str]]:
 
 @cache
 def _known(words: AnswerWords) -> frozenset[str]:
-    """Return all words that can occur in a denial."""
+    """Return all words that can occur in a denial in one language."""
     return frozenset().union(
         words.idioms, words.expressions, words.figurative, words.uses, words.meanings,
         words.sentences, words.negations, words.concord, words.fillers,
@@ -304,5 +305,5 @@ def _roles() -> dict[str, str]:
 
 @cache
 def _all(field: str) -> frozenset[str]:
-    """Return the union of one word list over all languages."""
+    """Return the union, over all languages, of one field of `AnswerWords`."""
     return frozenset(chain.from_iterable(getattr(words, field) for words in answer_words()))

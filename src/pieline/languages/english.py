@@ -65,7 +65,7 @@ LANGUAGE = Language(
     ),
     endings=(
         (r"(?<!e)(?:ing|ed)", "e"),
-        # Avoid "cared" -> "car": a single consonant after a single vowel would be doubled.
+        # Avoid "cared" -> "car": "car" would double its single consonant after a single vowel.
         (r"([^aeiou]{2}|[aeiou]{2}[^aeiou]|er|[wxy])(?:ing|ed)", r"\1"),
         (r"([^aeiou])\1(?:ing|ed)", r"\1"),
         (r"(s|x|z|ch|sh)es", r"\1"),

@@ -9,7 +9,7 @@ _FEWEST_LETTERS = 25
 
 
 def is_in_language(language: str, text: str) -> bool:
-    """Return whether a text is in a language; always True for very short texts."""
+    """Return whether a text is in a language; always True for texts with fewer than 25 letters."""
     if sum(letter.isalpha() for letter in text) < _FEWEST_LETTERS:
         return True
     code, _ = _identifier(*(get_language(name).code for name in language_names())).classify(text)
@@ -18,7 +18,7 @@ def is_in_language(language: str, text: str) -> bool:
 
 @cache
 def _identifier(*codes: str) -> Any:
-    """Load a language identifier restricted to these codes."""
+    """Load a language identifier restricted to these ISO 639-1 codes."""
     # Import lazily: loading takes half a second, and few checks need it.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 

@@ -21,16 +21,16 @@ def same_word(one: str, other: str, language: str) -> bool:
 
 @cache
 def base_forms(word: str, language: str) -> frozenset[str]:
-    """Return the word and its possible base forms, casefolded.
+    """Return a word and its possible base forms, casefolded.
 
-    Ambiguous forms have several bases: "leaves" is a form of both "leave" and "leaf".
+    Ambiguous words have several base forms: "leave" and "leaf" for "leaves".
 
     Args:
         word: Normalized, nonempty word.
         language: Language name.
 
     Raises:
-        UserError: If the language is unknown.
+        UserError: The language is unknown.
     """
     lang = get_language(language)
     prefixed = {
@@ -43,14 +43,17 @@ def base_forms(word: str, language: str) -> frozenset[str]:
 
 
 def _lemmas(word: str, language: Language) -> frozenset[str]:
-    """Return the word and its lemmas, including those of its capitalized spelling."""
+    """Return a word, its lemmas and its irregular base forms.
+
+    Also looks up the capitalized and, if the language has one, the original spelling of the word.
+    """
     spellings = {word, word.replace(*language.respelled) if language.respelled else word}
     lemmas = (_lemma(form, language) for each in spellings for form in (each, each.capitalize()))
     return frozenset({word, *lemmas, *language.irregular.get(word, ())})
 
 
 def _without_endings(word: str, language: Language) -> Iterator[str]:
-    """Yield the base forms that regular endings imply, if they are known words."""
+    """Yield the base forms that a word's ending implies, if the dictionary contains them."""
     from simplemma import is_known
 
     for ending, replacement in language.endings:

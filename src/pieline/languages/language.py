@@ -1,4 +1,4 @@
-"""Data classes that describe a language for PIE matching and answer reading."""
+"""Data classes for the language-specific data that PIE matching and answer parsing need."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from functools import cached_property
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Language:
-    """A language, defined as `LANGUAGE` in the module of the same name.
+    """Data for matching PIEs in one language, defined as `LANGUAGE` in the language's module.
 
     All words are casefolded and have no apostrophes (see `spelling.normalize`).
 
@@ -19,22 +19,23 @@ class Language:
             is quoted.
         stop_words: Function words that are never content words: light words, prepositions,
             conjunctions, "have", "do" and negation.
-        particles: Other function words, which are content words unless a stop word follows: "back
-            seat" and "get over", but not "out of the woods". Also contractions that look like nouns
-            without their apostrophe ("she'll", "shell").
-        quantifiers: Quantifiers and adverbs of time and degree ("every", "yet"). They are not
-            content words, but matching keeps them because PIEs may differ only in one of them.
+        particles: Other function words, which are content words unless a stop word follows: "back"
+            in "back seat", but not "out" in "out of the woods". Also contractions that look like
+            nouns without their apostrophe ("she'll", "shell").
+        quantifiers: Quantifiers and adverbs of time and degree ("every", "yet"). Matching treats
+            them as content words, because some PIEs differ only in one of them.
         light_verbs: Base forms of verbs that a partial PIE may omit ("back seat" for "take a back
             seat", "in Schach" for "in Schach halten").
         supporting: Adverbs of degree and comparison words, which are often omitted or exchanged
             when a PIE is quoted ("get cold feet", "have cold feet").
         bound_words: Words that occur in only one PIE and therefore identify it ("Holzweg").
-        irregular: Base forms by inflected form, where simplemma's dictionary lacks them.
+        irregular: Base forms by inflected form, for forms that simplemma's dictionary lacks.
         endings: Regular expressions for regular endings, each with its replacement in the base
-            form. simplemma returns only one lemma and treats "sitting" only as a noun.
-        prefixes: Separable verb prefixes; a prefixed form also has the base forms of the verb alone
-            ("aufgebunden": auf + binden).
-        respelled: Spelling that `normalize` produces and the original letter it replaces.
+            form. They supplement simplemma, which returns only one lemma per word ("sitting", the
+            noun).
+        prefixes: Separable verb prefixes. The base forms of a prefixed word include the prefix plus
+            each base form of the rest ("aufgebunden": auf + binden).
+        respelled: Spelling that `normalize` produces, and the original letter.
         elides: Whether an apostrophe ends a word ("d'occhio" is two words).
     """
 
@@ -56,13 +57,13 @@ class Language:
 
     @cached_property
     def function_words(self) -> frozenset[str]:
-        """Return stop words and particles."""
+        """Stop words and particles."""
         return self.stop_words | self.particles
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AnswerWords:
-    """Vocabulary of model answers, defined as `ANSWERS` in a language's module.
+    """Vocabulary for parsing answers in a language, defined as `ANSWERS` in the language's module.
 
     All words are normalized. A multi-word term ("modo di dire") is represented by its most specific
     word.
@@ -74,7 +75,7 @@ class AnswerWords:
         literal: Words for literal use.
         uses: Nouns for "use" that "figurative" and "literal" modify.
         meanings: Nouns for "meaning" that "figurative" and "literal" modify.
-        rejected: Label words, and complete texts, that mark an expression as not idiomatic.
+        rejected: Words in labels, and complete texts, that mark an expression as not idiomatic.
         candidates: Words for potential idioms.
         answers: Words for the answer or for the chosen items.
         sentences: Words for the input sentence.
@@ -85,9 +86,9 @@ class AnswerWords:
         no: Complete texts that mean no.
         fillers: All other words of sentences that deny the presence of idioms.
         contrast: Words that introduce a contradiction of the preceding clause.
-        others: Words for further idioms; denying those does not deny the first.
-        counts: Names of keys whose value is the number of idioms.
-        revises: Sentence openings that retract the preceding answer.
+        others: Words that refer to further idioms; denying further idioms does not deny the first.
+        counts: Texts in keys whose value is the number of idioms.
+        revises: Beginnings of sentences that retract the preceding answer.
     """
 
     idioms: frozenset[str]
@@ -123,7 +124,7 @@ def texts(text: str) -> frozenset[str]:
 
 
 def forms(text: str) -> dict[str, frozenset[str]]:
-    """Map each inflected form to its base forms, from entries such as "break/broke/broken"."""
+    """Map each inflected form to its base forms; an entry is "base/form/..." ("break/broke")."""
     entries = [entry.split("/") for entry in text.casefold().split()]
     return {
         form: frozenset(base for base, *inflected in entries if form in inflected)

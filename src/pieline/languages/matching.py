@@ -18,19 +18,20 @@ def matches_pie(prediction: str, pie: str, *, language: str) -> bool:
     must hold:
 
     - The texts have the same words.
-    - The prediction contains the complete PIE and is at most three times as long, or at most eight
-      words. Longer answers may only repeat the sentence.
-    - They share a word that occurs in only one PIE ("Holzweg"), subject to the same length limit.
-    - In any order, they share more than half of the content words of each ("nahm ihn auf den Arm",
-      "auf den Arm nehmen") and more than two thirds (Dice) of the words other than articles,
-      pronouns, "be" and modal verbs. Particles can be content words ("back seat"), a light verb
-      that only one text has is ignored, and a separated German verb counts as one word. Thus "hot
-      water" matches "in hot water", "back seat" matches "take a back seat" and "gab den Geist auf"
-      matches "den Geist aufgeben", but "ball" does not match "on the ball", nor "the ice" "break
-      the ice".
+    - The prediction contains the complete PIE in sequence and has at most eight words or at most
+      three times as many words as the PIE. Longer predictions may only repeat the sentence.
+    - One of the texts contains a word that occurs in only one PIE ("Holzweg"), and the prediction
+      is within the same length limit.
+    - In any order, the texts share more than half of the content words of each ("nahm ihn auf den
+      Arm", "auf den Arm nehmen") and have a Dice coefficient above two thirds, computed without
+      articles, pronouns, "be" and modal verbs. Particles can be content words ("back seat"), a
+      light verb that only one text has is not a content word, and a separated German verb counts as
+      one word. Thus "hot water" matches "in hot water", "back seat" matches "take a back seat" and
+      "gab den Geist auf" matches "den Geist aufgeben", but "ball" does not match "on the ball", and
+      "the ice" does not match "break the ice".
 
-    The result is symmetric unless one text contains the other. Empty answers never match. Answers
-    without a content word match only an identical PIE without one ("wie dem auch sei").
+    An empty prediction never matches. A prediction that consists of stop words matches only an
+    identical PIE ("wie dem auch sei").
     """
     predicted, target = words_of(prediction, language), words_of(pie, language)
     if predicted == target or get_language(language).stop_words.issuperset(predicted):
@@ -50,11 +51,11 @@ def matches_pie(prediction: str, pie: str, *, language: str) -> bool:
 def contains_pie(text: str, pie: str, *, language: str) -> bool:
     """Return whether a text contains the words of a PIE in sequence, in any inflection.
 
-    An empty PIE is never contained.
+    Returns False for an empty PIE.
     """
     words, _, forms = _analyze(text, language)
     target, bases, _ = _analyze(pie, language)
-    # Skip the scan for most PIEs, which have a word that does not occur in the text.
+    # Avoid the slow search for PIEs with a word that does not occur in the text.
     return (
         bool(target)
         and not any(base.isdisjoint(forms) for base in bases)
@@ -63,9 +64,10 @@ def contains_pie(text: str, pie: str, *, language: str) -> bool:
 
 
 def shortest_match(tokens: Sequence[str], pie: str, *, language: str, longest: int) -> str | None:
-    """Return the text of the first shortest token sequence that contains a PIE.
+    """Return the text of the shortest token sequence that contains a PIE.
 
-    Tokens include their trailing space. Returns None if no `longest` tokens contain the PIE.
+    Returns the first of several equally short sequences, and None if no sequence of up to `longest`
+    tokens contains the PIE. Tokens must include their trailing spaces.
     """
     for length in range(1, longest + 1):
         for start in range(len(tokens) - length + 1):
@@ -79,7 +81,7 @@ def shortest_match(tokens: Sequence[str], pie: str, *, language: str, longest: i
 def _analyze(
     text: str, language: str
 ) -> tuple[tuple[str, ...], tuple[frozenset[str], ...], frozenset[str]]:
-    """Return the words, their base forms, and the union of these; cached for repeated lookups."""
+    """Return the words of a text, the base forms of each, and the union of all base forms."""
     words = tuple(words_of(text, language))
     bases = tuple(base_forms(word, language) for word in words)
     return words, bases, frozenset().union(*bases)
@@ -93,12 +95,12 @@ def words_of(text: str, language: str) -> list[str]:
 
 
 def is_much_longer(words: Sequence[str], target: Sequence[str]) -> bool:
-    """Return whether an answer is too long to name a PIE and may only repeat the sentence."""
+    """Return whether an answer (`words`) is too long to name a PIE (`target`)."""
     return len(words) > max(8, 3 * len(target))
 
 
 def _contains(words: Sequence[str], target: Sequence[str], language: str) -> bool:
-    """Return whether `words` contains the words of `target` in sequence."""
+    """Return whether `words` contains inflected forms of the words of `target` in sequence."""
     return any(
         all(
             same_word(word, other, language)
@@ -122,7 +124,7 @@ def share_most_words(one: Sequence[str], other: Sequence[str], language: str) ->
 def _content(words: Sequence[str], others: Sequence[str], language: str) -> list[str]:
     """Return the content words, without light verbs that `others` lacks.
 
-    Particles before a stop word are excluded, too.
+    Stop words and particles before a stop word are not content words.
     """
     lang = get_language(language)
     return [
@@ -138,7 +140,7 @@ def _content(words: Sequence[str], others: Sequence[str], language: str) -> list
 
 
 def _join_separated_verbs(words: Sequence[str], others: Sequence[str], language: str) -> list[str]:
-    """Join separated verbs that the other text has as one word ("gab … auf", "aufgeben")."""
+    """Join the first separated verb that `others` has as one word ("gab … auf", "aufgeben")."""
     separated = (
         (prefix, verb, other)
         for prefix in words
@@ -158,7 +160,7 @@ def remove_words(dropped: Collection[str], words: Sequence[str]) -> list[str]:
 
 
 def count_shared(words: Sequence[str], others: Sequence[str], language: str) -> int:
-    """Count the words that each text shares with the other; return the smaller count. Symmetric."""
+    """Return the number of shared words: of the counts for both texts, the smaller. Symmetric."""
     return min(
         sum(any(same_word(word, other, language) for other in two) for word in one)
         for one, two in ((words, others), (others, words))

@@ -1,4 +1,4 @@
-"""Decide whether an answer in IdioTS refers to the PIE of its sentence."""
+"""Decide whether an answer refers to the PIE of its sentence (IdioTS)."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,8 +16,8 @@ from pieline.languages.matching import (
 from pieline.languages.registry import get_language
 
 _ALIKE = 0.7
-"""Minimum letter similarity of two phrases that sound alike. The words that occur in only one of
-them must reach half of that similarity: "paint the boat" is not a play on "miss the boat"."""
+"""Minimum similarity, by characters, of two phrases that sound alike. The words in which the
+phrases differ need half that similarity: "paint the boat" does not sound like "miss the boat"."""
 _SET_OFF = re.compile(r"[\"“”„«»;/()\[\]]|(?<!\w)['‘’]|['’](?!\w)")
 
 
@@ -26,20 +26,22 @@ def points_at_pie(
 ) -> bool:
     """Return whether an answer refers to the PIE of a known sentence.
 
-    Because the sentence is known, a partial PIE is sufficient where `matches_pie` requires more.
-    One of these must hold for the answer or for a part of it that is quoted or delimited by
-    punctuation:
+    Because the sentence is known, this function accepts more partial PIEs than `matches_pie`. The
+    answer, or a part of it that is quoted or delimited by punctuation, must meet one of these
+    conditions:
 
-    - It names the PIE according to `matches_pie`, also when light verbs, adverbs of degree and
-      "like" are ignored in both ("out on a limb" for "go out on a limb"), or with the words split
-      differently ("easy-peasy", "easypeasy").
-    - It is quoted from the sentence, is not much longer than the PIE (see `is_much_longer`), and
-      has at least two and more than half of the PIE's content words ("brick wall" for "like talking
-      to a brick wall"). If the PIE has one content word, it has that word and most of the PIE's
-      words ("too much on my plate" for "a lot on your plate", not "jumped out of" for "out of the
-      blue").
-    - The sentence `echoes` the PIE without using it (a distractor of IdioTS), and the answer is
-      quoted from the sentence and contains consecutive words that are spelled almost like the PIE.
+    - It names the PIE according to `matches_pie`, or does so if light words, light verbs and
+      supporting words are ignored in both ("out on a limb" for "go out on a limb").
+    - It is not much longer than the PIE (see `is_much_longer`) and contains the PIE with different
+      word boundaries ("easy-peasy", "easypeasy").
+    - All of its words occur in the sentence, it is not much longer than the PIE, and it has at
+      least two and more than half of the PIE's content words ("brick wall" for "like talking to a
+      brick wall"). If the PIE has only one content word, the part must contain it, and at least two
+      and more than half of the PIE's other distinctive words count instead ("too much on my plate"
+      for "a lot on your plate", but not "jumped out of" for "out of the blue").
+    - The sentence `echoes` the PIE without using it (a distractor of IdioTS), all words of the part
+      occur in the sentence, the part is not much longer than the PIE, and some of its consecutive
+      words are spelled almost like the PIE.
     """
     lang = get_language(language)
     sentence_words, pie_words = words_of(sentence, language), words_of(pie, language)
@@ -65,7 +67,11 @@ def points_at_pie(
 
 
 def _has_most(words: Sequence[str], pie_words: Sequence[str], language: str) -> bool:
-    """Return whether words include at least two, and most, of a PIE's distinctive words."""
+    """Return whether words include at least two and more than half of a PIE's distinctive words.
+
+    These are its content words or, if it has fewer than two, all words of `_kernel`, of which any
+    content word must be included.
+    """
     kernel = _kernel(pie_words, language)
     content = remove_words(get_language(language).stop_words, kernel)
     if len(content) == 1 and not count_shared(content, words, language):
@@ -76,7 +82,7 @@ def _has_most(words: Sequence[str], pie_words: Sequence[str], language: str) -> 
 
 
 def _sounds_like(words: Sequence[str], pie_words: Sequence[str]) -> bool:
-    """Return whether some consecutive words are spelled almost like a PIE."""
+    """Return whether some of the words, in sequence, are spelled almost like a PIE."""
     return any(
         _likeness(part, pie_words) >= _ALIKE
         and _likeness(remove_words(pie_words, part), remove_words(part, pie_words)) >= _ALIKE / 2
@@ -89,12 +95,15 @@ def _likeness(words: Sequence[str], others: Sequence[str]) -> float:
 
 
 def _stretches(words: Sequence[str], sizes: Iterable[int]) -> Iterator[Sequence[str]]:
-    """Yield all windows of the given sizes."""
+    """Return an iterator over all windows of the given sizes."""
     return (words[start : start + size] for size in sizes for start in range(len(words) - size + 1))
 
 
 def _kernel(words: Sequence[str], language: str) -> list[str]:
-    """Remove light words; also remove supporting words and light verbs if that leaves two words."""
+    """Return the words without light words, light verbs and supporting words.
+
+    If fewer than two words would be left, removes only the light words.
+    """
     lang = get_language(language)
     heavy = remove_words(lang.light_words, words)
     supporting = lang.light_verbs | lang.supporting

@@ -1,6 +1,7 @@
-"""Find the supported languages: modules of this package that define `LANGUAGE`.
+"""Find the supported languages, which are the modules of this package that define `LANGUAGE`.
 
-Answers are read in every language that defines `ANSWERS`, whatever the language of the prompt.
+Answers are parsed with the vocabularies (`ANSWERS`) of all languages, because the language of an
+answer can differ from that of the prompt.
 """
 
 import pkgutil
@@ -17,7 +18,7 @@ def get_language(name: str) -> Language:
     """Return a language by name.
 
     Raises:
-        UserError: If no module defines it.
+        UserError: No module defines the language.
     """
     if name not in _languages():
         raise UserError(

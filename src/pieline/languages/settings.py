@@ -1,4 +1,4 @@
-"""Define the type of a language setting in its own module, so matching need not import pydantic."""
+"""Type of language settings, in a separate module so that matching need not import pydantic."""
 
 from typing import Annotated
 

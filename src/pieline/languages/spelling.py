@@ -1,7 +1,4 @@
-"""Normalize spelling independently of the language.
-
-This module is separate so that spelling comparisons do not depend on word lists.
-"""
+"""Normalize spelling in any language, without dependence on word lists."""
 
 import re
 import unicodedata
@@ -14,11 +11,11 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 # Cache because votes and scoring compare the same few texts repeatedly.
 @lru_cache(maxsize=1 << 14)
 def normalize(text: str) -> str:
-    """Return lowercase words separated by single spaces, without spelling details. Idempotent.
+    """Return the casefolded words of a text without punctuation, separated by single spaces.
 
-    Normalizes Unicode (NFKC) and case (ß becomes ss); replaces quotation marks, hyphens,
-    punctuation and repeated spaces with a single space; removes apostrophes ("it's" becomes "its"),
-    also where a tokenizer split them off ("it 's", "do n't", "achilles ' heel").
+    Idempotent. Normalizes Unicode (NFKC) and case (ß becomes ss), replaces punctuation with spaces,
+    and removes apostrophes ("it's" becomes "its"), including those that a tokenizer split off
+    ("it 's", "do n't", "achilles ' heel").
     """
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).casefold()
     text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
