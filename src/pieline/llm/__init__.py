@@ -1,4 +1,4 @@
-"""Ask language models: questions, recorded answers, limits and parsing.
+"""Query language models: questions, recorded answers, limits and parsing.
 
 This package imports nothing, because reading recordings and parsing answers must not load the
 provider libraries, which take seconds and hundreds of megabytes. Only `pieline.llm.client.ask`
@@ -6,13 +6,13 @@ loads them, and only when an answer is missing.
 
 Modules:
 
-- `settings`, `obstacles`: settings for asking models, and reasons why a model cannot be asked
+- `settings`, `obstacles`: settings for querying models, and reasons why a model cannot be queried
 - `prompts`, `questions`: from a template to a `Question` and its key
 - `client`: `ask(questions, spec, settings, recordings_path)`
 - `answers`, `recordings`, `archive`: answers and the files that store them
 - `wire`: comparison of a request body with its question
-- `parsing`, `idioms`: from the text of an answer to an object, or to the idioms that it names, with
-  an outcome and a rule
+- `parsing`, `idioms`: from the text of an answer to an object, or to the idioms that the answer
+  names, with an outcome and a rule
 - `task`, `text_task`: tasks that make questions and read answers
 - `readings`: counts of how recorded answers were read
 - `costs`, `estimates`, `spending`: expected cost, actual cost and the spending cap

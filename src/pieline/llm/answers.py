@@ -39,8 +39,8 @@ class SentRequest(Frozen):
 
     Attributes:
         path: Path of the URL.
-        body: Request body, with references to the question: `{"question": 0}` is the text of its
-            first turn, `{"question": "messages"}` all its turns, and `{"question": name}` a
+        body: Request body with references to the question: `{"question": 0}` stands for the text of
+            the first turn, `{"question": "messages"}` for all turns, and `{"question": name}` for a
             parameter.
     """
 
@@ -54,20 +54,22 @@ class Answer(Frozen):
     Attributes:
         key: Digest of the question.
         text: Text of the answer; null if the model returned none.
-        reasoning: Thoughts that the provider returned separately from the text.
-        refusal: Message that the provider returned instead of the text when the model declined.
+        reasoning: Reasoning that the provider returned separately from the text.
+        refusal: Message that the provider returned instead of a text because the model declined.
         finish_reason: Reason why the model stopped, in litellm's terms (`stop`, `length`,
             `content_filter`, `tool_calls`, ...).
         tool_calls: Function calls that the model requested; they are never executed.
         returned_model: Model that the response names; null if it names none.
         fingerprint: Provider's identifier for the backend that answered.
         response_id: Provider's identifier for the response; null for local models.
-        input_tokens, output_tokens: Token counts of the provider; output includes reasoning.
-        cached_tokens, cache_write_tokens: Input tokens that were read from the provider's cache, or
-            written to it; null if it reports none.
-        reasoning_tokens: Output tokens that were thoughts, if the provider counts them.
-        sent: Request; null in older recordings and in hand-written ones.
-        origin: `asked` if a model answered, `hand-written` for a scripted sample recording.
+        input_tokens, output_tokens: Token counts reported by the provider; output tokens include
+            reasoning tokens.
+        cached_tokens, cache_write_tokens: Input tokens that were read from the provider's cache or
+            written to it; null if the provider reports none.
+        reasoning_tokens: Output tokens used for reasoning; null if the provider does not count
+            them.
+        sent: Request that was sent; null in older and in hand-written recordings.
+        origin: `asked` if a model answered; `hand-written` in a sample recording.
     """
 
     key: str
@@ -89,19 +91,22 @@ class Answer(Frozen):
 
     @property
     def digest(self) -> str:
-        """Digest of all recorded fields."""
+        """First 16 hexadecimal digits of the SHA-256 of all recorded fields."""
         return sha256_of(canonical_json(self.record()).encode())[:16]
 
     def record(self) -> dict[str, Any]:
-        """Return the fields to store: the text, and all other fields but the key and nulls."""
+        """Return the fields to store: the text, even if null, and all other non-null fields.
+
+        The key is not included.
+        """
         fields = self.model_dump(exclude={"key"}, exclude_none=True)
         return {"text": None, **fields}
 
 
 def is_foreign(answer: Answer, spec: LLMEntry) -> bool:
-    """Return whether a response names another model, or names none although a model answered.
+    """Return whether the model name in a response is not one that the model's entry accepts.
 
-    When a filter rejects a request, no model answers.
+    Returns False for a filtered request, for which no model is named because none answered.
     """
     if (answer.returned_model, answer.text, answer.finish_reason) == (None, None, FILTERED):
         return False
@@ -109,11 +114,11 @@ def is_foreign(answer: Answer, spec: LLMEntry) -> bool:
 
 
 def check_answering_model(answers: Iterable[Answer], spec: LLMEntry, where: Path) -> None:
-    """Raise a `UserError` for the first answer that came from another model.
+    """Raise a `UserError` if an answer came from another model (see `is_foreign`).
 
     Args:
         answers: Answers to check.
-        spec: Model that was asked.
+        spec: Entry of the queried model.
         where: File of the answers, for the error message.
     """
     for answer in answers:

@@ -14,11 +14,11 @@ from pieline.llm.recordings import Line, all_lines, raw_lines, read_lines, recor
 
 @dataclass(frozen=True)
 class Summary:
-    """Counts over one file of recordings.
+    """Counts over one recordings file.
 
     Attributes:
         path: Path of the file.
-        models: Checkpoints that were asked.
+        models: Checkpoints that were queried, sorted.
         answers: Number of answers.
         hand_written: Number of hand-written answers (sample recordings).
         input_tokens, output_tokens: Sums over the answers that have token counts.
@@ -38,7 +38,7 @@ class MergeResult:
 
     Attributes:
         added: Number of new answers.
-        conflicts: Keys that already had a different answer.
+        conflicts: Keys for which the target file has a different answer, which was kept.
     """
 
     added: int
@@ -46,16 +46,19 @@ class MergeResult:
 
 
 def is_recording(name: str) -> bool:
-    """Return whether a relative path may name a file of recordings, on any file system."""
+    """Return whether a path is a valid relative path of a recordings file on every file system."""
     *folders, _ = normalize_name(name).split("/")
     in_no_file = not any(folder.endswith(".jsonl") for folder in folders)
     return name.endswith(".jsonl") and is_plain(name) and in_no_file
 
 
 def recording_files(folder: str | Path) -> list[Path]:
-    """Return the recordings files in a folder and its subfolders, sorted.
+    """Return the sorted paths of the recordings files in a folder and its subfolders.
 
-    If `folder` is a file, return only that file.
+    If `folder` is a file, returns only its path.
+
+    Raises:
+        UserError: The folder does not exist.
     """
     folder = Path(folder)
     if folder.is_file():
@@ -70,10 +73,10 @@ def recording_files(folder: str | Path) -> list[Path]:
 
 
 def summarize(path: str | Path) -> Summary:
-    """Count the answers, models and tokens in a recordings file.
+    """Count the answers and tokens in a recordings file and list its models.
 
     Raises:
-        UserError: If a line is invalid; the message names file and line.
+        UserError: A line is invalid; the message states file and line.
     """
     path = Path(path)
     keys: set[str] = set()
@@ -97,7 +100,7 @@ def verify(path: str | Path) -> list[str]:
     """Return the problems in a recordings file, each as `file:line: problem`.
 
     Problems are lines that are not recordings, keys that are not the digest of their question,
-    answers with unknown fields, request bodies that differ from their question, and two different
+    invalid questions and answers, request bodies that differ from their question, and different
     answers with the same key.
     """
     return [f"{line.path}:{line.number}: {what}" for line, what in _faults(Path(path))]
@@ -123,14 +126,14 @@ def _check(path: Path, hint: str, shown: str = "") -> None:
 
 
 def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, MergeResult]:
-    """Add the answers that `target` lacks from `sources`; existing answers are kept.
+    """Add all answers in `sources` that `target` lacks to `target`, which keeps its answers.
 
     Returns:
         The result of each merge, by source.
 
     Raises:
-        UserError: If a source is listed twice or invalid (see `verify`), or a line in `target` is
-            damaged. Nothing is changed in that case.
+        UserError: A source is missing, listed twice or invalid (see `verify`), or a line in
+            `target` is damaged. In all of these cases, nothing is changed.
     """
     done: dict[str, Path] = {}
     for source in map(Path, sources):
@@ -160,13 +163,13 @@ def _answer(raw: bytes) -> object:
 
 
 def export_folder(folder: str | Path, archive: str | Path) -> int:
-    """Write all recordings in a folder to one `.tar.zst` file and return their number.
+    """Write all recordings in a folder to one `.tar.zst` file and return the number of answers.
 
-    Identical recordings produce byte-identical archives: files are sorted, and owner and time are
+    Identical recordings produce byte-identical archives: files are sorted, and owners and times are
     omitted.
 
     Raises:
-        UserError: If there are no recordings or a file is invalid (see `verify`).
+        UserError: The folder is missing or has no recordings, or a file is invalid (see `verify`).
     """
     folder = Path(folder)
     files, answers = recording_files(folder), 0
@@ -199,8 +202,9 @@ def import_archive(
         most_bytes: Maximum unpacked size in bytes.
 
     Raises:
-        UserError: If the file is not such an archive, is larger than `most_bytes`, or has an
-            invalid line. Nothing is changed in that case.
+        UserError: The archive is invalid, contains no recordings, unpacks to more than `most_bytes`
+            or has an invalid line, or a line in the folder's file of the same name is damaged. In
+            all of these cases, nothing is changed.
     """
     archive, folder = Path(archive), Path(folder)
     with tempfile.TemporaryDirectory() as place:

@@ -1,4 +1,4 @@
-"""Ask many questions concurrently, within the limits, without losing an answer already paid for."""
+"""Ask questions concurrently and within the limits, without losing answers that were paid for."""
 
 import asyncio
 import signal
@@ -31,10 +31,10 @@ from pieline.llm.stopping import Stop, StoppedError
 from pieline.models.llm import LLMEntry
 
 FAILURES_IN_A_ROW = 3
-"""The run stops after this many consecutive failed questions, multiplied by the concurrency."""
+"""Number of consecutive failed questions, per concurrent request, after which a run stops."""
 
 CONNECTION_ATTEMPTS = 3
-"""Maximum attempts to connect to an address that has never answered and may be wrong."""
+"""Maximum attempts to connect before a run has its first answer: the address may be wrong."""
 
 Settle = Callable[[], None]
 """Callback that enters the cost of an answer in the ledger."""
@@ -63,15 +63,16 @@ class Sender(Protocol):
 
 
 class QuestionRun:
-    """One run that asks one model a list of questions.
+    """A run that asks one model a list of questions.
 
-    Create it inside a running event loop.
+    Must be created inside a running event loop.
 
     Args:
-        spec, settings: Model and settings.
+        spec: Entry of the model.
+        settings: Settings for querying the model.
         recorder: Recorder that stores the answers.
         questions: Questions, in the order in which they are asked.
-        on_answer: Callback after each question, with the answer, or None if there is none.
+        on_answer: Callback after each question, called with its answer, or None if it failed.
     """
 
     def __init__(
@@ -103,11 +104,12 @@ class QuestionRun:
         If all attempts at a question fail, the other questions are still asked.
 
         Raises:
-            UserError: If the spending cap is reached, the key or model is rejected, another model
-                answers, the provider fails repeatedly, an answer cannot be written, or some
-                questions got no answer. All answers received so far are kept.
-            KeyboardInterrupt, SystemExit: If the process received SIGINT or SIGTERM. All answers
-                received so far are kept.
+            UserError: The spending cap is reached, the key or model is rejected, the address cannot
+                be reached, another model answers, the provider fails repeatedly, an answer cannot
+                be written, or some questions were not answered. All answers received so far are
+                kept.
+            KeyboardInterrupt, SystemExit: The process received SIGINT or SIGTERM before all
+                questions were answered. All answers received so far are kept.
         """
         count = min(self._concurrency, len(self._questions))
         workers = asyncio.gather(*(self._work(sender) for _ in range(count)))
@@ -154,13 +156,14 @@ class QuestionRun:
             self._on_answer(answer)
 
     async def _ask(self, question: Question, sender: Sender) -> tuple[Answer, Settle]:
-        """Ask one question, with retries, and return the answer and its settlement.
+        """Ask one question, with retries; return the answer and the callback that settles its cost.
 
-        The caller settles the cost after recording the answer. If the process is killed in between,
-        the ledger does not count a lost answer as settled.
+        The caller must record the answer before it settles the cost, so that the ledger never
+        settles the cost of an answer that was lost when the process was killed.
 
         Raises:
-            UnansweredError: If all attempts failed.
+            UnansweredError: All attempts failed.
+            UserError: Other questions would fail for the same reason.
         """
         retrying = AsyncRetrying(
             stop=self._is_last,
@@ -189,7 +192,7 @@ class QuestionRun:
             raise UnansweredError(self._describe(error), rejected=was_rejected(error)) from None
 
     def _is_last(self, state: RetryCallState) -> bool:
-        """Return whether this was the last attempt at the question."""
+        """Return whether this was the last allowed attempt at the question."""
         error = state.outcome.exception() if state.outcome else None
         never_connected = isinstance(error, NotConnectedError) and not self.answers
         most = CONNECTION_ATTEMPTS if never_connected else self._settings.max_attempts
@@ -216,7 +219,7 @@ class QuestionRun:
         return [question for question in self._questions if question.key not in self.answers]
 
     def _raise_failure(self) -> None:
-        """Raise the error that stopped the run, if any."""
+        """Raise an error if the run was stopped or questions were not answered."""
         failure = self._stop.failure
         if self._stop.signal is not None and self._unanswered():
             print(
@@ -265,5 +268,5 @@ class QuestionRun:
         # litellm includes full tracebacks in some of its messages.
         message = str(error).partition("Traceback (most recent call last)")[0]
         text = " ".join(message.split()) or "no answer in time"
-        # Redact before truncating, which could leave half of the key.
+        # Redact before truncating, because a truncated key would not be recognized.
         return redact(f"{type(error).__name__}: {text}", self._spec)[:300]

@@ -1,4 +1,4 @@
-"""Get answers to questions from the recordings, or from the model if they are not recorded."""
+"""Get answers from the recordings or, if they are not recorded, from the model."""
 
 import asyncio
 import sys
@@ -42,39 +42,42 @@ def ask(
 ) -> dict[str, Answer]:
     """Return one model's answers to questions, by key, in the order of the questions.
 
-    - Mode `record` reads `recordings_path` and asks the missing questions. Each answer is synced to
-      the disk before it is returned. An interrupted run loses only the requests in flight.
+    - Mode `record` reads `recordings_path` and asks the questions without recorded answers. Each
+      answer is synced to the disk before it is returned. An interrupted run loses only the requests
+      in flight.
     - Mode `replay` never asks.
     - Mode `fresh` asks all questions again. It collects the answers in a file next to the
       recordings (`.fresh`) and, once that file is complete, replaces the recorded answers to these
       questions. An interrupted fresh run resumes where it stopped.
 
-    If all attempts at a question fail, the other questions are still asked and then the run fails.
-    The next run asks only the missing questions. Identical questions are asked once.
+    If all attempts at a question fail, the other questions are still asked, and then the run fails.
+    The next run asks only the questions that are still unanswered. Identical questions are asked
+    once.
 
-    Processes that ask the same provider take turns, using a lock in the recordings folder, so that
-    the limits apply to all of them together. A local model has its own server, which receives as
-    many questions at once as its entry has slots.
+    Processes that query the same provider take turns, using a lock in the recordings folder, so
+    that the limits apply to all processes together. A local model has its own server, which
+    receives as many questions at once as its entry has slots.
 
-    A response that names another model ends the run. It is kept next to the recordings
-    (`.foreign`), and no run asks again until that file is removed or the entry lists the name
-    (`answers_as`). The spending cap applies to all runs with the same recordings folder (see
-    `spending`).
+    A response that names another model ends the run. The response is kept in a file next to the
+    recordings (`.foreign`), and no run queries the model until that file is removed or the entry
+    lists the name (`answers_as`). The spending cap applies to all runs with the same recordings
+    folder (see `spending`).
 
     Args:
         questions: Questions to this model (`make_question(spec, ...)`).
         spec: Entry of the model.
-        settings: Settings for asking.
+        settings: Settings for querying the model.
         recordings_path: Recordings file in `settings.recordings_folder`.
         progress: Whether to print the number of questions, the progress and the cost on stderr.
-        server: Server of a local model, if several calls share it.
+        server: Server of a local model that several calls share; None to start one if needed.
 
     Raises:
-        UserError: If answers are missing in mode `replay`; prices or API key are missing; the
-            weights of a local model or their digest are missing; a request would differ from its
-            question; the provider refuses, or does not answer some questions; another model
-            answered; the spending cap is reached; another process is writing the file; or the
-            recordings file is damaged.
+        UserError: Answers are missing in mode `replay`; the model cannot be queried (see
+            `obstacles`); the weights of a local model or their digest are missing; a request would
+            differ from its question; the provider rejects the requests, or does not answer some
+            questions; another model answered; the spending cap is reached; another process is
+            writing the file; or the recordings file is damaged or not in the recordings folder.
+        ValueError: A question is to another model.
     """
     path = Path(recordings_path)
     unique = {question.key: question for question in questions}
@@ -100,7 +103,7 @@ def _ask_missing(
     *,
     progress: bool,
 ) -> dict[str, Answer]:
-    """Ask the questions that have no answer in `target`, and sort that file by key at the end."""
+    """Ask the questions that have no answer in `target`, and return all answers by key."""
     for obstacle in obstacles(spec, settings):
         raise obstacle
     key = api_key(spec)
@@ -115,13 +118,13 @@ def _ask_missing(
             )
         )
         foreign = foreign_file(target)
-        # Do not pay for more foreign answers. Once the entry lists their model, they count as
-        # recordings.
+        # Do not pay for more answers of another model. Once the entry lists that model, its answers
+        # become recordings.
         check_answering_model(read_answers(foreign).values(), spec, foreign)
         _move_answers(target, foreign)
         recorder = stack.enter_context(recording(target))
         if not spec.is_local:
-            # One process at a time asks a provider, so that its limits apply to all of them.
+            # One process at a time queries a provider, so that the limits apply to all processes.
             name = "".join(letter if letter.isalnum() else "-" for letter in spec.provider)
             stack.enter_context(
                 lock(
@@ -168,7 +171,11 @@ def _ask_missing(
 
 
 def _recorded(path: Path, unique: dict[str, Question], spec: LLMEntry) -> dict[str, Answer]:
-    """Return the recorded answers to these questions; old recordings may not name their model."""
+    """Return the recorded answers to the given questions, by key.
+
+    Raises:
+        UserError: An answer names another model; old recordings may name none.
+    """
     answers = read_answers(path, unique.keys())
     stated = (answer for answer in answers.values() if answer.returned_model is not None)
     check_answering_model(stated, spec, path)
@@ -217,7 +224,10 @@ def _not_recorded(missing: list[Question], spec: LLMEntry, path: Path) -> UserEr
 
 
 def _move_answers(path: Path, fresh: Path) -> None:
-    """Move the answers in `fresh` to `path`; safe to repeat after a crash."""
+    """Move the answers in `fresh` to `path`, where they replace answers to the same questions.
+
+    Safe to repeat after a crash. Does nothing if `fresh` does not exist.
+    """
     if not fresh.exists():
         return
     with recording(path), recording(fresh):

@@ -14,23 +14,24 @@ BYTES_PER_TOKEN = 3.6
 """Approximate UTF-8 bytes per token: English prose has 4 to 4.5, German 3 to 3.5."""
 
 TOKENS_PER_MESSAGE = 8
-"""Upper bound on the tokens for role markers and separators per turn, for any provider."""
+"""Upper bound, for all providers, on the tokens of role markers and separators per turn."""
 
 TOKENS_OF_TEMPLATE = 64
-"""Tokens that a chat template may add, for example as a default system prompt."""
+"""Upper bound on the tokens that a chat template adds, such as a default system prompt."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimated cost of a set of questions.
+    """Estimated cost of a set of questions.
 
     Attributes:
         spec: Entry of the model.
         questions: Number of distinct questions.
-        recorded: Number of questions with recorded answers. The tokens below exclude them.
-        input_tokens: Approximate input tokens, from `BYTES_PER_TOKEN`.
-        output_tokens: Upper bound on the output tokens; null if they are unbounded.
-        likely_output_tokens: Expected output tokens.
+        recorded: Number of questions with recorded answers; the token counts exclude these
+            questions.
+        input_tokens: Approximate number of input tokens, from `BYTES_PER_TOKEN`.
+        output_tokens: Upper bound on the number of output tokens; None if it is unbounded.
+        likely_output_tokens: Expected number of output tokens.
     """
 
     spec: LLMEntry
@@ -49,13 +50,13 @@ class Estimate:
     def usd(self) -> float | None:
         """Approximate input cost plus maximum output cost, in US dollars.
 
-        Null if the output is unbounded or the prices are unknown.
+        None if questions are to be asked and the output is unbounded or the prices are unknown.
         """
         return self._usd(self.output_tokens, self.spec.paid and self.spec.paid.highest)
 
     @property
     def likely_usd(self) -> float | None:
-        """Expected cost in US dollars; null if the prices are unknown."""
+        """Expected cost in US dollars; None if questions are to be asked at unknown prices."""
         return self._usd(self.likely_output_tokens, self.spec.paid)
 
     def _usd(self, output_tokens: int | None, prices: Prices | None) -> float | None:
@@ -84,13 +85,13 @@ def estimate(
     recorded: Collection[str] = (),
     likely: int = 0,
 ) -> Estimate:
-    """Estimate the cost of the questions that are still to be asked.
+    """Estimate the cost of the questions that have no recorded answer.
 
     Args:
-        questions: Questions to this model.
+        questions: Questions to the model.
         spec: Entry of the model.
         recorded: Keys of the recorded answers.
-        likely: Expected output tokens per answer, capped at the bound of each answer.
+        likely: Expected output tokens per answer. The upper bound of an answer takes precedence.
     """
     unique = dict.fromkeys(questions)
     # Computing a key takes longer than everything else, so skip it if nothing is recorded.
@@ -126,7 +127,10 @@ def max_input_tokens(question: Question) -> int:
 
 
 def max_answer_tokens(question: Question, spec: LLMEntry) -> int | None:
-    """Return the maximum tokens of an answer: `max_tokens` if sent, else the limit of the model."""
+    """Return the maximum tokens of an answer: `max_tokens` if sent, else the limit in the entry.
+
+    Returns None if the entry has no limit either.
+    """
     sent = question.parameters.get("max_tokens")
     return int(sent) if sent is not None else spec.max_output_tokens
 
@@ -135,7 +139,7 @@ def max_attempt_usd(question: Question, spec: LLMEntry) -> float:
     """Return the maximum cost of one attempt at a question, in US dollars.
 
     Raises:
-        UserError: If the model has prices but the length of its answers is unbounded.
+        UserError: The model has prices, but the length of its answers is unbounded.
     """
     if not spec.paid:
         return 0.0
@@ -162,11 +166,11 @@ def price(
 
     Args:
         prices: Prices of the model.
-        input_tokens: All input tokens.
-        output_tokens: All output tokens.
-        cached: Input tokens that were read from the cache.
-        written: Input tokens that were written to the cache.
-        reasoning: Output tokens used for reasoning.
+        input_tokens: Number of all input tokens.
+        output_tokens: Number of all output tokens.
+        cached: Number of input tokens that were read from the cache.
+        written: Number of input tokens that were written to the cache.
+        reasoning: Number of output tokens used for reasoning.
     """
     if not prices:
         return 0.0
@@ -183,7 +187,10 @@ def price(
 
 
 def answer_usd(answer: Answer, spec: LLMEntry) -> float | None:
-    """Return the cost of an answer in US dollars; null if the provider did not count its tokens."""
+    """Return the cost of an answer in US dollars; None if the provider did not count its tokens.
+
+    Returns 0 for hand-written answers and models without prices.
+    """
     if answer.origin == "hand-written" or not spec.paid:
         return 0.0
     if answer.input_tokens is None or answer.output_tokens is None:

@@ -1,4 +1,4 @@
-"""Estimate costs and check whether models can be asked, before anything is asked.
+"""Before a run, estimate its cost and check whether its models can be queried.
 
 The estimates use the same task objects as the run (`pieline.llm.task`).
 """
@@ -23,24 +23,25 @@ from pieline.models.llm import LLMEntry
 from pieline.models.weights import weights_path
 
 ENOUGH_ANSWERS = 20
-"""Number of recorded answers from which their mean length predicts the length of new answers."""
+"""Minimum number of recorded answers whose mean length is used for new answers."""
 
 THOUGHT_TOKENS = 1000
-"""Expected thinking tokens per answer if no comparable answer is recorded."""
+"""Expected thinking tokens per answer if too few comparable answers are recorded."""
 
 ENDS_SOON_DAYS = 90
-"""Missing answers of a model are listed from this many days before it shuts down."""
+"""Number of days before a model's shutdown from which its missing answers are listed."""
 
 
 class TaskEstimate(NamedTuple):
-    """The estimated cost of one model in one kind of task, over all settings and seeds.
+    """Estimated cost of one model in one kind of task, over all settings and seeds.
 
     Attributes:
         kind: Kind of task.
         model: Name in models.yaml.
         entry: Entry of the model.
-        estimate: Calls, tokens and cost of the known questions.
-        unknown: Missing or outdated inputs; questions that depend on them are unknown.
+        estimate: Calls, tokens and cost, without questions that are unknown.
+        unknown: Input files that are missing or will be recreated; the questions that depend on
+            them are unknown.
         bases: Descriptions of what the expected length of answers is based on.
     """
 
@@ -53,7 +54,8 @@ class TaskEstimate(NamedTuple):
 
 
 AnswerKind = tuple[str, int, bool]
-"""Group of answers of similar length: task kind, its expected length, whether the model thinks."""
+"""Key of a group of answers that should be of similar length: kind of task, its expected output
+tokens, and whether the model is billed for thinking."""
 
 
 def estimate_tasks(
@@ -63,7 +65,7 @@ def estimate_tasks(
 
     Args:
         tasks: Tasks whose questions the run asks.
-        settings: Settings for asking.
+        settings: Settings for querying models.
         remade: Files that the run will recreate; questions that depend on them are unknown.
     """
     groups = by_kind_and_model(tasks)
@@ -116,7 +118,7 @@ def _lengths(
     entries: Mapping[tuple[str, str], LLMEntry],
     answers: Mapping[str, Mapping[str, Answer]],
 ) -> dict[AnswerKind, dict[str, list[int]]]:
-    """Return the output tokens of each recorded answer, by kind of answer and model."""
+    """Return the output tokens of recorded answers of models, by kind of answer and model."""
     lengths: dict[AnswerKind, dict[str, list[int]]] = {}
     for (kind, model), tasks in groups.items():
         thinks = entries[kind, model].bills_thoughts
@@ -133,7 +135,7 @@ def _lengths(
 def _likely(
     task: Task, entry: LLMEntry, lengths: Mapping[AnswerKind, Mapping[str, Sequence[int]]]
 ) -> tuple[int, str]:
-    """Return the expected output tokens of one answer and what they are based on."""
+    """Return the expected output tokens of one answer, and a description of their basis."""
     expected = task.likely_output_tokens()
     by_model = lengths[type(task).__name__, expected, entry.bills_thoughts]
     everyone = [count for counts in by_model.values() for count in counts]
@@ -148,13 +150,14 @@ def _likely(
 def record_now(
     estimates: Iterable[TaskEstimate], entries: Mapping[str, LLMEntry], today: date | None = None
 ) -> list[str]:
-    """List missing answers of models that shut down soon or already have, one line each, by date.
+    """Return a line per estimate with missing answers of a model that shuts down soon or has ended.
+
+    The lines are sorted by shutdown date. Models that are marked as retired are omitted.
 
     Args:
         estimates: Estimates of any models.
         entries: Entries of models.yaml by name.
-        today: Date to compare with. The default is the current date, so no result may depend on
-            these lines.
+        today: Date to compare with (default: the current date).
     """
     today = today or date.today()
     lines = []
@@ -185,13 +188,13 @@ def format_usd(entry: LLMEntry, usd: float | None) -> str:
 
 
 def missing_inputs(task: Task, remade: Collection[str]) -> list[str]:
-    """Return the inputs of a task that are missing or will be recreated."""
+    """Return the paths of a task's inputs that are missing or will be recreated (`remade`)."""
     inputs = task.inputs.values()
     return [path for path in inputs if path in remade or not Path(path).exists()]
 
 
 def cap_warning(estimates: Iterable[TaskEstimate], settings: LLMSettings) -> str:
-    """Return a warning if the spending cap may end the run early, else an empty string."""
+    """Return a warning if the spending cap may stop the run early, else an empty string."""
     paid = [item.estimate for item in estimates if item.entry.paid and item.estimate.to_ask]
     likely, most = (sum(getattr(cost, of) or 0.0 for cost in paid) for of in ("likely_usd", "usd"))
     if not settings.max_cost_usd or (left := remaining_usd(settings)) >= most:
@@ -223,11 +226,11 @@ def notices(
 def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] = ()) -> None:
     """Check that all answers are recorded or can be obtained.
 
-    Print one line on stderr per model that lacks something. A task whose inputs are missing or will
-    be recreated (`remade`) counts only if its recordings file does not exist.
+    Prints one line on stderr for each model that fails the check. A task whose inputs are missing
+    or will be recreated (`remade`) is checked only if its recordings file does not exist.
 
     Raises:
-        UserError: If some models cannot be asked for answers that are not recorded.
+        UserError: Some answers are not recorded, and their models cannot be queried.
     """
     by_model: dict[str, list[Task]] = {}
     for task in tasks:
@@ -250,7 +253,10 @@ def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] 
 
 
 def blocking_reasons(entry: LLMEntry, settings: LLMSettings) -> list[str]:
-    """Return all reasons why a model cannot be asked with these settings."""
+    """Return all reasons why a model cannot be queried with these settings.
+
+    Also checks the digest of local weights if there is no other reason.
+    """
     lacking = [obstacle.what for obstacle in obstacles(entry, settings)]
     if entry.is_local and not lacking:
         try:
@@ -263,7 +269,7 @@ def blocking_reasons(entry: LLMEntry, settings: LLMSettings) -> list[str]:
 def _not_recorded(
     tasks: Sequence[Task], entry: LLMEntry, settings: LLMSettings, remade: Collection[str]
 ) -> str:
-    """Describe the missing answers of one model's tasks; empty if none is missing."""
+    """Describe the missing answers of one model's tasks in words; empty if none is missing."""
     made = [task for task in tasks if not missing_inputs(task, remade)]
     if settings.mode == "fresh" or not any(Path(task.recordings).exists() for task in tasks):
         # One question is enough, and making all of them is slow.

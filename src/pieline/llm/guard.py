@@ -1,9 +1,9 @@
 """Run a server that cannot outlive the process that needs it: `guard.py PIPE COMMAND...`.
 
-PIPE is the read end of a pipe whose only write end is held by that process. When the pipe is
-closed, however the process ended, or when the server itself exits, the server's process group gets
-SIGTERM and, after a grace period, SIGKILL. This file imports nothing from pieline, so that it
-starts quickly in any environment.
+PIPE is the file descriptor of the read end of a pipe whose only write end is held by the process
+that needs the server. When the write end is closed, however that process ended, or when the server
+exits, the server's process group gets SIGTERM and, after a grace period, SIGKILL. This file imports
+nothing from pieline, so that it starts quickly in any environment.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> int:
-    """Run the server and return its exit status."""
+    """Run the server and return its exit status, or 127 if it cannot be started."""
     pipe, command = int(sys.argv[1]), sys.argv[2:]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # A cluster signals all processes of a job, but the parent may still be receiving answers.
