@@ -1,6 +1,6 @@
-"""Parse the idioms that an answer names, in every format of replies to "only answer in JSON".
+"""Parse the idioms that an answer names, in any format that models use when asked for JSON.
 
-A rejected phrase is never read as an idiom, and an ambiguous answer is `unparseable`.
+A phrase that the answer rejects never counts as an idiom, and an ambiguous answer is `unparseable`.
 """
 
 import json
@@ -31,10 +31,10 @@ from pieline.llm.answers import Answer
 from pieline.llm.parsing import DUPLICATE, Json, Outcome, Parsed, answer_text, json_at, json_values
 
 _NAMES_OF_ITEMS = frozenset({"text", "name", "term", "value", "span", "surface", "form"})
-"""Keys that hold the name in an object in a list of idioms."""
+"""Keys under which an object in a list of idioms may contain the idiom."""
 
 _ENFORCED_FIELDS = {"sentence", "potential_idioms", "explanation", "idioms"}
-"""Fields of the format that ID10M-JAM's released code enforces in few-shot settings."""
+"""Fields of the answer format that ID10M-JAM's released code enforces in few-shot settings."""
 
 _BULLET = r"(?:[-*•>]|\d+[.)])[ \t]+"
 _LABEL = re.compile(
@@ -52,7 +52,7 @@ _EXPLANATION = re.compile(r"[:.] | [-–—] |\s*\(")
 _RANKS: tuple[Kind | Literal["items"], ...] = ("answer", "idioms", "expressions", "items")
 _NO_CANDIDATES = "no candidates"
 _LONGEST_LABEL = 3
-"""Maximum words of a label before a colon; a longer text is prose."""
+"""Maximum number of words in a label; a longer text before a colon is prose."""
 
 
 class Reading(NamedTuple):
@@ -60,9 +60,9 @@ class Reading(NamedTuple):
 
     Attributes:
         idioms: Idioms that the text names.
-        rule: Format in which they are written.
+        rule: Description of the format of the text.
         outcome: `ok` or `repaired`.
-        overrules: For a reading without idioms, whether it may override an earlier answer.
+        overrules: Whether the reading, if it has no idioms, may override an earlier answer.
     """
 
     idioms: list[str]
@@ -87,7 +87,7 @@ class Piece(NamedTuple):
 
     Attributes:
         start, end: Position in the text.
-        result: Reading, or the error that explains why there is none.
+        result: Reading of the part, or the error that explains why there is none.
     """
 
     start: int
@@ -96,12 +96,12 @@ class Piece(NamedTuple):
 
 
 def parse_idioms(answer: Answer) -> Parsed[list[str]]:
-    """Return the idioms that an answer names; an empty list if it states that there are none.
+    """Parse the idioms that an answer names: an empty list if it states that there are none.
 
-    The parser reads the last complete JSON value of the answer or the last labeled list, such as
-    `idioms: [piss off, lose face]` (the format of the examples in ID10M-JAM's Figure 4), whichever
-    comes later. If there is neither, it reads prose that denies idioms. Keys and words may be in
-    any language that has `ANSWERS`.
+    The parser reads the last JSON value of the answer or the last labeled list, such as `idioms:
+    [piss off, lose face]` (the format of the examples in ID10M-JAM's Figure 4), whichever comes
+    later. If there is neither, it accepts prose that denies idioms. Keys and words may be in any
+    language that has `ANSWERS`.
 
     - A list contains strings or objects. An object has a key like `idiom`, `detected_idioms` or
       `Redewendungen`, whose value is a string, a list or null.
@@ -111,8 +111,9 @@ def parse_idioms(answer: Answer) -> Parsed[list[str]]:
       `"usage": "literal"`) names none.
     - "None", "N/A", "-" or "" in place of an idiom names none.
 
-    The outcome is `unparseable` if two adjacent answers differ, if the last value is truncated or
-    has an unknown format, or if the text after the answer retracts it.
+    The outcome is `unparseable` if the text contains no answer, if two adjacent answers differ, if
+    the last value is truncated, contradictory or in an unknown format, or if the text after the
+    answer retracts it.
     """
     text, unreadable = answer_text(answer)
     if unreadable:
@@ -125,10 +126,10 @@ def parse_idioms(answer: Answer) -> Parsed[list[str]]:
 
 
 def _read(text: str) -> Reading:
-    """Read a text that contains no thoughts.
+    """Read the text of an answer, without its reasoning.
 
     Raises:
-        AmbiguousError: If the text has no clear answer.
+        AmbiguousError: The text contains no clear answer.
     """
     plain = re.sub(r"```\w*", "", text).strip()
     is_text = not plain.startswith(("[", "{", '"'))
@@ -171,7 +172,7 @@ def _read(text: str) -> Reading:
 
 
 def _pieces(text: str) -> Iterator[Piece]:
-    """Yield all JSON values and labeled lists of a text, in order."""
+    """Yield all JSON values and labeled values of a text, in order."""
     position = done = 0
     value = next(json_values(text), None)
     while True:
@@ -191,7 +192,7 @@ def _pieces(text: str) -> Iterator[Piece]:
 
 
 def _read_label(text: str, label: re.Match[str]) -> tuple[int, Result | None]:
-    """Read the value after a label; return its end, and its result or None if it is no answer."""
+    """Return the end of the value after a label, and its result, or None if it is not an answer."""
     kind, start = kind_of(label["label"]), label.end()
     if kind is None:
         return start, None
@@ -208,7 +209,10 @@ def _read_label(text: str, label: re.Match[str]) -> tuple[int, Result | None]:
 
 
 def _read_label_text(text: str, start: int, kind: Kind, label: str) -> tuple[int, Result | None]:
-    """Read an unbracketed value after a label: the rest of the line, or the bullets below it."""
+    """Read an unbracketed value after a label: the rest of the line, or the bullets below it.
+
+    Returns the same as `_read_label`.
+    """
     is_name = kind == "idioms" and len(label.split()) <= _LONGEST_LABEL
     if bullets := _BULLETS.match(text, start):
         lines = [re.sub(_BULLET, "", line.strip(), count=1) for line in bullets[1].splitlines()]
@@ -233,7 +237,7 @@ def _list_reading(idioms: list[str], kind: Kind, outcome: Outcome = Outcome.REPA
 
 
 def _read_json(value: Json, lead: str, kind: Kind | None = None) -> Result:
-    """Read a JSON value; `lead` is the text before it."""
+    """Read a JSON value; `lead` is the text before the value."""
     if value.outcome is Outcome.TRUNCATED:
         return AmbiguousError("the last value breaks off")
     if value.outcome is Outcome.UNPARSEABLE:
@@ -277,10 +281,10 @@ def read_value(value: Any, *, is_item: bool = False) -> tuple[list[str], str]:
 
     Args:
         value: Any JSON value except a string.
-        is_item: Whether an idiom is expected here: in a list of idioms or under their key.
+        is_item: Whether the value is in a list of idioms or under a key for idioms.
 
     Raises:
-        AmbiguousError: If the format is unknown or ambiguous.
+        AmbiguousError: The format is unknown or ambiguous.
     """
     if value is None:
         return [], "null"
@@ -302,9 +306,12 @@ def _parts(
     """Group the fields of an object by the kind of their keys.
 
     Returns:
-        The fields by kind of key; the views that all other fields express; whether a field
-        explicitly affirms that there is an idiom; and the normalized strings under keys for literal
-        expressions.
+        The fields by kind of key; the views that all other fields express; whether a key for
+        content has a true value ("idiom": true); and the normalized strings under keys for
+        candidates or literal expressions.
+
+    Raises:
+        AmbiguousError: A key occurs twice, with different values.
     """
     groups: dict[str, dict[str, Any]] = {}
     expressed: set[View] = set()
@@ -327,7 +334,11 @@ def _parts(
 
 
 def _read_object(value: dict[str, Any], *, is_item: bool) -> tuple[list[str], str]:
-    """Return the idioms that an object names, and its format."""
+    """Return the idioms that an object names, and the format of the object.
+
+    Raises:
+        AmbiguousError: The format is unknown, or the fields contradict each other.
+    """
     if not value:
         return [], "empty object"
     groups, expressed, affirmed, rejected = _parts(value, is_item=is_item)
@@ -349,7 +360,11 @@ def _read_object(value: dict[str, Any], *, is_item: bool) -> tuple[list[str], st
 
 
 def _rule_without_name(candidates: dict[str, Any], expressed: set[View]) -> str:
-    """Return the rule by which an object without a key for idioms denies that there are any."""
+    """Return the rule for an object without a key for idioms that denies idioms or lists none.
+
+    Raises:
+        AmbiguousError: The object does neither.
+    """
     if expressed == {"denies"}:
         return "object that says no"
     if candidates and not expressed and not _forms(_texts_in(list(candidates.values()))):
@@ -362,7 +377,10 @@ def _rule_without_name(candidates: dict[str, Any], expressed: set[View]) -> str:
 def _agreed_idioms(group: dict[str, Any], kind: str) -> list[str]:
     """Return the idioms under keys of one kind.
 
-    The values of keys that differ in more than digits must agree.
+    Combines the values of keys that differ only in digits.
+
+    Raises:
+        AmbiguousError: The values of other keys differ.
     """
     read = [_read_field(item, kind) for item in group.values()]
     if len({re.sub(r"\d", "", key) for key in group}) == 1:
@@ -396,7 +414,7 @@ def _views_in(key: str, item: Any) -> set[View]:
 
 
 def _truth(item: Any) -> bool | None:
-    """Convert a boolean, a number or a string to a boolean; None if it is not a truth value."""
+    """Convert a boolean, a number or a string to a boolean; return None for other values."""
     if isinstance(item, str):
         return parse_boolean(item)
     return bool(item) if isinstance(item, int | float) and item in (0, 1) else None
@@ -411,7 +429,11 @@ def _texts_in(item: Any) -> list[str]:
 
 
 def _names(texts: Iterable[str | None]) -> list[str]:
-    """Return the strings that name an idiom; null and blank values are ignored."""
+    """Return the strings that name an idiom, without null and blank values.
+
+    Raises:
+        AmbiguousError: Only some strings name an idiom, or a string affirms or denies one.
+    """
     present = [text for text in texts if text and normalize(text)]
     named = [text for text in present if not is_none_answer(text)]
     if named and len(named) < len(present):
@@ -423,7 +445,11 @@ def _names(texts: Iterable[str | None]) -> list[str]:
 
 
 def _read_choice(text: str) -> list[str]:
-    """Return the idiom in a string that may hold any kind of answer."""
+    """Return the idiom in a string, as a list that is empty if the string names none.
+
+    Raises:
+        AmbiguousError: The string is ambiguous or is a sentence.
+    """
     names = _names([text])
     if names and re.search(r"[.!?:][\"'”’]?$", text.strip()):
         raise AmbiguousError("a sentence")
@@ -431,13 +457,13 @@ def _read_choice(text: str) -> list[str]:
 
 
 def _split_bare_list(inside: str) -> list[str]:
-    """Split the content of a list at commas that are not within quotes."""
+    """Return the idioms in the content of a list, split at commas outside quotes."""
     pieces = re.findall(r"""\s*("[^"]*"|'(?:[^']|'(?=\w))*'|[^,]+)\s*(?:,|$)""", inside)
     return _names(_unquoted(piece) for piece in pieces)
 
 
 def _read_bullets(lines: Iterable[str]) -> list[str]:
-    """Return the idioms in lines, each with an optional explanation after a separator."""
+    """Return the idioms in lines, each of which may have an explanation after a separator."""
     items = []
     for line in lines:
         name, *explanation = _EXPLANATION.split(line, maxsplit=1)
@@ -446,7 +472,11 @@ def _read_bullets(lines: Iterable[str]) -> list[str]:
 
 
 def _read_line(text: str) -> list[str]:
-    """Return the idioms in a line of text after a label."""
+    """Return the idioms in a line of text after a label.
+
+    Raises:
+        AmbiguousError: The line names no idiom or is ambiguous.
+    """
     name, *explanation = _EXPLANATION.split(text, maxsplit=1)
     if is_none_answer(name) and name and "affirms" not in find_views("".join(explanation)):
         return []
@@ -462,7 +492,7 @@ def _unquoted(text: str) -> str:
 
 
 def _json(text: str) -> Any:
-    """Parse a text that is entirely JSON; return None if it is not."""
+    """Parse a text that is entirely JSON; return None for other texts."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

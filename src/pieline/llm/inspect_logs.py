@@ -18,16 +18,16 @@ _ZSTANDARD = 93
 """Compression method that zipfile does not support before Python 3.14."""
 _LOCAL_HEADER = 30
 _FINISH = {"max_tokens": "length", "model_length": "length", "content_filter": FILTERED}
-"""litellm's finish reasons for Inspect's stop reasons that differ."""
+"""litellm's finish reason by Inspect's stop reason, where the two differ."""
 _ATTACHED = "attachment://"
 _RUN_AGAIN = "run the task again, without --limit and --epochs"
 
 
 def read_inspect_log(path: str | Path, ids: Sequence[str]) -> dict[str, Answer]:
-    """Return the answers by sample id, in the order of `ids`.
+    """Return the answers in an Inspect AI log by sample id, in the order of `ids`.
 
     Raises:
-        UserError: If the file is not such a log, or a sample is missing, unknown, failed or
+        UserError: The file is not an Inspect AI log, or a sample is missing, unknown, failed or
             duplicated.
     """
     samples: dict[str, dict[str, Any]] = {}
@@ -56,7 +56,11 @@ def read_inspect_log(path: str | Path, ids: Sequence[str]) -> dict[str, Answer]:
 
 
 def inspect_answer(sample: dict[str, Any]) -> Answer:
-    """Return the answer of a sample from its field `output`; its key is a digest of its content."""
+    """Return the answer in a sample's field `output`, with a digest of its content as its key.
+
+    Raises:
+        ValueError: The sample has no output.
+    """
     output = sample["output"]
     if not (choices := output.get("choices")):
         raise ValueError(f"sample {sample['id']!r} has no output")
@@ -82,7 +86,7 @@ def inspect_answer(sample: dict[str, Any]) -> Answer:
 
 
 def _members(path: Path) -> Iterator[str]:
-    """Yield the JSON text of each sample."""
+    """Yield the JSON text of each sample in a log."""
     with zipfile.ZipFile(path) as archive, path.open("rb") as file:
         for member in archive.infolist():
             if not member.filename.startswith("samples/"):

@@ -1,7 +1,4 @@
-"""Read API keys and addresses from the environment variables that an entry names.
-
-Keys are never printed or stored.
-"""
+"""Read API keys and addresses, and redact keys, which must never be printed or stored."""
 
 import json
 import os
@@ -19,10 +16,10 @@ _SHORTEST_SECRET = 8
 
 
 def api_key(spec: LLMEntry) -> str:
-    """Return the API key of a model; `NO_KEY` if it needs none.
+    """Return the API key of a model, or `NO_KEY` if its entry names no environment variable.
 
     Raises:
-        UserError: If the environment variable that the entry names is not set.
+        UserError: The environment variable that the entry names is not set.
     """
     if spec.api_key_env is None:
         return NO_KEY
@@ -32,10 +29,10 @@ def api_key(spec: LLMEntry) -> str:
 def api_base(spec: LLMEntry, settings: LLMSettings) -> str | None:
     """Return the custom address of a model, from its entry or from `llm.api_bases`.
 
-    None means the provider's default address.
+    Returns None for the provider's default address.
 
     Raises:
-        UserError: If the environment variable that the entry names is not set.
+        UserError: The environment variable that the entry names is not set.
     """
     if spec.api_base_env:
         return _from_environment(spec.api_base_env, spec)
@@ -57,7 +54,7 @@ def redact(text: str, spec: LLMEntry) -> str:
     """Replace the API key in a text with the name of its environment variable.
 
     The key is replaced in plain, escaped, hexadecimal and base64 form. Values of fewer than 8
-    characters are placeholders and are kept, because replacing them would damage other words.
+    characters count as placeholders and are not replaced, because that would damage other words.
     """
     secret = os.environ.get(spec.api_key_env or "", "").strip()
     if len(secret) >= _SHORTEST_SECRET:

@@ -1,10 +1,10 @@
 """Serve a GGUF file with llama.cpp: `llama_cpp.py PARAMETERS`, with the parameters as JSON.
 
 On a CPU, the same question always gets a byte-identical answer, regardless of the order of the
-questions and of how many are asked at once. This requires disabling the prompt cache: with it, 5 to
-7 of 10 answers changed with the order, because a partially cached prompt is computed in different
-batches. The number of threads is fixed, and so is the seed for questions that send none. Four slots
-changed no answer in our measurements.
+questions and the number of concurrent questions. This requires disabling the prompt cache: with the
+cache, 5 to 7 of 10 answers changed with the order, because a partially cached prompt is computed in
+different batches. The number of threads is fixed, as is the seed for questions that send none. In
+our measurements, using four slots changed no answer.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Determine why a language model cannot be asked on this machine."""
+"""Determine why a language model cannot be queried on this machine."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -14,16 +14,16 @@ SCHEMA_SETTING = "zero_shot_schema"
 
 
 def unsupported_reason(entry: LLMEntry, setting: str) -> str:
-    """Return why a setting does not support a model; an empty string if it does."""
+    """Return why a model does not support a setting; an empty string if it does."""
     if setting == SCHEMA_SETTING and "response_format" not in entry.accepts:
         return "the provider enforces no form of the answer"
     return ""
 
 
 def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[UserError]:
-    """Yield all reasons why a model cannot be asked.
+    """Yield the reasons why a model cannot be queried; in mode `replay`, yield only the mode.
 
-    Skips slow checks: it neither contacts the provider nor computes digests of weights.
+    Skips slow checks: the function neither contacts the provider nor computes digests of weights.
     """
 
     def obstacle(what: str, hint: str) -> UserError:

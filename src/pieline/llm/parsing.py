@@ -1,7 +1,7 @@
 """Parse answers into objects, with an outcome and the rule that was applied.
 
-An unreadable answer never becomes an empty one: callers get `unparseable`, `refused`, `truncated`,
-... and decide what that means for their metric.
+For an unreadable answer, the result has no value but an outcome such as `unparseable`, `refused` or
+`truncated`, and the callers decide how their metrics count each outcome.
 """
 
 import ast
@@ -23,13 +23,14 @@ class Outcome(StrEnum):
     - `ok`: valid, in the requested format
     - `repaired`: close to the requested format
     - `unparseable`: a text in another format
-    - `empty`: no text, or only thoughts
+    - `empty`: no text, or only reasoning
     - `refused`: the model declined
     - `filtered`: the provider's filter rejected the request or the answer
     - `truncated`: the answer reached the maximum length
     - `tool_call`: tool calls instead of a text
 
-    Only `ok` and `repaired` have a value. Providers bill all of them.
+    Only answers with the outcome `ok` or `repaired` have a value. Providers bill answers with any
+    outcome.
     """
 
     OK = "ok"
@@ -57,8 +58,8 @@ class Parsed(Generic[T]):
 
     Attributes:
         outcome: Outcome of parsing.
-        value: Parsed value; null unless the outcome is `ok` or `repaired`.
-        reason: Description of why there is no value.
+        value: Parsed value; None unless the outcome is `ok` or `repaired`.
+        reason: Description of why there is no value; empty if there is one.
         rule: Description of the format that was read; empty if there is no value.
     """
 
@@ -73,9 +74,9 @@ class Json(NamedTuple):
 
     Attributes:
         start, end: Position in the text.
-        value: Parsed value; null if it could not be read.
-        outcome: `ok` for strict JSON, `repaired`, `unparseable`, or `truncated` if the text ends
-            inside the value.
+        value: Parsed value; None if it could not be read.
+        outcome: `ok` for strict JSON; `repaired`; `unparseable`; or `truncated` if the text ends
+            before the value does.
     """
 
     start: int
@@ -85,16 +86,16 @@ class Json(NamedTuple):
 
 
 DUPLICATE = object()
-"""Sentinel value of a key that an object has twice, with different values."""
+"""Sentinel for the value of a key that occurs repeatedly in an object, with different values."""
 
 
 def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
     """Parse the last JSON object of an answer that has the required fields of `record`.
 
-    Strict JSON gives `ok`; JSON that had to be repaired (quotes, commas, a missing closing brace, a
-    Python dict) gives `repaired`. The object is then validated by pydantic in strict mode: a wrong
-    type or value gives `unparseable`. A truncated last object also gives `unparseable`, because it
-    may have retracted the one before it.
+    Strict JSON gives `ok`; JSON that had to be repaired (quotes, commas, missing closing brackets,
+    a Python dict) gives `repaired`. The object is then validated by pydantic in strict mode: a
+    wrong type or value gives `unparseable`. If the last object lacks more than closing brackets,
+    the outcome is also `unparseable`, because that object may correct an earlier one.
     """
     text, unreadable = answer_text(answer)
     if unreadable:
@@ -125,7 +126,10 @@ def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
 
 
 def answer_text(answer: Answer) -> tuple[str, Parsed[Any] | None]:
-    """Return the text of an answer without thoughts, and a `Parsed` if it cannot be read."""
+    """Return the text of an answer without its reasoning, and a `Parsed` if it is unreadable.
+
+    The second value is None if the text is not blank and neither truncated, filtered nor refused.
+    """
     text = without_thoughts(answer.text or "")
     finish = answer.finish_reason
     is_blank = not text.strip()
@@ -144,11 +148,11 @@ def answer_text(answer: Answer) -> tuple[str, Parsed[Any] | None]:
 
 
 def without_thoughts(text: str) -> str:
-    """Remove `<think>...</think>` from a text.
+    """Remove reasoning (`<think>...</think>`) from a text.
 
-    If there is a closing tag without an opening one, everything before it is thoughts (some chat
-    templates write the opening tag into the prompt). If there is an opening tag without a closing
-    one, everything after it is.
+    If there is no opening tag before the first closing tag, all text before the closing tag is
+    reasoning, because some chat templates write the opening tag into the prompt. If an opening tag
+    is never closed, all text after it is reasoning.
     """
     before, closing, after = text.partition("</think>")
     if closing and "<think>" not in before:
@@ -159,15 +163,15 @@ def without_thoughts(text: str) -> str:
 def json_values(text: str, position: int = 0, opening: str = "{[") -> Iterator[Json]:
     """Yield the outermost JSON objects and lists in a text, in order.
 
-    An object begins with a brace and a key, a list with a bracket and a value, so that "{2}" is not
+    An object begins with a brace and a key, and a list with a bracket and a value, so "{2}" is not
     an object. A list of only numbers, such as "[1]", is skipped as a reference. A value that is not
-    strict JSON is repaired if it is closed. An unclosed last value is `truncated`; values inside
-    it are not searched, because its missing end could change their meaning.
+    strict JSON is repaired if it is closed. An unclosed value is `truncated`; the values inside it
+    are not yielded, because its missing end could change their meaning.
 
     Args:
         text: Text of an answer.
         position: Start of the search.
-        opening: Characters that a value may begin with.
+        opening: Characters with which a value may begin.
     """
     starts = re.compile("|".join(_VALUE_STARTS[sign] for sign in opening), re.IGNORECASE)
     while begin := starts.search(text, position):
@@ -194,7 +198,7 @@ def json_at(text: str, start: int) -> Json:
 
 
 def _closing(text: str, start: int, *, quotes: bool) -> int:
-    """Return the end of the bracket at `start`, or 0 if it is never closed.
+    """Return the end of the value whose bracket opens at `start`, or 0 if it is never closed.
 
     With `quotes`, brackets inside double quotes are ignored.
     """
@@ -211,7 +215,7 @@ def _closing(text: str, start: int, *, quotes: bool) -> int:
 
 
 def _repaired(piece: str) -> Any:
-    """Parse a complete value that is almost JSON or is a Python literal; None otherwise."""
+    """Parse a closed value that is almost JSON or is a Python literal; return None on failure."""
     try:
         return ast.literal_eval(piece)
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
@@ -225,9 +229,9 @@ def _repaired(piece: str) -> Any:
 
 
 def _complete_and_parse(piece: str) -> Any:
-    """Parse a value that lacks only closing brackets; None if it lacks more.
+    """Parse a value that lacks only closing brackets; return None if it lacks more.
 
-    A text that ends inside a string or a word was truncated there and is not repaired.
+    A text that ends inside a string or a word lacks more and is not repaired.
     """
     piece = piece.rstrip().removesuffix("```").rstrip()
     ended = re.search(r"(?:[\]}\"'”’\d]|true|false|null|none)$", piece, re.IGNORECASE)

@@ -13,11 +13,11 @@ turn begins with a line that names its role:
     Sentence: {{ sentence }}
 
 The file is split into turns before values are filled in, so a value cannot create a turn. Blank
-lines around a turn are not sent, but `{{ "\n" }}` at its end is.
+lines around a turn are not sent, but a `{{ "\n" }}` at the end of a turn is.
 
-Templates may use conditions, up to two nested loops, some filters and included files. So that they
-cannot run code or take long, assignments, macros, multiplication and all calls except a few string
-and mapping methods are forbidden.
+Templates may use conditions, up to two nested loops, some filters and included files. Assignments,
+macros, multiplication and all calls except a few string and mapping methods are forbidden, so that
+templates cannot run arbitrary code or take long.
 """
 
 import re
@@ -39,7 +39,7 @@ from pieline.llm.questions import Message
 _TURN = re.compile(r"^=== (\w+) ===[ \t]*$", re.MULTILINE)
 _ROLES = ("system", "user", "assistant")
 _LONGEST = 1_000_000
-"""Maximum characters per turn."""
+"""Maximum number of characters per turn."""
 _FORBIDDEN: dict[type[nodes.Node], str] = {
     nodes.Assign: "{% set %}",
     nodes.AssignBlock: "{% set %}",
@@ -86,7 +86,10 @@ class Prompt:
 
     @property
     def response_format(self) -> dict[str, Any] | None:
-        """Request parameter that makes the provider enforce the fields of the answer, in order."""
+        """Request parameter that makes the provider enforce the fields of the answer, in order.
+
+        None if the front matter does not define the fields.
+        """
         if not (fields := self.about.get("answer")):
             return None
         schema = {
@@ -101,10 +104,10 @@ class Prompt:
         }
 
     def messages(self, **values: Any) -> tuple[Message, ...]:
-        """Fill in the templates.
+        """Return the turns with the values filled in.
 
         Raises:
-            UserError: If a template uses an undefined value or fails; the message names the line.
+            UserError: A template uses an undefined value or fails; the message states the line.
         """
         messages = []
         for role, line, template in self.turns:
@@ -120,11 +123,11 @@ class Prompt:
         return tuple(messages)
 
     def check_shows(self, field: str, **others: Any) -> None:
-        """Raise a `UserError` unless different values of a field give different questions.
+        """Raise a `UserError` unless different values of a field produce different messages.
 
         Args:
-            field: Name of the field in the template.
-            others: Other values that the template may use.
+            field: Name of the field in the templates.
+            others: Values of the other fields.
         """
         probes = [text for one in _PROBES for text in (one, _LONG + one, f"{one} {_LONG}")]
         asked = {self.messages(**others, **{field: text}) for text in probes}
@@ -137,7 +140,7 @@ class Prompt:
 
 
 class _Environment(SandboxedEnvironment):
-    """A Jinja environment restricted to features that prompts need and that always terminate."""
+    """Jinja environment restricted to features that prompts need and that always terminate."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(
@@ -152,7 +155,7 @@ class _Environment(SandboxedEnvironment):
         self.filters = {name: self.filters[name] for name in _FILTERS} | {"join": _join}
 
     def compile(self, source: Any, *args: Any, **options: Any) -> Any:
-        """Check that a template, or an included one, uses only allowed features, and compile it."""
+        """Compile a template or included template, after checking that its features are allowed."""
         tree = self.parse(source) if isinstance(source, str) else source
         _check_nodes(tree)
         return super().compile(tree, *args, **options)
@@ -200,8 +203,8 @@ def load_prompt(path: str | Path) -> Prompt:
     """Read a prompt file; `{% include %}` finds files in the same folder.
 
     Raises:
-        UserError: If the file is missing, or has no turns, an unknown role, or invalid YAML or
-            Jinja.
+        UserError: The file is missing, or has no turns, an unknown role, invalid front matter or an
+            invalid template.
     """
     path = Path(path)
     about, body, skipped = _split_front_matter(path, read_text(path))
@@ -252,7 +255,7 @@ def _split_front_matter(path: Path, text: str) -> tuple[dict[str, Any], str, int
 
 
 def _line_of(error: Exception, first: int) -> int:
-    """Return the line of the file in which a turn failed; `first` is the turn's first line."""
+    """Return the number of the line in which a turn failed; the turn starts in line `first`."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno or 1 for frame in frames if frame.filename == "<template>"]
     return first + lines[-1] - 1 if lines else first

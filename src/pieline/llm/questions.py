@@ -1,4 +1,4 @@
-"""Define questions to models and the keys under which their answers are recorded."""
+"""Define questions to models, and the keys under which the answers are recorded."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -28,16 +28,16 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """A request for one answer.
+    """A question that requests one answer from a model.
 
     Attributes:
-        model: Checkpoint that is asked (`LLMEntry.checkpoint`).
+        model: Checkpoint of the queried model (`LLMEntry.checkpoint`).
         messages: Turns that are sent verbatim, in this order.
         parameters: Parameters that are sent, by name.
-        sample: Index of the sample, from 0, if the same question is asked several times.
-        name: Subject of the question (a sentence id), for messages; not part of the key.
-        dropped: Requested parameters that the provider does not accept; not part of the key,
-            because they are not sent.
+        sample: Index (from 0) of the sample if the same question is asked several times.
+        name: Subject of the question (such as a sentence id) for messages; not part of the key.
+        dropped: Names of the requested parameters that the provider does not accept; not part of
+            the key, because they are not sent.
         body: Raw fields that are merged into the request as written (`LLMEntry.body`).
     """
 
@@ -55,7 +55,7 @@ class Question:
 
     @property
     def is_embedded(self) -> bool:
-        """Whether this asks for the embedding of a text."""
+        """Whether the question requests the embedding of a text."""
         return self.messages[0].role == EMBEDDED
 
     def content(self) -> dict[str, Any]:
@@ -65,13 +65,17 @@ class Question:
             "messages": [{"role": role, "content": text} for role, text in self.messages],
             "parameters": dict(self.parameters),
             "sample": self.sample,
-            # As text, because the order of fields can matter (such as the properties of a schema).
+            # As text, because the order of the fields (such as a schema's properties) can matter.
             **({"body": json.dumps(self.body, ensure_ascii=False)} if self.body else {}),
         }
 
     @cached_property
     def key(self) -> str:
-        """Hexadecimal SHA-256 of the canonical JSON of `content()`."""
+        """Hexadecimal SHA-256 of the canonical JSON of `content()`.
+
+        Raises:
+            UserError: The question cannot be written as JSON (unpaired surrogate, NaN).
+        """
         try:
             text = canonical_json(self.content()).encode("utf-8")
         except ValueError as error:  # a lone surrogate, a NaN
@@ -105,7 +109,7 @@ def make_question(
 
 
 def _plain(value: Any) -> Any:
-    """Normalize numbers, so that `temperature: 1` and `temperature: 1.0` give the same key."""
+    """Normalize numbers, so that `temperature: 1` and `temperature: 1.0` result in the same key."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):

@@ -10,11 +10,11 @@ from pieline.llm.task import Task, by_kind_and_model
 
 EXAMPLES = 2
 SHOWN = 80
-"""Maximum characters of an example."""
+"""Maximum number of characters of an example."""
 
 
 class FormCount(NamedTuple):
-    """The number of answers with the same format.
+    """Number of answers with the same format from one model in one kind of task.
 
     Attributes:
         kind: Kind of task.
@@ -36,11 +36,12 @@ class FormCount(NamedTuple):
 def count_forms(tasks: Iterable[Task]) -> list[FormCount]:
     """Count the formats of answers by kind of task and model, in the order of the tasks.
 
-    Unreadable formats come first, then the most frequent. All answers in the recordings files of
-    the tasks count, each file once per kind of task, even if the data of the tasks is missing.
+    For each kind and model, unreadable formats come first; otherwise, the formats are sorted by
+    frequency. All answers in the recordings files of the tasks count, even if the data of the tasks
+    is missing.
 
     Raises:
-        UserError: If a recording is damaged; the message names file and line.
+        UserError: A recording is damaged; the message states file and line.
     """
     return [
         form
@@ -66,7 +67,7 @@ def _forms(kind: str, model: str, files: dict[str, Task]) -> list[FormCount]:
 
 
 def _examples(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the first distinct texts, shortened."""
+    """Return the first distinct nonempty texts, shortened to `SHOWN` characters."""
     shown = dict.fromkeys(
         text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…" for text in texts if text
     )

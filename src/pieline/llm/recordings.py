@@ -2,11 +2,12 @@
 
     {"answer": {...}, "key": "<sha256>", "question": {...}}
 
-The key is the digest of the question (`Question.key`), so each line can be verified on its own. A
-file survives a kill at any byte: lines are appended with one write each, and synced to the disk
-before the answer is used. An incomplete last line was therefore never used: readers skip it and the
-next writer drops it. Of two lines with the same key, the first counts. When a writer closes the
-file, it sorts the lines by key, so that git diffs are small and copies can be merged line by line.
+The key is the digest of the question (`Question.key`), so each line can be verified on its own.
+Killing a writer at any point does not damage the file: lines are appended and synced to the disk
+before their answers are used. The answer in an incomplete last line was therefore never used;
+readers skip the line, and the next writer drops it. Of two lines with the same key, the first
+counts. When a writer closes the file, it sorts the lines by key, so that Git diffs are small and
+copies can be merged line by line.
 """
 
 import json
@@ -30,7 +31,7 @@ from pieline.llm.questions import Message, Question
 from pieline.llm.wire import describe_mismatch
 
 _LONGEST_LINE = 1 << 24
-"""Maximum bytes per line, about a hundred times the longest prompt. Longer lines are split."""
+"""Maximum bytes per line, about a hundred times the longest prompt; longer lines are damaged."""
 
 
 class Line(NamedTuple):
@@ -38,8 +39,8 @@ class Line(NamedTuple):
 
     Attributes:
         path: Path of the file.
-        number: Line number, from 1.
-        raw: Bytes of the line, including the newline.
+        number: Number (from 1) of the line.
+        raw: Bytes of the line, including the newline, which an incomplete last line lacks.
         value: Parsed JSON; empty if the line is not a recording.
     """
 
@@ -50,14 +51,15 @@ class Line(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Key that is written in the line."""
+        """Key in the line, not verified; empty if the line is not a recording."""
         return str(self.value.get("key", ""))
 
     def answer(self) -> Answer:
         """Return the answer.
 
         Raises:
-            UserError: If the line is not a recording, or its key is not the digest of its question.
+            UserError: The line is not a recording, its key is not the digest of its question, or
+                its answer is invalid.
         """
         if not self.value:
             raise self.fault("not a recording")
@@ -74,7 +76,7 @@ class Line(NamedTuple):
         """Return the question.
 
         Raises:
-            UserError: If the line does not contain a valid question.
+            UserError: The line does not contain a valid question.
         """
         try:
             content = self.value["question"]
@@ -90,8 +92,8 @@ class Line(NamedTuple):
         """Validate the whole line, including the request body, and return the answer.
 
         Raises:
-            UserError: As in `answer`, or if the question is invalid or differs from the request
-                body.
+            UserError: `answer` or `question` raises an error, or the request body differs from the
+                question.
         """
         answer, question = self.answer(), self.question()
         if question.key != self.key:
@@ -101,7 +103,7 @@ class Line(NamedTuple):
         return answer
 
     def fault(self, what: str) -> UserError:
-        """Return an error that names the line."""
+        """Return an error whose message states the file and the line."""
         return UserError(
             what,
             where=f"{self.path}:{self.number}",
@@ -121,7 +123,7 @@ def read_lines(path: str | Path) -> Iterator[Line]:
     """Yield the lines of a file, except an incomplete last line; none if the file is missing.
 
     Raises:
-        UserError: If any other line is not a recording.
+        UserError: A line except an incomplete last line is not a recording.
     """
     for line in all_lines(path):
         if line.value:
@@ -131,10 +133,14 @@ def read_lines(path: str | Path) -> Iterator[Line]:
 
 
 def answers_token(evidence: str | Path, recordings: str | Path) -> str:
-    """Return a parameter for the job that reads answers, which changes if an answer was edited.
+    """Return a job parameter that changes if an answer that the job's outputs used was edited.
 
-    The token is empty without evidence. As long as every answer that the outputs used is unchanged
-    or deleted, it is the token stored in the evidence of the outputs.
+    The token is empty if the evidence file does not exist. As long as every answer that the outputs
+    used is unchanged or deleted, the token is the one in the evidence file.
+
+    Args:
+        evidence: Evidence file of the outputs.
+        recordings: Recordings file that the job reads.
     """
     if not Path(evidence).exists():
         return ""
@@ -155,8 +161,8 @@ def read_answers(path: str | Path, wanted: Collection[str] | None = None) -> dic
         wanted: Keys of the answers to read (default: all).
 
     Raises:
-        UserError: If a line is damaged or its key is not the digest of its question; names file and
-            line.
+        UserError: A line is not a recording, or a line to read has an invalid answer or a key that
+            is not the digest of its question; the message states file and line.
     """
     answers: dict[str, Answer] = {}
     for line in read_lines(path):
@@ -166,7 +172,11 @@ def read_answers(path: str | Path, wanted: Collection[str] | None = None) -> dic
 
 
 def raw_lines(path: str | Path) -> dict[str, bytes]:
-    """Return the bytes of each line by key; the first line wins if two have the same key."""
+    """Return the bytes of each line by key; of two lines with the same key, the first counts.
+
+    Raises:
+        UserError: A line except an incomplete last line is not a recording.
+    """
     lines: dict[str, bytes] = {}
     for line in read_lines(path):
         lines.setdefault(line.key, line.raw.strip() + b"\n")
@@ -185,7 +195,7 @@ def write_lines(path: Path, lines: Mapping[str, bytes]) -> None:
 
 
 class Recorder:
-    """A writer that appends answers to a file that `recording` opened.
+    """Writer that appends answers to a file that `recording` opened.
 
     Attributes:
         path: Path of the file.
@@ -195,7 +205,7 @@ class Recorder:
         self.path, self._handle = path, handle
 
     def append(self, recorded: Iterable[tuple[Question, Answer]]) -> None:
-        """Write these answers and sync them to the disk."""
+        """Write the answers to these questions, and sync them to the disk."""
         data = b"".join(to_line(question, answer) for question, answer in recorded)
         while data:
             data = data[os.write(self._handle, data) :]
@@ -203,7 +213,11 @@ class Recorder:
 
 
 def to_line(question: Question, answer: Answer) -> bytes:
-    """Return the line that records an answer."""
+    """Return the line that records an answer.
+
+    Raises:
+        ValueError: The answer belongs to a different question.
+    """
     if answer.key != question.key:
         raise ValueError("the answer belongs to a different question")
     line = {"answer": answer.record(), "key": question.key, "question": question.content()}
@@ -212,12 +226,12 @@ def to_line(question: Question, answer: Answer) -> bytes:
 
 @contextmanager
 def recording(path: str | Path) -> Iterator[Recorder]:
-    """Open a recordings file for appending, as its only writer, and sort it when done.
+    """Open a recordings file for appending, as its only writer, and sort it after the block.
 
-    Create a missing file, and drop an incomplete last line.
+    Creates a missing file. Drops an incomplete last line.
 
     Raises:
-        UserError: If another process is writing the file, or a line is damaged.
+        UserError: Another process is writing the file, or a line is damaged.
     """
     path = Path(path)
 
@@ -239,19 +253,20 @@ def recording(path: str | Path) -> Iterator[Recorder]:
 
 
 def lock(folder: Path, name: str, on_taken: Callable[[], None]) -> AbstractContextManager[object]:
-    """Acquire a lock between processes, which is released when the process ends.
+    """Acquire an interprocess lock, which is also released when the process ends.
 
-    The lock is the file `.locks/<name>.lock` in the folder, which git ignores.
+    The lock is the file `.locks/<name>.lock` in the folder; Git ignores this file.
 
     Args:
         folder: Folder of the files that the lock protects.
         name: Name of the lock.
-        on_taken: Callback, called once before waiting if another process has the lock; may raise.
+        on_taken: Callback, called once before waiting if another process has the lock. It may raise
+            an exception instead of waiting.
 
     Returns:
         A context manager that releases the lock.
     """
-    # No fallback for file systems without locks: its files would survive a killed process.
+    # No fallback for file systems without locks: its lock files would survive a killed process.
     held = FileLock(folder / ".locks" / f"{name}.lock", fallback_to_soft=False)
     with suppress(Timeout):
         return held.acquire(blocking=False)
@@ -260,18 +275,18 @@ def lock(folder: Path, name: str, on_taken: Callable[[], None]) -> AbstractConte
 
 
 def record(path: str | Path, answered: Iterable[tuple[Question, Answer]]) -> None:
-    """Append answers to a recordings file."""
+    """Append answers to a recordings file (see `recording`)."""
     with recording(path) as recorder:
         recorder.append(answered)
 
 
 def foreign_file(path: Path) -> Path:
-    """Return the file next to these recordings that keeps billed answers of other models."""
+    """Return the path of the file for billed answers of other models, next to a recordings file."""
     return path.with_name(f"{path.name}.foreign")
 
 
 def _put_in_order(path: Path) -> None:
-    """Sort a file by key and drop incomplete and duplicate lines, if necessary."""
+    """Sort a file by key and drop duplicate lines and an incomplete last line, if necessary."""
     lines = raw_lines(path)
     size = sum(map(len, lines.values()))
     if path.exists() and (list(lines) != sorted(lines) or size != path.stat().st_size):

@@ -16,7 +16,7 @@ TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 """HTTP statuses below 500 after which the same request may succeed."""
 
 FATAL_STATUS = frozenset({401, 402, 403, 404})
-"""HTTP statuses that every other question to this model would also receive."""
+"""HTTP statuses that all other questions to the same model would also receive."""
 
 _TOKEN_BURST = 0.1
 _RETRY_INFO = re.compile(r"retryDelay\W+(\d+(?:\.\d+)?)s")
@@ -35,7 +35,7 @@ class NotConnectedError(Exception):
 
 
 class TooLongWaitError(Exception):
-    """The provider asks us to wait longer than the settings allow."""
+    """The provider requests a longer wait than the settings allow."""
 
 
 def status_of(error: BaseException) -> int | None:
@@ -82,10 +82,10 @@ def was_rejected(error: BaseException) -> bool:
 
 
 def retry_after(error: BaseException) -> float:
-    """Return the number of seconds to wait that the provider requests.
+    """Return the wait that the provider requests, in seconds; 0 if it requests none.
 
-    It is read from the headers `retry-after-ms` and `retry-after` (seconds or a date), or from the
-    body, because Gemini sends neither header.
+    The wait is read from the header `retry-after-ms` or `retry-after` (seconds or a date) or,
+    because Gemini sends neither, from the body.
     """
     headers = {name.lower(): value for name, value in headers_of(error).items()}
     try:
@@ -106,8 +106,8 @@ def retry_after(error: BaseException) -> float:
 def backoff(scale_s: float, longest_s: float) -> Callable[[RetryCallState], float]:
     """Return a wait function for tenacity: the requested wait plus random exponential jitter.
 
-    The jitter prevents requests that were rejected together from being retried together. The
-    function raises `TooLongWaitError` if the provider requests more than `longest_s`.
+    The jitter prevents requests that were rejected together from being retried together. The wait
+    function raises `TooLongWaitError` if the provider requests a wait of more than `longest_s`.
     """
     random = wait_random_exponential(multiplier=scale_s, max=longest_s)
 
@@ -126,8 +126,8 @@ def backoff(scale_s: float, longest_s: float) -> Callable[[RetryCallState], floa
 class Rates:
     """Limits on the requests and tokens per minute that one process sends to a provider.
 
-    Requests are spaced evenly, so no minute exceeds the limit. Tokens may be sent in bursts of a
-    tenth of the limit per minute, by which the steady rate is reduced.
+    Requests are spaced evenly, so no minute exceeds the limit. Tokens may be sent in bursts of up
+    to a tenth of the limit per minute; the steady rate is reduced by the same amount.
     """
 
     def __init__(self, limits: ProviderLimits) -> None:
@@ -141,7 +141,7 @@ class Rates:
             self._tokens = AsyncLimiter(burst, burst / steady)
 
     async def wait(self, tokens: int) -> None:
-        """Wait until a request with this many tokens may be sent."""
+        """Wait until a request with the given number of tokens may be sent."""
         # Requests that acquired tokens concurrently would all be ready at the same moment.
         async with self._turn:
             left = float(tokens) if self._tokens else 0.0

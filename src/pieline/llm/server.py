@@ -24,12 +24,13 @@ from pieline.models.weights import weights_path
 
 LOOPBACK = "127.0.0.1"
 VLLM = "PIELINE_VLLM"
-"""Environment variable with the command that starts vLLM, which needs its own environment."""
+"""Environment variable with the command that starts vLLM, which needs a Python environment of its
+own."""
 
 BATCH_INVARIANT = "VLLM_BATCH_INVARIANT"
 
 PORTS_TRIED = 3
-"""Number of ports to try, because another process may take one before a slow server does."""
+"""Number of ports to try, because another process may take a port before a slow server does."""
 
 _TAIL_LINES = 3
 _TAIL_CHARACTERS = 400
@@ -40,9 +41,9 @@ _ENDS_WITHIN_S = 3.0
 class Server:
     """Context manager for the server of a local model.
 
-    The server starts on first use, so it never starts if every answer is recorded, and it stops
-    at the end of the block. Several tasks can share it. Neither the server nor its child processes
-    outlive this process, however it ends.
+    The server starts on first use, so it never starts if every answer is recorded, and stops at the
+    end of the block. Several tasks can share the server. Neither the server nor its child processes
+    outlive this process, however this process ends.
 
     Args:
         spec: Entry of the model.
@@ -63,15 +64,15 @@ class Server:
         self._stack.close()
 
     def address(self, timeout_s: float, report: Callable[[str], None]) -> str:
-        """Start the server if necessary, and return its address for litellm's `openai/...`.
+        """Start the server if necessary, and return the base URL of its OpenAI-compatible API.
 
         Args:
             timeout_s: Maximum seconds to wait for the server to start.
-            report: Callback for a line of progress, called every 30 seconds during the start.
+            report: Callback for progress messages during the start.
 
         Raises:
-            UserError: If the server does not start (with the end of its output), or the weights do
-                not match the entry.
+            UserError: The weights are missing or do not match the entry, or the server does not
+                start; in the latter case, the message contains the end of its output.
         """
         _without_proxy()
         if self._process is None:
@@ -83,7 +84,7 @@ class Server:
         if self._process is None:
             return None
         try:
-            # Its child processes may take a moment longer to exit.
+            # The child processes of the server may take a moment longer to exit.
             status = self._process.wait(timeout=_ENDS_WITHIN_S)
         except subprocess.TimeoutExpired:
             return None
@@ -124,14 +125,14 @@ class Server:
     def _wait_until_healthy(
         self, process: "subprocess.Popen[bytes]", timeout_s: float, report: Callable[[str], None]
     ) -> bool:
-        """Wait until the server answers; return False if another process has its port.
+        """Wait until the server is ready, and return True; return False if its port was taken.
 
         Raises:
-            UserError: If the server terminated for another reason or did not answer in time.
+            UserError: The server terminated for another reason or was not ready in time.
         """
         begin, shown = time.monotonic(), FIRST_S
         while True:
-            # Check first that it is running, because another process may answer at its port.
+            # Check first that the server is running: another process may answer at its port.
             status, waited = process.poll(), time.monotonic() - begin
             if status is None and _is_healthy(self._port):
                 return True
@@ -165,7 +166,7 @@ def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list
     Args:
         spec: Entry of the model.
         weights: GGUF file, or folder of the weights.
-        port: Port to serve on, on the loopback interface.
+        port: Port of the loopback interface to serve on.
         folder: Temporary folder for files that the server needs.
     """
     name, place = api_model_name(spec.checkpoint), ["--host", LOOPBACK, "--port", str(port)]
@@ -213,7 +214,7 @@ def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list
 
 
 def server_environment(spec: LLMEntry) -> dict[str, str]:
-    """Return the environment of a model's server."""
+    """Return the environment variables of a model's server."""
     # No network access, no telemetry, no more threads than granted.
     quiet = dict.fromkeys(("HF_HUB_OFFLINE", "VLLM_NO_USAGE_STATS", "DO_NOT_TRACK"), "1")
     environment = os.environ | quiet | {"OMP_NUM_THREADS": str(spec.threads)}
@@ -233,7 +234,7 @@ def _without_proxy() -> None:
 def _prepare(weights: Path, folder: Path, template: str | None) -> None:
     """Create a folder of links to the weights, with neutral sampling defaults.
 
-    Without `do_sample`, transformers decodes greedily whatever the temperature is, and the
+    Without `do_sample`, transformers would ignore the temperature and decode greedily. The
     checkpoint's other defaults (top-k, penalties) would apply although no request states them.
     """
     if folder.exists():
@@ -264,7 +265,10 @@ def _free_port() -> int:
 def run_guarded(
     command: Sequence[str], folder: Path | None, environment: Mapping[str, str], log: Path
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run a command under a guard (see `guard`), and terminate it at the end of the block."""
+    """Run a command under a guard (see `guard`) until the end of the block.
+
+    Yields the process of the guard.
+    """
     reading, writing = os.pipe()
     with os.fdopen(reading), os.fdopen(writing, "w") as ending:
         with log.open("ab") as stream:
@@ -286,11 +290,12 @@ def run_guarded(
 
 
 def _is_ours(process: "subprocess.Popen[bytes]", port: int, *, is_child: bool) -> bool:
-    """Return whether the process that listens on a port is ours.
+    """Return whether the process that listens on a port is our server.
 
-    Some servers open their port only after minutes, and the answers of another process on that port
-    would be recorded. A custom command may start its server in a container, so it need not be a
-    child: it is enough that no other process is visible on the port.
+    Some servers open their port only after minutes; without this check, the answers of another
+    process on that port would be recorded. A custom command may start its server in a container, so
+    the server need not be a child process (`is_child`): it is enough that no other process is
+    visible on the port.
     """
     import psutil
 
@@ -311,7 +316,7 @@ def _is_ours(process: "subprocess.Popen[bytes]", port: int, *, is_child: bool) -
 
 
 def _is_healthy(port: int) -> bool:
-    """Return whether a server is ready: by /health, or if there is none, by /v1/models."""
+    """Return whether a server is ready, according to /health or, without it, /v1/models."""
     # urllib would use a proxy from the environment, so use http.client instead.
     return _status(port, "/health") == 200 or (
         _status(port, "/health") == 404 and _status(port, "/v1/models") == 200

@@ -1,4 +1,4 @@
-"""Define the settings for asking language models: the section `llm` of config.yaml."""
+"""Settings for querying language models: the section `llm` of config.yaml."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,11 +12,12 @@ from pieline.models.llm import LLMEntry
 
 TIMEOUT_S = 120.0
 THINKING_TIMEOUT_S = 900.0
-"""Thinking can take minutes, and is billed even if the request is abandoned."""
+"""Default timeout for models that think: thinking can take minutes, and is billed even if the
+request is abandoned."""
 
 
 class ProviderLimits(Settings):
-    """Limits of one provider for one account; null means no limit (or `llm.timeout_s`)."""
+    """Limits of one provider; null means no limit or, for `timeout_s`, `llm.timeout_s`."""
 
     concurrency: int = Field(default=8, ge=1, le=256)
     requests_per_minute: int | None = Field(default=None, ge=1)
@@ -25,26 +26,27 @@ class ProviderLimits(Settings):
 
 
 class LLMSettings(Settings):
-    """Settings for asking language models: the `llm:` section of config.yaml.
+    """Settings for querying language models: the `llm:` section of config.yaml.
 
     Attributes:
-        mode: `record` reads recordings and asks what is missing; `replay` never asks; `fresh` asks
-            all questions again and then replaces the recordings.
-        max_cost_usd: Maximum that all runs with this recordings folder may spend together (see
-            `spending`). With the default of 0, nothing that costs money is asked.
-        timeout_s: Seconds per attempt, from sending to the last byte; null: 120, or 900 for a model
-            that thinks. The timeout of the provider takes precedence.
+        mode: `record` asks only questions without recorded answers; `replay` never asks; `fresh`
+            asks all questions again and then replaces the recordings.
+        max_cost_usd: Maximum in US dollars that all runs with this recordings folder may spend
+            together (see `spending`). With the default of 0, models that cost money are not
+            queried.
+        timeout_s: Maximum seconds per attempt, from sending to the last byte; null means 120, or
+            900 for a model that thinks. The timeout of the provider takes precedence.
         start_timeout_s: Maximum seconds for the server of a local model to start.
-        max_attempts: Attempts per question before it counts as failed.
-        backoff_s: Scale of the random exponential wait between attempts, in seconds.
-        max_wait_s: Maximum seconds to wait when a provider sends a Retry-After header; a longer
-            wait fails the question.
+        max_attempts: Maximum number of attempts per question.
+        backoff_s: Scale, in seconds, of the random exponential jitter between attempts.
+        max_wait_s: Maximum seconds of the jitter, and of the wait that a provider may request
+            (Retry-After); if it requests a longer one, the question fails.
         providers: Limits by provider; `default` applies to providers that are not listed.
         api_bases: Address of a gateway, by provider; the address in a model's entry takes
             precedence.
         recordings_folder: Folder of all recordings, the spending ledger and the lock files.
-        retired: Checkpoints that are not asked, with the reason. Jobs also get the checkpoints that
-            models.yaml marks as retired and no gateway serves.
+        retired: Reason for not querying a checkpoint, by checkpoint. For jobs, this includes the
+            checkpoints that models.yaml marks as retired and no gateway serves.
     """
 
     mode: Literal["record", "replay", "fresh"] = "record"
@@ -60,14 +62,17 @@ class LLMSettings(Settings):
     retired: dict[str, str] = Field(default_factory=dict)
 
     def for_jobs(self, root: Path, entries: Iterable[object]) -> Self:
-        """Return the settings for jobs, with resolved folder and retired checkpoints.
+        """Return the settings for jobs.
+
+        The recordings folder is relative to the working directory, and `retired` includes the
+        checkpoints that models.yaml marks as retired and no gateway serves.
 
         Args:
             root: Project folder, relative to the working directory.
             entries: Entries of models.yaml.
 
         Raises:
-            UserError: If `api_bases` names a provider that no entry has.
+            UserError: `api_bases` names a provider that no entry has.
         """
         models = [entry for entry in entries if isinstance(entry, LLMEntry)]
         providers = {entry.provider for entry in models if not entry.is_local}
@@ -90,13 +95,16 @@ class LLMSettings(Settings):
         )
 
     def gateway(self, entry: LLMEntry) -> str | None:
-        """Return the address in `api_bases` for a model; None if its entry has its own address."""
+        """Return the address in `api_bases` for a model, if any.
+
+        Returns None for local models and for models whose entry has its own address.
+        """
         if entry.is_local or entry.api_base or entry.api_base_env:
             return None
         return self.api_bases.get(entry.provider)
 
     def is_retired(self, entry: LLMEntry) -> bool:
-        """Return whether `retired` or, without a gateway, the entry marks it as retired."""
+        """Return whether a model is in `retired` or, without a gateway, retired by its entry."""
         ended = entry.retired and self.gateway(entry) is None
         return bool(ended) or entry.checkpoint in self.retired
 
@@ -106,5 +114,5 @@ class LLMSettings(Settings):
         return self.limits(entry.provider).timeout_s or self.timeout_s or default
 
     def limits(self, provider: str) -> ProviderLimits:
-        """Return the limits of `provider`, or those of `default` if it is not listed."""
+        """Return the limits of a provider: its own, those of `default`, or the default values."""
         return self.providers.get(provider) or self.providers.get("default") or ProviderLimits()

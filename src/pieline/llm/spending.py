@@ -3,21 +3,21 @@
 Before a request is sent, its maximum cost is reserved. When its answer is recorded, the reservation
 is settled at the actual cost, or in full if the provider counted no tokens. A request without a
 complete answer (timeout, 429, 5xx, lost connection, broken body) is settled at zero, because
-providers rarely bill such requests: settling at the maximum, 49 answers worth $0.013 once exhausted
-a cap of $0.12. The maximum cost of these requests is listed separately as "possibly billed" and
-counts toward neither the total nor the cap. If a run was killed between recording and settling, the
-next run settles the recorded answers (`recover_reservations`), so that the settled amount is always
-the cost of the recorded answers. All other reservations of a killed run are kept in full until
-`release` removes them.
+providers rarely bill unanswered requests: when they were settled at the maximum, 49 answers worth
+$0.013 exhausted a cap of $0.12. The maximum cost of unanswered requests is listed separately as
+"possibly billed" and counts toward neither the total nor the cap. If a run was killed between
+recording and settling, the next run settles the recorded answers (`recover_reservations`), so that
+the settled amount is always the cost of the recorded answers. All other reservations of a killed
+run are kept in full until `release` removes them.
 
-This guarantees that received answers and requests in flight together cost no more than the cap,
-even with concurrent runs. The bill can exceed the cap only by the amount "possibly billed", for
-requests that the provider did not answer.
+Reserving guarantees that received answers and requests in flight together cost no more than the
+cap, even with concurrent runs. The bill can exceed the cap only by the amount "possibly billed".
 
 The ledger is `spending.sqlite` in the recordings folder. It uses SQLite's rollback journal, because
-a write-ahead log needs shared memory, which machines on a network file system do not have. Commits
-are not synced to the disk, because two syncs per request would slow down every run: they survive a
-killed process, but a power failure may lose the last requests or damage the file.
+a write-ahead log needs memory that all processes share, which the machines of a network file system
+do not have. Commits are not synced to the disk, because two syncs per request would slow down every
+run. Commits survive a killed process, but a power failure may lose the last requests or damage the
+file.
 """
 
 import asyncio
@@ -63,9 +63,10 @@ class Reserved(NamedTuple):
 
     Attributes:
         identity: Identifier of the reservation.
-        model: Checkpoint that is asked.
+        model: Checkpoint of the queried model.
         usd: Maximum cost of the request in US dollars.
-        file: Recordings file in which the answer will be stored; empty if the run was killed.
+        file: Recordings file in which the answer will be stored, relative to the recordings folder;
+            empty once a later run found that the answer was lost.
         key: Key of the question.
     """
 
@@ -78,7 +79,7 @@ class Reserved(NamedTuple):
 
 @dataclass(frozen=True)
 class Spending:
-    """The content of a ledger; amounts are in US dollars.
+    """Content of a ledger; amounts are in US dollars, and models are identified by checkpoint.
 
     Attributes:
         settled: Amount spent, by model.
@@ -102,12 +103,12 @@ class Spending:
 
     @property
     def usd(self) -> float:
-        """Total amount that is spent or reserved."""
+        """Total amount that was spent or is reserved."""
         return sum(self.settled.values()) + self.held
 
 
 class Ledger:
-    """The ledger of one recordings folder.
+    """Ledger of one recordings folder.
 
     Every method raises `UserError` if the file cannot be read or written.
 
@@ -127,7 +128,7 @@ class Ledger:
                 database.execute(statement)
 
     def spending(self) -> Spending:
-        """Return the amounts that all runs have spent or reserved so far."""
+        """Return everything that all runs have spent or reserved so far."""
         with self._transaction() as database:
             settled = database.execute(
                 "SELECT model, usd, requests, perhaps_usd, unanswered FROM settled ORDER BY model"
@@ -142,12 +143,13 @@ class Ledger:
         )
 
     def reserve(self, model: str, usd: float, *, file: str = "", key: str = "") -> Reserved | None:
-        """Reserve `usd` for one request; return None if that would exceed the cap.
+        """Reserve `usd` for one request, or return None if the reservation would exceed the cap.
 
         Args:
-            model: Checkpoint that is asked.
+            model: Checkpoint of the queried model.
             usd: Maximum cost of the request in US dollars.
-            file: Recordings file in which the answer will be stored.
+            file: Recordings file in which the answer will be stored, relative to the recordings
+                folder.
             key: Key of the question.
         """
         with self._transaction() as database:
@@ -165,8 +167,8 @@ class Ledger:
 
         Args:
             reserved: Open reservation.
-            usd: Cost in US dollars; None for a request without an answer, which counts as free, and
-                whose reserved amount is added to the possibly billed amount.
+            usd: Cost in US dollars; None for a request without an answer, which counts as free; its
+                reserved amount is added to the possibly billed amount.
         """
         without = usd is None
         row = (reserved.model, usd or 0.0, 1, int(without), reserved.usd if without else 0.0)
@@ -175,20 +177,21 @@ class Ledger:
             database.execute(_SETTLE, row)
 
     def left(self, file: str) -> list[Reserved]:
-        """Return the reservations that earlier writers of this recordings file left open."""
+        """Return the open reservations whose answers would be stored in this recordings file."""
         return [reserved for reserved in self.spending().reserved if reserved.file == file]
 
     def recover_reservations(
         self, left: Iterable[Reserved], recorded: Mapping[str, float | None]
     ) -> None:
-        """Settle the reservations whose answers are recorded, and clear the file of the others.
+        """Settle the reservations whose answers are recorded, and clear `file` in the others.
 
-        The caller must be the only writer of the recordings file and must not have asked anything
-        yet. Then a recorded answer belongs to the request of the open reservation with its key.
+        The caller must be the only writer of the recordings file and must not have asked a question
+        yet, so that a recorded answer belongs to the open reservation with the same key.
 
         Args:
             left: Open reservations of one recordings file.
-            recorded: Cost of each answer in the file, by key; None if its tokens were not counted.
+            recorded: Cost in US dollars of each recorded answer, by key; None if its tokens were
+                not counted.
         """
         for reserved in left:
             if reserved.key in recorded:
@@ -203,8 +206,8 @@ class Ledger:
     def release(self) -> float:
         """Remove all open reservations and return their total in US dollars.
 
-        Use this only if the provider's bill shows that killed runs cost nothing, and while no run
-        is in progress.
+        Call this method only if the provider's bill shows that killed runs cost nothing, and only
+        while no run is in progress.
         """
         with self._transaction() as database:
             [(held,)] = database.execute("SELECT total(usd) FROM reserved")
@@ -213,7 +216,7 @@ class Ledger:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run a block as one exclusive transaction."""
+        """Run the block as one exclusive transaction."""
         with self._translate_errors(), self._database as database:
             database.execute("BEGIN IMMEDIATE")
             yield database
@@ -234,7 +237,7 @@ class Ledger:
 
 
 def remaining_usd(settings: LLMSettings) -> float:
-    """Return the US dollars left under the cap; do not create a missing ledger."""
+    """Return the amount left under the cap, in US dollars, without creating a missing ledger."""
     folder = settings.recordings_folder
     spent = Ledger(folder).spending().usd if (folder / LEDGER).exists() else 0.0
     return max(0.0, settings.max_cost_usd - spent)
@@ -249,12 +252,13 @@ class CapReachedError(Exception):
 
 
 class Budget:
-    """Reservations for the requests of one run.
+    """Budget for the requests of one run; for models without prices, it reserves nothing.
 
     Args:
-        spec, settings: Model, and settings with the cap.
+        spec: Entry of the model.
+        settings: Settings that contain the cap and the recordings folder.
         file: Recordings file of the answers; the caller must be its only writer.
-        stop: Event that ends waiting.
+        stop: Stop state of the run, which ends waits.
     """
 
     def __init__(self, spec: LLMEntry, settings: LLMSettings, file: Path, stop: Stop) -> None:
@@ -272,10 +276,13 @@ class Budget:
     async def reserve(self, question: Question) -> Reserved | None:
         """Reserve the maximum cost of one attempt; wait if requests in flight may free the amount.
 
+        Returns:
+            The reservation, or None if the model has no prices.
+
         Raises:
-            CapReachedError: If no request is in flight and this one could still exceed the cap.
-            UserError: If the cost of the question is unbounded.
-            StoppedError: If the run was stopped during the wait.
+            CapReachedError: The attempt could exceed the cap, and no request is in flight.
+            UserError: The cost of the question is unbounded.
+            StoppedError: The run was stopped during the wait.
         """
         if self._ledger is None:
             return None
@@ -293,7 +300,7 @@ class Budget:
             await self._stop.unless_stopped(self._settled.wait())
 
     def settle(self, reserved: Reserved | None, usd: float | None) -> None:
-        """Settle a reservation at the actual cost; None for a request without an answer."""
+        """Settle a reservation at the actual cost; `usd` is None for a request without an answer."""
         if self._ledger is not None and reserved is not None:
             self._under_way -= 1
             self._ledger.settle(reserved, usd)
@@ -303,12 +310,18 @@ class Budget:
 
     @property
     def possibly_billed(self) -> str:
-        """Suffix for messages that states the possible cost of this run's unanswered requests."""
+        """Message suffix that states the possible cost of unanswered requests; empty if none."""
         usd = self._possibly_billed_usd
         return f" (at most ${usd:.4f} more possibly billed without an answer)" if usd else ""
 
     def explain(self, reached: CapReachedError, left: Sequence[Question], asked: int) -> UserError:
-        """Return an error that states the spending, the remaining cost and a sufficient cap."""
+        """Return an error that states the spending, the remaining cost and a sufficient cap.
+
+        Args:
+            reached: Error that ended the run.
+            left: Questions that are left to ask.
+            asked: Number of all questions of the run.
+        """
         assert self._ledger  # without a ledger there is no cap
         spending = self._ledger.spending()
         unfinished = (

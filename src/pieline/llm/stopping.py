@@ -1,4 +1,4 @@
-"""Stop a run on a signal or a failure, and end its waits."""
+"""Stop a run on a signal or a failure, and cancel its waits."""
 
 import asyncio
 import signal
@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 GRACE_S = 20.0
-"""Seconds between SIGTERM and abandoning the requests in flight; SLURM kills after 30."""
+"""Seconds between SIGTERM and abandoning the requests in flight; by default, SLURM sends SIGKILL
+30 seconds after SIGTERM."""
 
 T = TypeVar("T")
 
@@ -19,11 +20,11 @@ class StoppedError(Exception):
 
 
 class Stop:
-    """The stop state of a run.
+    """Stop state of a run.
 
     Attributes:
-        signal: Last signal received, if any.
-        failure: Error that stopped the run, if any.
+        signal: Last signal received; None if there was none.
+        failure: Error that stopped the run; None if there was none.
     """
 
     def __init__(self) -> None:
@@ -37,15 +38,15 @@ class Stop:
         return self._event.is_set()
 
     def fail(self, error: Exception) -> None:
-        """Stop because of an error; only the first error is kept."""
+        """Stop the run because of an error; only the first error is kept."""
         self.failure = self.failure or error
         self._event.set()
 
     async def unless_stopped(self, waiting: Awaitable[T]) -> T:
-        """Await something and return its result.
+        """Return the result of an awaitable, or cancel it if the run is stopped first.
 
         Raises:
-            StoppedError: If the run is stopped first.
+            StoppedError: The run was stopped first.
         """
         task = asyncio.ensure_future(waiting)
         stopping = asyncio.ensure_future(self._event.wait())
@@ -60,9 +61,10 @@ class Stop:
 
     @contextmanager
     def on_signals(self, at_once: Callable[[], object]) -> Iterator[None]:
-        """Stop on the first SIGINT or SIGTERM; call `at_once` on a second one, or `GRACE_S` later.
+        """Stop the run on the first SIGINT or SIGTERM during the block.
 
-        Only SIGTERM has a grace period: a user who presses Ctrl-C can press it again.
+        Calls `at_once` on a second signal, or `GRACE_S` seconds after a first SIGTERM. Has no
+        effect outside the main thread.
         """
         loop = asyncio.get_running_loop()
 

@@ -1,4 +1,4 @@
-"""Define tasks for language models, which make questions and read answers."""
+"""Define tasks for language models: making questions and reading answers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,17 +12,17 @@ from pieline.llm.questions import Question
 from pieline.models.llm import LLMEntry
 
 LIKELY_OUTPUT_TOKENS = 80
-"""Default length of an answer: a small JSON object that contains a sentence."""
+"""Default number of tokens expected for an answer: a small JSON object with a sentence."""
 
 
 class Ask(Protocol):
-    """Interface of a function that returns recorded answers and asks the model for missing ones."""
+    """Interface of a function that returns recorded answers and requests missing ones."""
 
     def __call__(self, questions: Sequence[Question]) -> Mapping[str, Answer]:
         """Return the answers to all questions by key.
 
         Raises:
-            UserError: If some answers are unavailable.
+            UserError: Some answers are unavailable.
         """
 
 
@@ -56,10 +56,10 @@ class Task(Frozen, ABC):
         """
 
     def likely_output_tokens(self) -> int:
-        """Return the expected tokens of one answer, without thoughts.
+        """Return the expected number of tokens of one answer, without thinking tokens.
 
-        It is used if too few answers are recorded. Recorded answers to tasks of the same class with
-        the same value are averaged.
+        Cost estimates use this number if too few answers are recorded. Otherwise, they average the
+        recorded answers to all tasks of the same class with the same number.
         """
         return LIKELY_OUTPUT_TOKENS
 
@@ -69,7 +69,7 @@ class Task(Frozen, ABC):
 
     @abstractmethod
     def reading(self, answer: Answer) -> Parsed[Any]:
-        """Parse one answer."""
+        """Parse one answer to a question of this task."""
 
     def entry(self) -> LLMEntry:
         """Return the entry of the model."""
@@ -77,12 +77,12 @@ class Task(Frozen, ABC):
 
     @classmethod
     def path(cls) -> str:
-        """Return `module:class`, from which the script loads the task."""
+        """Return the class path `module:class`, from which the script loads the task."""
         return f"{cls.__module__}:{cls.__qualname__}"
 
 
 def by_kind_and_model(tasks: Iterable[Task]) -> dict[tuple[str, str], list[Task]]:
-    """Group tasks by class name and model, in order."""
+    """Group tasks by (class name, model), in the order of the tasks."""
     groups: dict[tuple[str, str], list[Task]] = {}
     for task in tasks:
         groups.setdefault((type(task).__name__, task.model), []).append(task)
@@ -90,6 +90,6 @@ def by_kind_and_model(tasks: Iterable[Task]) -> dict[tuple[str, str], list[Task]
 
 
 def load_task(path: str, text: str) -> Task:
-    """Load a task from its class path (`Task.path`) and its canonical JSON."""
+    """Return the task with a class path (`Task.path`) and canonical JSON."""
     task: Task = import_object(path).model_validate_json(text)
     return task

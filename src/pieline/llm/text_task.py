@@ -17,7 +17,7 @@ from pieline.models.llm import LLMEntry
 
 
 class TextRow(Record):
-    """A row from which a question is made, with an id and any other fields."""
+    """Row with an id and any other fields, from which a question is made."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -25,10 +25,10 @@ class TextRow(Record):
 
 
 class TextPrediction(TextRow):
-    """A row with a model's answer; a study derives a class with the fields of its rows.
+    """Row with a model's answer; a study can derive a class that declares the fields of its rows.
 
     Attributes:
-        answer: Text of the answer; null if it could not be read.
+        answer: Text of the answer; null if the answer is unreadable.
         outcome: Outcome of parsing.
         answer_key: Key of the recorded answer.
     """
@@ -52,7 +52,11 @@ class TextTask(Task):
     parameters: Mapping[str, Any]
 
     def questions(self, entry: LLMEntry) -> list[Question]:
-        """Return one question per row, in order."""
+        """Return one question per row, in order.
+
+        Raises:
+            UserError: The prompt or a row is invalid, or all questions are the same.
+        """
         prompt = load_prompt(self.inputs["prompt"])
         rows = self._rows()
         asked = [prompt.messages(**row.model_dump()) for row in rows]
@@ -82,7 +86,7 @@ class TextTask(Task):
         save_jsonl(self.outputs["predictions"], predictions)
 
     def reading(self, answer: Answer) -> Parsed[str]:
-        """Return the full text of the answer, without thoughts."""
+        """Parse an answer as its full text, without reasoning."""
         text, unreadable = answer_text(answer)
         return unreadable or Parsed(Outcome.OK, text.strip(), rule="text")
 

@@ -2,8 +2,8 @@
 
 agno provides a uniform interface to all providers on top of litellm. This module ensures that only
 the question is sent (see `wire`), and keeps the fields that agno drops (finish reason, returned
-model, fingerprint). Importing it loads both libraries, which takes seconds, so only
-`pieline.llm.client` imports it, when an answer is missing.
+model, fingerprint). Importing this module loads agno and litellm, which takes seconds, so only
+`pieline.llm.client` imports this module, and only when an answer is missing.
 """
 
 import errno
@@ -28,7 +28,7 @@ from pieline.llm.retries import MalformedResponseError, NotConnectedError, NotSe
 from pieline.llm.wire import difference, merge_fields, responses_body, shorten_request
 from pieline.models.llm import LLMEntry
 
-# These must be set before the imports: no price list from the network, no telemetry, no `.env`
+# Set these variables before the imports: no price list from the network, no telemetry, no `.env`
 # file, and no debug output, which would contain API keys.
 os.environ.update(
     LITELLM_LOCAL_MODEL_COST_MAP="True",
@@ -56,15 +56,15 @@ for _name in ("openai", "httpx", "httpcore", "aiohttp", "anthropic"):
 
 @dataclass
 class _Exchange:
-    """The state of one request.
+    """State of one request.
 
     Attributes:
         question: Question to send.
-        address: Scheme and host of the URL.
-        sent: Request that was sent.
-        mismatch: Reason why the request was not sent.
-        response: Response of the provider.
-        problem: Reason why the response was rejected.
+        address: Scheme and host of the URL; empty until a request is made.
+        sent: Request that was sent; None if none was sent.
+        mismatch: Reason why the request was not sent; None if there is none.
+        response: Response of the provider; None if there was none.
+        problem: Reason why the response was rejected; None if there is none.
     """
 
     question: Question
@@ -76,15 +76,19 @@ class _Exchange:
 
 
 _LARGEST_RESPONSE = 32 << 20
-"""Maximum bytes of a decompressed response, a thousand times the longest answer."""
+"""Maximum bytes of a decompressed response, about a thousand times the longest answer."""
 _EXCHANGE: ContextVar[_Exchange] = ContextVar("exchange")
 
 
 async def _check(request: httpx.Request) -> None:
-    """Add the raw fields to a request, and raise an error unless its body matches the question.
+    """Add the raw fields to a request, and check that its body matches the question.
 
-    Raw fields are added here because litellm would map or drop some of them. A second request of
-    the same exchange also raises an error, because litellm resends after a failed connection.
+    Raw fields are added here because litellm would map or drop some of them.
+
+    Raises:
+        ValueError: The body does not match the question, or the URL has query parameters.
+        ConnectError: The exchange has already sent a request. litellm resends a request after a
+            failed connection.
     """
     exchange = _EXCHANGE.get()
     if exchange.sent is not None:
@@ -108,7 +112,11 @@ async def _check(request: httpx.Request) -> None:
 
 
 async def _keep(response: httpx.Response) -> None:
-    """Read the body of a response, up to `_LARGEST_RESPONSE` bytes."""
+    """Read the body of a response.
+
+    Raises:
+        ReadError: The body has more than `_LARGEST_RESPONSE` bytes.
+    """
     exchange = _EXCHANGE.get()
     exchange.response = response
     content = bytearray()
@@ -142,7 +150,7 @@ CHECKED_PROVIDERS = frozenset(map(str, openai_compatible_providers)) | {
     "anthropic", "bedrock_mantle", "compactifai", "custom_openai", "databricks", "gemini", "heroku",
     "lemonade", "minimax", "mistral", "nadir", "openai", "openrouter", "ovhcloud",
 }  # fmt: skip
-"""Providers whose requests litellm sends with the client that the caller passes."""
+"""Providers for which litellm sends the requests with the client that the caller passes."""
 
 _UNCHECKED = "litellm does not know the provider, or its requests cannot be checked"
 _RESPONSES = "litellm asks this model through OpenAI's /responses, which cannot be checked"
@@ -150,10 +158,10 @@ _ELSEWHERE = "use an OpenAI-compatible address of the provider (openai/<name>, a
 
 
 class _Client(AsyncHTTPHandler):
-    """A client for litellm that checks every request.
+    """Client for litellm that checks every request.
 
-    litellm uses its own handler for some providers and OpenAI's client for others. This class is
-    such a handler, and delegates all other attributes to an OpenAI client.
+    litellm uses its own handler for some providers and OpenAI's client for others. This class
+    extends litellm's handler and delegates all other attributes to an OpenAI client.
     """
 
     openai: AsyncOpenAI | None = None
@@ -173,20 +181,21 @@ class _Client(AsyncHTTPHandler):
 
 
 class _Model(LiteLLM):
-    """agno's model class, which returns litellm's full response instead of a subset of it."""
+    """Subclass of agno's model class that returns litellm's full response, not a part of it."""
 
     def _parse_provider_response(self, response: Any, **_: Any) -> Any:
         return response
 
 
 class Transport:
-    """A client that sends questions to one model.
+    """Client that sends questions to one model.
 
     Args:
         spec: Entry of the model.
-        api_key: API key.
+        api_key: API key, or `NO_KEY`.
         api_base: Address of the endpoint; None for the provider's default.
-        timeout_s: Timeout in seconds that the caller applies to each request.
+        timeout_s: Timeout in seconds that the caller applies to each request; litellm's timeout is
+            longer.
     """
 
     def __init__(
@@ -216,10 +225,12 @@ class Transport:
         """Send a question once and return its answer; every billed response is an answer.
 
         Raises:
-            NotSentError: If the body that litellm made differs from the question; it was not sent.
-            NotConnectedError: If the connection was refused, or the host is unknown.
-            MalformedResponseError: If the response is not an answer.
-            Exception: Any other error that litellm raises.
+            NotSentError: The requests to the provider cannot be checked, or the body that litellm
+                constructed differs from the question; in both cases, no request was sent.
+            NotConnectedError: The connection was refused, or the host is unknown.
+            MalformedResponseError: The response is not an answer.
+            UserError: litellm sent the request without the check.
+            Exception: litellm raised any other error.
         """
         if not self._is_checked:
             raise NotSentError(_UNCHECKED, where=self._spec.label, hint=_ELSEWHERE)
@@ -249,9 +260,9 @@ class Transport:
         return Answer(key=question.key, sent=exchange.sent, **fields)
 
     async def _request(self, exchange: _Exchange) -> dict[str, Any]:
-        """Send a question and return the fields of the answer; empty if the response is not one.
+        """Send a question and return the fields of its answer; empty if the response has no answer.
 
-        Requests to /responses use OpenAI's client, because litellm needs the package mcp for them.
+        Requests to /responses use OpenAI's client, because litellm would need the package mcp.
         """
         question = exchange.question
         if self._spec.uses_responses:
@@ -287,7 +298,14 @@ class Transport:
         return _fields(await model.ainvoke(turns, assistant_message=AgnoMessage(role="assistant")))
 
     def _fields_without_response(self, error: Exception, exchange: _Exchange) -> dict[str, Any]:
-        """Return the billed fields of a response that litellm rejected, or raise the error."""
+        """Return the answer fields of a billed or filtered response that litellm rejected.
+
+        Raises:
+            NotSentError: The request differed from the question, and so was not sent.
+            NotConnectedError: The connection was refused, or the host is unknown.
+            MalformedResponseError: The response was successful but has no token counts.
+            Exception: There was no successful response; the exception is `error`.
+        """
         if exchange.mismatch:
             raise NotSentError(
                 f"the request {redact(exchange.mismatch, self._spec)}; nothing was sent",
@@ -307,12 +325,12 @@ class Transport:
         return fields
 
     async def close(self) -> None:
-        """Close the connections; call this in the event loop that used them."""
+        """Close the connections; must run in the event loop that used them."""
         await self._client.close()  # type: ignore[no-untyped-call]
 
 
 def _check_connected(error: BaseException | None, address: str) -> None:
-    """Raise `NotConnectedError` if an error was caused by a refused connection or unknown host."""
+    """Raise `NotConnectedError` if a refused connection or an unknown host caused an error."""
     while error:
         if isinstance(error, ConnectionRefusedError | socket.gaierror):
             refused = isinstance(error, ConnectionRefusedError)
@@ -322,7 +340,10 @@ def _check_connected(error: BaseException | None, address: str) -> None:
 
 
 def _fields(response: Any) -> dict[str, Any]:
-    """Convert litellm's response to fields of an `Answer`; empty if it has no content."""
+    """Convert litellm's response to fields of an `Answer`.
+
+    Returns an empty dict if the response has neither choices nor token counts.
+    """
     usage: Any = getattr(response, "usage", None)
     # litellm fills in zeros if the provider did not count tokens.
     counted = usage is not None and bool(usage.prompt_tokens or usage.completion_tokens)
@@ -355,7 +376,10 @@ def _fields(response: Any) -> dict[str, Any]:
 
 
 def _responses_fields(body: dict[str, Any]) -> dict[str, Any]:
-    """Convert a body of OpenAI's /responses to fields of an `Answer`; empty if it has none."""
+    """Convert a body of OpenAI's /responses to fields of an `Answer`.
+
+    Returns an empty dict if the body has neither output nor usage.
+    """
     usage: dict[str, Any] = body.get("usage") or {}
     output = body.get("output") or []
     if not output and not usage:
@@ -388,7 +412,7 @@ def _responses_fields(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _embedding_fields(body: dict[str, Any]) -> dict[str, Any]:
-    """Convert an embeddings body to fields of an `Answer`; empty if it has no finite vector.
+    """Convert an embeddings body to fields of an `Answer`; empty if the body has no finite vector.
 
     The text of the answer is the base64 encoding of the vector as little-endian float32.
     """
@@ -405,7 +429,7 @@ def _embedding_fields(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _response_body(exchange: _Exchange) -> dict[str, Any]:
-    """Return the JSON object of a successful response; empty if there is none."""
+    """Return the JSON object in a successful response; empty if there is none."""
     if exchange.response is not None and exchange.response.is_success:
         with suppress(ValueError, httpx.StreamError):
             body = exchange.response.json()
@@ -414,7 +438,7 @@ def _response_body(exchange: _Exchange) -> dict[str, Any]:
 
 
 def _token_counts(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the token counts in a body that litellm cannot read; empty if it has none."""
+    """Return the token counts in a provider's body by field of `Answer`; empty if all are 0."""
     usage = body.get("usage") or body.get("usageMetadata")
     if not isinstance(usage, dict):
         return {}

@@ -1,11 +1,11 @@
 """Compare a request body with its question, and record the body without repeating texts.
 
-litellm makes the body, and may add a limit, change a role or drop a parameter. So before a body is
-sent, it is compared, field by field, with the body expected for the question in the provider's
-format. It is recorded with the answer, so that the comparison can be repeated.
+litellm constructs the body, and may add a limit, change a role or drop a parameter. Before a body
+is sent, it is therefore compared, field by field, with the body expected for the question in the
+provider's format. The body is recorded with the answer, so that the comparison can be repeated.
 
-The end of the address determines the format: OpenAI's chat completions (also used by Together and
-local servers), embeddings and responses, Anthropic's messages, and Gemini's generateContent.
+The end of the URL path determines the format: OpenAI's chat completions (also used by Together and
+local servers), embeddings and responses, Anthropic's messages, or Gemini's generateContent.
 """
 
 import json
@@ -24,7 +24,7 @@ _SHOWN = 80
 
 
 def shorten_request(question: Question, path: str, body: Body) -> SentRequest:
-    """Return the request to record, in which references replace the content of the question."""
+    """Return the request to record, with references in place of the question's content."""
     parts = _parts(question)
     texts = {part: name for name, part in reversed(parts.items()) if isinstance(part, str)}
     larger = {name: part for name, part in parts.items() if not isinstance(part, str)}
@@ -45,10 +45,10 @@ def shorten_request(question: Question, path: str, body: Body) -> SentRequest:
 
 
 def restore_body(question: Question, kept: SentRequest) -> Body:
-    """Restore a request body that `shorten_request` shortened.
+    """Return the request body that `shorten_request` shortened.
 
     Raises:
-        KeyError, TypeError: If a reference does not exist in the question.
+        KeyError, TypeError: A reference does not exist in the question.
     """
     parts = _parts(question)
 
@@ -65,10 +65,10 @@ def restore_body(question: Question, kept: SentRequest) -> Body:
 
 
 def _parts(question: Question) -> dict[int | str, Any]:
-    """Return the parts that a body may refer to.
+    """Return the parts of a question that a body may refer to, by reference.
 
-    These are the text of each turn by index, all turns as `messages`, and parameters that are
-    objects by name.
+    The parts are the text of each turn (by index), all turns (`messages`), and the parameters and
+    raw fields that are objects (by name).
     """
     return {
         **{number: turn.content for number, turn in enumerate(question.messages)},
@@ -84,8 +84,10 @@ def _parts(question: Question) -> dict[int | str, Any]:
 def merge_fields(request: Mapping[str, Any], fields: Mapping[str, Any], at: str = "") -> Body:
     """Return a request body with the raw fields of an entry merged in.
 
+    Objects that both have under the same name are merged, too.
+
     Raises:
-        ValueError: If both have the same field, in any spelling (`maxTokens`, `max_tokens`).
+        ValueError: Both have the same field otherwise, in any spelling (`maxTokens`, `max_tokens`).
     """
     names = {normalized(name): name for name in request}
     result = dict(request)
@@ -102,10 +104,10 @@ def merge_fields(request: Mapping[str, Any], fields: Mapping[str, Any], at: str 
 
 
 def difference(question: Question, path: str, body: Body) -> str | None:
-    """Describe how a body for this path differs from its question; None if it does not.
+    """Return how a body for a URL path differs from its question; None if it does not.
 
-    Properties that a format cannot express are ignored: the index of the sample, and in Gemini's
-    format the name of a JSON schema and its strictness, which is implied.
+    Properties that a format cannot express are ignored: the index of the sample and, in the formats
+    of Anthropic and Gemini, the name of a JSON schema and its strictness, which is implied.
     """
     model = api_model_name(question.model)
     for end, expected in _FORMATS.items():
@@ -119,7 +121,7 @@ def difference(question: Question, path: str, body: Body) -> str | None:
 
 
 def describe_mismatch(question: Question, kept: SentRequest) -> str | None:
-    """Describe how a recorded body differs from its question; None if it does not."""
+    """Return how a recorded body differs from its question; None if it does not."""
     try:
         differs = difference(question, kept.path, restore_body(question, kept))
     except (KeyError, TypeError):
@@ -209,7 +211,7 @@ def _generate_content(question: Question, model: str, body: Body) -> Body:
 
 
 def _system_apart(turns: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
-    """Split the turns into leading system turns and the rest (Anthropic, Gemini)."""
+    """Split turns into the leading system turns and the rest (for Anthropic and Gemini)."""
     count = next((i for i, turn in enumerate(turns) if turn.role != "system"), len(turns))
     return turns[:count], turns[count:]
 
