@@ -300,7 +300,7 @@ class Budget:
             await self._stop.unless_stopped(self._settled.wait())
 
     def settle(self, reserved: Reserved | None, usd: float | None) -> None:
-        """Settle a reservation at the actual cost; `usd` is None for a request without an answer."""
+        """Settle a reservation at the actual cost; None stands for a request without an answer."""
         if self._ledger is not None and reserved is not None:
             self._under_way -= 1
             self._ledger.settle(reserved, usd)
