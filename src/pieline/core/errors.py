@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 _LONG = 500
-"""Maximum length of a word in an error message; longer words, never paths, are truncated."""
+"""Maximum length of a word in an error message; longer words (file contents) are truncated."""
 
 
 class UserError(Exception):

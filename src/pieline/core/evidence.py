@@ -30,7 +30,7 @@ class Evidence(Record):
         files: SHA-256 of each output file, by path.
         made_from: SHA-256 of each input file, by path.
         answers: Digests of the recorded answers that were used, by question key.
-        recordings: SHA-256 of each recording file, by path.
+        recordings: SHA-256 of each recordings file, by path.
         token: Token of the used answers (see `pieline.llm.recordings.answers_token`).
         packages: Versions of the loaded packages that may affect the results, by name.
     """
@@ -45,7 +45,7 @@ class Evidence(Record):
 
 
 def evidence_of(path: str) -> str:
-    """Return the path or path pattern of the evidence file for a path or path pattern."""
+    """Return the path (or path pattern) of the evidence file of a file (or file pattern)."""
     return re.sub(r"(\.run\.gz|\.[a-z]+)$", "", path) + _ENDING
 
 
@@ -65,7 +65,7 @@ def write_evidence(
         files: Output files and folders. A folder stands for all files in it except evidence files.
         made_from: Input files and folders.
         answers: Digests of the recorded answers that were used, by question key.
-        recordings: Paths of the recording files.
+        recordings: Paths of the recordings files.
         token: Token of the used answers.
     """
     write_json(

@@ -56,8 +56,8 @@ def align_rows(
     """Return the line number and row of each sentence, in the order of `sentences` (texts by id).
 
     Raises:
-        UserError: An id is duplicate, unknown or missing, or the sentence in a row differs from
-            the dataset's in more than case and punctuation.
+        UserError: An id is duplicate, unknown or missing, or the letters or digits of a row's
+            sentence differ from the dataset's (ignoring case).
     """
     by_id: dict[str, tuple[int, R]] = {}
     for at, row in rows:

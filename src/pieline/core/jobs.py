@@ -57,7 +57,7 @@ def optional(files: Sequence[str]) -> str | None:
 
 
 def _end_with(process: int) -> None:
-    """Send SIGTERM to this process as soon as another process has ended.
+    """Send SIGTERM to this process when another process has ended.
 
     Without this, a job whose Snakemake was killed would keep running alongside the next run.
     """

@@ -38,7 +38,7 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
 
 
 class Frozen(BaseModel):
-    """An immutable model that rejects unknown fields, NaN and infinity."""
+    """Immutable pydantic model that rejects unknown fields, NaN and infinity."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 

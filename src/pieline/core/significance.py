@@ -35,9 +35,9 @@ def randomization_test(
         differences: Array of shape (comparisons, units).
         permutations: Maximum number of sign patterns.
         seed: Random seed of the sampled patterns.
-        mid: Whether to count patterns whose absolute sum equals the observed one as half (mid-p).
-            If differences take few values, many patterns are tied with the observed one, and
-            counting them fully makes the test too conservative.
+        mid: Whether to compute mid-p-values: a pattern whose absolute sum equals the observed one
+            counts as half a pattern. If differences take few values, many sums are equal, and
+            counting their patterns fully makes the test too conservative.
 
     Returns:
         Array of shape (comparisons,).

@@ -20,7 +20,7 @@ def read_table(
     quoted: bool = True,
     hint: str,
 ) -> list[tuple[int, dict[str, str]]]:
-    """Return the number of the last line and the cells by column of each row of a table.
+    """Return, for each row of a table, the number of its last line and its cells by column.
 
     Blank lines are skipped.
 

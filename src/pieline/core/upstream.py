@@ -44,7 +44,7 @@ class UpstreamFile(Frozen):
         return f"Git object {self.git_blob}" if self.git_blob else ""
 
     def mismatch(self, path: str | Path) -> str:
-        """Return how a file's digest differs from the known ones; empty if none differs."""
+        """Describe how a file differs from the known digests; return "" if it does not."""
         for kind, expected, compute in (
             ("SHA-256", self.sha256, sha256),
             ("Git object", self.git_blob, git_blob),

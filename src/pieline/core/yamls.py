@@ -70,7 +70,7 @@ def read_mapping(path: str | Path, *, hint: str) -> dict[str, Any]:
     """Read a YAML file that contains a mapping with string keys.
 
     Raises:
-        UserError: As in `read_yaml`, or the content is not such a mapping.
+        UserError: `read_yaml` raises an error, or the content is not a mapping with string keys.
     """
     return validated(dict[str, Any], read_yaml(path), where=path, hint=hint)
 

@@ -64,7 +64,7 @@ def denies_idioms(prose: str) -> bool:
 
 
 def find_views(text: str) -> set[View]:
-    """Return all views that the clauses of an explanation express about its expression."""
+    """Return the views that the clauses of an explanation express about the explained text."""
     views: set[View] = set()
     clauses = list(_clauses(text))
     before = ""
@@ -254,7 +254,7 @@ def _denies_idioms(prose: str, words: AnswerWords) -> bool:
 
 
 def _affirmations(clause: list[str]) -> set[bool]:
-    """Return, for each figurative or literal word, whether it affirms idiomatic use."""
+    """Return a set with True if a word affirms idiomatic use, and False if a word denies it."""
     affirmations: set[bool] = set()
     negated = False
     for word in clause:

@@ -27,12 +27,12 @@ class Language:
         light_verbs: Base forms of verbs that a partial PIE may omit ("back seat" for "take a back
             seat", "in Schach" for "in Schach halten").
         supporting: Adverbs of degree and comparison words, which are often omitted or exchanged
-            when a PIE is quoted ("get cold feet", "have cold feet").
+            when a PIE is quoted.
         bound_words: Words that occur in only one PIE and therefore identify it ("Holzweg").
         irregular: Base forms by inflected form, for forms that simplemma's dictionary lacks.
         endings: Regular expressions for regular endings, each with its replacement in the base
-            form. They supplement simplemma, which returns only one lemma per word ("sitting", the
-            noun).
+            form. They supplement simplemma, which returns only one lemma per word and treats
+            "sitting" only as a noun.
         prefixes: Separable verb prefixes. The base forms of a prefixed word include the prefix plus
             each base form of the rest ("aufgebunden": auf + binden).
         respelled: Spelling that `normalize` produces, and the original letter.

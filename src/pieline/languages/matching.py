@@ -20,8 +20,8 @@ def matches_pie(prediction: str, pie: str, *, language: str) -> bool:
     - The texts have the same words.
     - The prediction contains the complete PIE in sequence and has at most eight words or at most
       three times as many words as the PIE. Longer predictions may only repeat the sentence.
-    - One of the texts contains a word that occurs in only one PIE ("Holzweg"), and the prediction
-      is within the same length limit.
+    - The texts share a word that occurs in only one PIE ("Holzweg"), and the prediction is within
+      the same length limit.
     - In any order, the texts share more than half of the content words of each ("nahm ihn auf den
       Arm", "auf den Arm nehmen") and have a Dice coefficient above two thirds, computed without
       articles, pronouns, "be" and modal verbs. Particles can be content words ("back seat"), a
@@ -160,7 +160,7 @@ def remove_words(dropped: Collection[str], words: Sequence[str]) -> list[str]:
 
 
 def count_shared(words: Sequence[str], others: Sequence[str], language: str) -> int:
-    """Return the number of shared words: of the counts for both texts, the smaller. Symmetric."""
+    """Count the words of each text that the other shares; return the smaller count. Symmetric."""
     return min(
         sum(any(same_word(word, other, language) for other in two) for word in one)
         for one, two in ((words, others), (others, words))

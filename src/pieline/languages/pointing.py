@@ -36,12 +36,13 @@ def points_at_pie(
       word boundaries ("easy-peasy", "easypeasy").
     - All of its words occur in the sentence, it is not much longer than the PIE, and it has at
       least two and more than half of the PIE's content words ("brick wall" for "like talking to a
-      brick wall"). If the PIE has only one content word, the part must contain it, and at least two
-      and more than half of the PIE's other distinctive words count instead ("too much on my plate"
-      for "a lot on your plate", but not "jumped out of" for "out of the blue").
-    - The sentence `echoes` the PIE without using it (a distractor of IdioTS), all words of the part
-      occur in the sentence, the part is not much longer than the PIE, and some of its consecutive
-      words are spelled almost like the PIE.
+      brick wall"). If the PIE has only one content word, it has that word, and at least two and
+      more than half of the PIE's words that are not light words, light verbs or supporting words
+      ("too much on my plate" for "a lot on your plate", but not "jumped out of" for "out of the
+      blue").
+    - The sentence `echoes` the PIE without using it (a distractor of IdioTS), all of its words
+      occur in the sentence, it is not much longer than the PIE, and some of its consecutive words
+      are spelled almost like the PIE.
     """
     lang = get_language(language)
     sentence_words, pie_words = words_of(sentence, language), words_of(pie, language)
@@ -69,8 +70,8 @@ def points_at_pie(
 def _has_most(words: Sequence[str], pie_words: Sequence[str], language: str) -> bool:
     """Return whether words include at least two and more than half of a PIE's distinctive words.
 
-    These are its content words or, if it has fewer than two, all words of `_kernel`, of which any
-    content word must be included.
+    The distinctive words are the content words of the PIE or, if there are fewer than two, all
+    words of `_kernel`. If there is only one content word, it must be included.
     """
     kernel = _kernel(pie_words, language)
     content = remove_words(get_language(language).stop_words, kernel)

@@ -106,7 +106,7 @@ class Answer(Frozen):
 def is_foreign(answer: Answer, spec: LLMEntry) -> bool:
     """Return whether the model name in a response is not one that the model's entry accepts.
 
-    Returns False for a filtered request, for which no model is named because none answered.
+    Returns False for a filtered request, which no model answered, if the response names none.
     """
     if (answer.returned_model, answer.text, answer.finish_reason) == (None, None, FILTERED):
         return False

@@ -126,7 +126,7 @@ def _check(path: Path, hint: str, shown: str = "") -> None:
 
 
 def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, MergeResult]:
-    """Add all answers in `sources` that `target` lacks to `target`, which keeps its answers.
+    """Copy the answers that `target` lacks from `sources`; keep all answers in `target`.
 
     Returns:
         The result of each merge, by source.

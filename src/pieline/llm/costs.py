@@ -91,7 +91,7 @@ def estimate(
         questions: Questions to the model.
         spec: Entry of the model.
         recorded: Keys of the recorded answers.
-        likely: Expected output tokens per answer. The upper bound of an answer takes precedence.
+        likely: Expected output tokens per answer, capped at the upper bound of each answer.
     """
     unique = dict.fromkeys(questions)
     # Computing a key takes longer than everything else, so skip it if nothing is recorded.

@@ -150,7 +150,7 @@ def _likely(
 def record_now(
     estimates: Iterable[TaskEstimate], entries: Mapping[str, LLMEntry], today: date | None = None
 ) -> list[str]:
-    """Return a line per estimate with missing answers of a model that shuts down soon or has ended.
+    """Return a line for each estimate with missing answers whose model ends soon or has ended.
 
     The lines are sorted by shutdown date. Models that are marked as retired are omitted.
 
@@ -269,7 +269,7 @@ def blocking_reasons(entry: LLMEntry, settings: LLMSettings) -> list[str]:
 def _not_recorded(
     tasks: Sequence[Task], entry: LLMEntry, settings: LLMSettings, remade: Collection[str]
 ) -> str:
-    """Describe the missing answers of one model's tasks in words; empty if none is missing."""
+    """Return a summary of the missing answers of one model's tasks; empty if there are none."""
     made = [task for task in tasks if not missing_inputs(task, remade)]
     if settings.mode == "fresh" or not any(Path(task.recordings).exists() for task in tasks):
         # One question is enough, and making all of them is slow.

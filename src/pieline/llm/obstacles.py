@@ -21,7 +21,7 @@ def unsupported_reason(entry: LLMEntry, setting: str) -> str:
 
 
 def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[UserError]:
-    """Yield the reasons why a model cannot be queried; in mode `replay`, yield only the mode.
+    """Yield the reasons why a model cannot be queried; in mode `replay`, the only one is the mode.
 
     Skips slow checks: the function neither contacts the provider nor computes digests of weights.
     """

@@ -22,7 +22,7 @@ class Outcome(StrEnum):
 
     - `ok`: valid, in the requested format
     - `repaired`: close to the requested format
-    - `unparseable`: a text in another format
+    - `unparseable`: a text in another format, or an ambiguous one
     - `empty`: no text, or only reasoning
     - `refused`: the model declined
     - `filtered`: the provider's filter rejected the request or the answer

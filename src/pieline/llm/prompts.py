@@ -1,6 +1,6 @@
 r"""Load prompt templates: files with one Jinja template per turn of the conversation.
 
-A file may begin with YAML front matter between two `---` lines, which describes the prompt. Its key
+A file may begin with YAML front matter, between two `---` lines, that describes the prompt. The key
 `answer` maps the fields of the answer to their JSON schemas, which the provider then enforces. Each
 turn begins with a line that names its role:
 
@@ -17,7 +17,7 @@ lines around a turn are not sent, but a `{{ "\n" }}` at the end of a turn is.
 
 Templates may use conditions, up to two nested loops, some filters and included files. Assignments,
 macros, multiplication and all calls except a few string and mapping methods are forbidden, so that
-templates cannot run arbitrary code or take long.
+templates cannot run arbitrary code or run for long.
 """
 
 import re

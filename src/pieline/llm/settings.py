@@ -64,8 +64,8 @@ class LLMSettings(Settings):
     def for_jobs(self, root: Path, entries: Iterable[object]) -> Self:
         """Return the settings for jobs.
 
-        The recordings folder is relative to the working directory, and `retired` includes the
-        checkpoints that models.yaml marks as retired and no gateway serves.
+        In these settings, the recordings folder is relative to the working directory, and `retired`
+        includes the checkpoints that models.yaml marks as retired and no gateway serves.
 
         Args:
             root: Project folder, relative to the working directory.
@@ -104,7 +104,10 @@ class LLMSettings(Settings):
         return self.api_bases.get(entry.provider)
 
     def is_retired(self, entry: LLMEntry) -> bool:
-        """Return whether a model is in `retired` or, without a gateway, retired by its entry."""
+        """Return whether a model's checkpoint is retired.
+
+        It is if `retired` lists it, or if the entry marks it as retired and no gateway serves it.
+        """
         ended = entry.retired and self.gateway(entry) is None
         return bool(ended) or entry.checkpoint in self.retired
 

@@ -110,7 +110,7 @@ class Spending:
 class Ledger:
     """Ledger of one recordings folder.
 
-    Every method raises `UserError` if the file cannot be read or written.
+    Every method raises `UserError` if the ledger file cannot be read or written.
 
     Args:
         folder: Recordings folder, which must exist.

@@ -130,7 +130,7 @@ async def _keep(response: httpx.Response) -> None:
 
 
 def _with_rounded_counts(content: bytes) -> bytes:
-    """Round up fractional token counts, which litellm would reject."""
+    """Return a response body with its token counts rounded up: litellm rejects fractions."""
 
     def rounded(value: Any) -> Any:
         if isinstance(value, dict):
