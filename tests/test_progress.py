@@ -51,7 +51,7 @@ def check_lines(stderr: str) -> None:
     assert len(lines) >= 3
     assert lines[0].startswith("Test model: 0 of 4 answers, ")
     pattern = (
-        r"Test model: 4 of 4 answers, 1 failed, \$0\.0100, .* answers/s, 00:01 gone, 00:00 left"
+        r"Test model: 4 of 4 answers, 1 failed, \$0\.0100, .* answers/s, 00:01 elapsed, 00:00 left"
     )
     assert re.fullmatch(pattern, last)
 

@@ -204,7 +204,7 @@ def test_the_likely_length_comes_from_recorded_answers(folder: Path, registry: R
     form = listed[0].likely_output_tokens()
     thoughtful = min(form + THOUGHT_TOKENS, 800)  # the longest answer
     assert likely_lengths()["gpt-4o"] == likely_lengths()["gpt-4o-mini"] == (form, ("form",))
-    assert likely_lengths()["o3-mini"] == (thoughtful, ("form and thoughts",))
+    assert likely_lengths()["o3-mini"] == (thoughtful, ("form and thinking",))
     for task in by_model["gpt-4o"][:4]:
         answered(task, 5, output_tokens=33)
     for task in by_model["deepseek-r1"][:4]:
@@ -212,7 +212,7 @@ def test_the_likely_length_comes_from_recorded_answers(folder: Path, registry: R
     assert likely_lengths()["gpt-4o"] == (33, ("own answers",))
     assert likely_lengths()["gpt-4o-mini"] == (33, ("others' answers",))
     # 16 answers are too few, and answers of models without reasoning do not count.
-    assert likely_lengths()["o3-mini"] == (thoughtful, ("form and thoughts",))
+    assert likely_lengths()["o3-mini"] == (thoughtful, ("form and thinking",))
     answered(by_model["deepseek-r1"][4], 4, output_tokens=700)
     assert likely_lengths()["o3-mini"] == (700, ("others' answers",))
 

@@ -84,7 +84,7 @@ def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         ("Identification", "smollm2-135m-instruct", "unparseable", "no JSON, no list"),
         ("Identification", "smollm2-135m-instruct", "ok", 'object with "idioms"'),
         ("Detection", "smollm2-135m-instruct", "ok", "object with hasIdiom"),
-        ("Writing", "gemini-2.5-pro", "truncated", "longest length"),
+        ("Writing", "gemini-2.5-pro", "truncated", "maximum length"),
         ("Validation", "gpt-4o-mini", "unparseable", "no object with judgements"),
     ],
 )

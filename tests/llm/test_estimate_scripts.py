@@ -145,7 +145,7 @@ def test_existing_data_is_counted(run: Run, tmp_path: Path) -> None:
     (row,) = [row for row in rows(done.stdout) if row[0] == "HardVariants"]
     # Generation and review: 5 variants of 80 tokens after 1000 reasoning tokens.
     assert row[1:5] + row[6:7] == ["gemini-2.5-pro", "2", "0", "2", "2800"]
-    assert row[-1] == "form and thoughts"
+    assert row[-1] == "form and thinking"
     assert float(row[7]) == pytest.approx((int(row[5]) * 1.25 + 2800 * 10) / 1e6, abs=0.005)
     assert ORIGINALS not in done.stdout
     # A lower cap is reported before it is reached.

@@ -440,7 +440,8 @@ def test_progress_shows_answers_failures_and_cost_also_while_waiting(
     ]
     assert len(waiting) > 3
     last = (
-        r"Test model: 3 of 3 questions, 1 failed, \$0\.0004, .* questions/s, \S+ gone, 00:00 left"
+        r"Test model: 3 of 3 questions, 1 failed, \$0\.0004, .* questions/s,"
+        r" \S+ elapsed, 00:00 left"
     )
     assert re.fullmatch(last, lines[-1])
 

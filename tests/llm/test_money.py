@@ -246,7 +246,7 @@ def test_twenty_recorded_answers_predict_the_length_of_new_ones(folder: Path) ->
     longer = saying(folder, file="c", model="l", likely=31)
     assert likely_of(longer, task) == (31, ("form",))
     thinks = saying(folder, spec_for(prices=PRICES, thinks=True), file="d", model="t")
-    assert likely_of(thinks, task) == (1030, ("form and thoughts",))
+    assert likely_of(thinks, task) == (1030, ("form and thinking",))
 
 
 def test_hand_written_answers_do_not_predict_lengths(folder: Path) -> None:

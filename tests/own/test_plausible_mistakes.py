@@ -392,7 +392,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "sentences of other data": (
         "jam",
         rows(lambda read: [row.update(sentence="Quite another one.") for row in read]),
-        r"mine\.csv:2: sentence 'Quite another one\.' of test-.* is '.*' in the data set",
+        r"mine\.csv:2: sentence 'Quite another one\.' of test-.* is '.*' in the dataset",
     ),
     "a table named .txt": (
         "jam",

@@ -73,7 +73,7 @@ def align_rows(
     for name, (at, row) in by_id.items():
         if row.sentence and _letters(row.sentence) != _letters(sentences[name]):
             raise UserError(
-                f"sentence {row.sentence!r} of {name} is {sentences[name]!r} in the data set",
+                f"sentence {row.sentence!r} of {name} is {sentences[name]!r} in the dataset",
                 where=f"{where}:{at}",
                 hint="check the ids, or remove the column sentence",
             )
@@ -106,5 +106,5 @@ def check_ids(lines: dict[str, int], ids: Sequence[str], things: str, *, where: 
     if problems:
         at = f":{lines[unknown[0]]}" if unknown else ""
         raise UserError(
-            "; ".join(problems), where=f"{where}{at}", hint=f"predict the {things} of the data set"
+            "; ".join(problems), where=f"{where}{at}", hint=f"predict the {things} of the dataset"
         )

@@ -17,7 +17,7 @@ EVERY_S = 30.0
 
 _LINE = (
     "{desc}: {n_fmt} of {total_fmt}{unit}{postfix}, {rate_noinv_fmt},"
-    " {elapsed} gone, {remaining} left"
+    " {elapsed} elapsed, {remaining} left"
 )
 
 

@@ -143,7 +143,7 @@ def _likely(
         if len(counts) >= ENOUGH_ANSWERS:
             return round(fmean(counts)), whose
     if entry.bills_thoughts:
-        return expected + THOUGHT_TOKENS, "form and thoughts"
+        return expected + THOUGHT_TOKENS, "form and thinking"
     return expected, "form"
 
 

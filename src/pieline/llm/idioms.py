@@ -232,14 +232,14 @@ def _list_reading(idioms: list[str], kind: Kind, outcome: Outcome = Outcome.REPA
         if idioms:
             raise CandidatesError("candidates and no choice")
         return Reading([], _NO_CANDIDATES, outcome)
-    rule = "labelled list" if outcome is Outcome.OK else "labelled text"
+    rule = "labeled list" if outcome is Outcome.OK else "labeled text"
     return Reading(idioms, rule, outcome, kind != "expressions")
 
 
 def _read_json(value: Json, lead: str, kind: Kind | None = None) -> Result:
     """Read a JSON value; `lead` is the text before the value."""
     if value.outcome is Outcome.TRUNCATED:
-        return AmbiguousError("the last value breaks off")
+        return AmbiguousError("the last value is truncated")
     if value.outcome is Outcome.UNPARSEABLE:
         return AmbiguousError("braces that hold no JSON")
     clause = re.split(r"[.!?]$|[.,;!?]\s|\n", re.sub(r"```\w*", "", lead).strip())[-1]
@@ -253,7 +253,7 @@ def _read_json(value: Json, lead: str, kind: Kind | None = None) -> Result:
                 raise CandidatesError("a list of candidates, or of what is literal")
             return Reading([], _NO_CANDIDATES, value.outcome)
         if kind:
-            rule = _NO_CANDIDATES if kind == "candidates" else f"labelled {rule}"
+            rule = _NO_CANDIDATES if kind == "candidates" else f"labeled {rule}"
         return Reading(idioms, rule, value.outcome, not is_list or kind in ("answer", "idioms"))
 
     return _attempt(read)

@@ -110,7 +110,7 @@ def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
             value = _complete_and_parse(text[piece.start :])
             having = next(_objects_with_keys(value, required), None)
             fields, outcome = having, Outcome.REPAIRED
-            reason = "the last object breaks off"
+            reason = "the last object is truncated"
         elif (having := next(_objects_with_keys(piece.value, required), None)) is not None:
             fields, outcome = having, piece.outcome
     if fields is None:
@@ -135,11 +135,11 @@ def answer_text(answer: Answer) -> tuple[str, Parsed[Any] | None]:
     is_blank = not text.strip()
     called = answer.tool_calls or finish in ("tool_calls", "function_call")
     for applies, outcome, reason in (
-        (finish == "length", Outcome.TRUNCATED, "the answer reached its longest length"),
+        (finish == "length", Outcome.TRUNCATED, "the answer reached the maximum length"),
         (finish == FILTERED, Outcome.FILTERED, "the provider filtered the answer"),
         (answer.refusal, Outcome.REFUSED, answer.refusal),
         (finish == "refusal", Outcome.REFUSED, "the model refused"),
-        (is_blank and called, Outcome.TOOL_CALL, "tools were called and nothing was said"),
+        (is_blank and called, Outcome.TOOL_CALL, "the model called tools and returned no text"),
         (is_blank, Outcome.EMPTY, "no text"),
     ):
         if applies:
