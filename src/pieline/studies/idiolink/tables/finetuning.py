@@ -41,8 +41,8 @@ _JUDGED = (
     "A mean is within sampling range, but not equal, if it lies in the 95% t interval (Welch) for"
     f" the difference between our mean and the paper's of {PRINTED_SEEDS.number} seeds (with one"
     " seed of ours: in the prediction interval). A deviation is within sampling range if it lies in"
-    " the F interval for the ratio of two variances; the printed deviations are tested with ddof 1 and"
-    " with ddof 0, and one of them is enough."
+    " the F interval for the ratio of two variances; the printed deviations are tested with ddof 1"
+    " and with ddof 0, and one of them is enough."
 )
 _TUPLES = {
     "sampled": "Trained with tuples that were sampled as described in section 4.3, not with the"
