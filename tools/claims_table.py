@@ -27,7 +27,7 @@ HEADER = (
 ARCHIVE = PUBLISHED.parent / "data/archives/idiolink.tar.zst"
 PAPERS = {"jam": "ID10M-JAM", "idiots": "IdioTS", "idiolink": "IdioLink"}
 CHAT = "API keys for OpenAI, Anthropic, Google and Together; a GPU for the encoders"
-SERVED = "a GPU that serves 7 billion parameters"
+SERVED = "a GPU that can serve a 7-billion-parameter model"
 BUILT = "MAGPIE (downloaded), API keys for Google and OpenAI, reviewers"
 GRID = "snakemake --profile profiles/paper"
 CONSTRUCTION = f"{GRID} --config 'idiolink={{construction: {{enabled: true}}}}'"
@@ -44,7 +44,7 @@ NEEDS = {
     ("idiolink", TEXT): BUILT,
     ("idiolink", "idiolink_table1"): BUILT,
     ("idiolink", "idiolink_table2"): "a GPU for embedders of up to 9 billion parameters",
-    ("idiolink", "idiolink_table5"): "a GPU that trains up to 1 billion parameters",
+    ("idiolink", "idiolink_table5"): "a GPU that can train models of up to 1 billion parameters",
 }
 """Requirements that `make verify` does not meet, by paper and last printed table of a claim."""
 

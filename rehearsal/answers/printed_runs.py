@@ -22,7 +22,7 @@ Counts = tuple[int, ...]
 
 
 class Share(NamedTuple):
-    """Numbers of correct and wrong originals of one kind, by number of wrong variants (0 to 3)."""
+    """Counts of originals by number of misjudged variants (0 to 3), if right and if wrong."""
 
     right: Counts
     wrong: Counts

@@ -1,4 +1,4 @@
-"""Constructed runs give the printed digits in metrics and tables."""
+"""Runs constructed from printed scores reproduce their digits in metrics and tables."""
 
 from itertools import product
 from pathlib import Path

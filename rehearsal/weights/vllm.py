@@ -50,7 +50,7 @@ def has_chat_template(folder: Path, template: Path | None) -> bool:
 
 
 def application(served: str, upstream: str) -> Starlette:
-    """Return the application of one model, which forwards questions to the server at `upstream`."""
+    """Return an ASGI app that serves one model and forwards questions to `upstream`."""
 
     async def health(_: Request) -> Response:
         return Response()

@@ -687,7 +687,7 @@ class Study(ABC, Generic[S]):
     def display_inputs(
         self, metrics: Iterable[str], models: Iterable[str], *kinds: str
     ) -> DisplayInputs:
-        """Return the inputs of a table or figure of some models.
+        """Return the inputs of a table or figure that shows `models`.
 
         The field `absent` lists the paper's other models of these kinds, each with a reason in
         `not_run`.
@@ -776,7 +776,7 @@ class Study(ABC, Generic[S]):
         ]
 
     def external_conditions(self, **settings: Any) -> Conditions:
-        """Return the conditions of external predictions, whose weights are unknown."""
+        """Return the conditions of external predictions; their model's weights are unknown."""
         return Conditions(settings=settings, deviations=(f"{EXTERNAL} predictions",))
 
     def check_external(self, names: Iterable[str], *, where: str) -> None:

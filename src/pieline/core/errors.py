@@ -60,8 +60,8 @@ def exit_with(error: UserError | OSError) -> NoReturn:
 def run_command(main: Callable[[], None]) -> None:
     """Run a command-line program.
 
-    On a `UserError` or an `OSError` except `BrokenPipeError`, prints one line on stderr and exits
-    with status 2. On a keyboard interrupt, exits with status 130.
+    On a `UserError`, or an `OSError` other than `BrokenPipeError`, prints one line on stderr and
+    exits with status 2. On a keyboard interrupt, exits with status 130.
     """
     try:
         main()

@@ -57,7 +57,7 @@ _NO_ROOM = 1 << 20
 
 @contextmanager
 def _report_full_disk(path: Path) -> Iterator[None]:
-    """Convert an exception of the block to an `OSError` if the disk is full.
+    """Convert an exception raised in the block to an `OSError` if the disk is full.
 
     torch.save and safetensors report a full disk with their own exception classes.
     """

@@ -166,7 +166,7 @@ def price(
 
     Args:
         prices: Prices of the model.
-        input_tokens: Number of all input tokens.
+        input_tokens: Total number of input tokens, including cached ones.
         output_tokens: Number of all output tokens.
         cached: Number of input tokens that were read from the cache.
         written: Number of input tokens that were written to the cache.

@@ -66,7 +66,7 @@ class Reserved(NamedTuple):
         model: Checkpoint of the queried model.
         usd: Maximum cost of the request in US dollars.
         file: Recordings file in which the answer will be stored, relative to the recordings folder;
-            empty once a later run found that the answer was lost.
+            empty once a later run has found that the answer was lost.
         key: Key of the question.
     """
 

@@ -120,7 +120,7 @@ def _look(
 
 
 def estimated_bytes(entry: ModelEntry) -> int | None:
-    """Estimate the bytes of the weights; None if the entry's `parameters` are not one number."""
+    """Estimate the bytes of the weights; None if `parameters` is not a single number."""
     try:
         weights = parameter_count(entry.parameters or "")
     except UserError:

@@ -135,7 +135,7 @@ def _weights_mb(entry: LLMEntry) -> int:
 
 
 def estimated_parameters(entry: ModelEntry) -> int:
-    """Return the number of parameters of any model; `UNKNOWN_PARAMETERS` if not stated."""
+    """Return a model's parameter count, or `UNKNOWN_PARAMETERS` if its entry states none."""
     if isinstance(entry, LLMEntry):
         return _largest_count(entry)
     return parameter_count(entry.parameters) if entry.parameters else UNKNOWN_PARAMETERS

@@ -192,5 +192,5 @@ def same_size(ours: str, printed: str) -> bool:
 
 
 def described(stated: StatedText, **key: str) -> Cell:
-    """Return the cell of a stated text, which `key` identifies in the CSV."""
+    """Return a cell with a stated text; `key` identifies its row in the CSV."""
     return Cell(Number({**key, "metric": key.get("metric", "value")}, stated))

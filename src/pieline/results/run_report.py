@@ -285,7 +285,7 @@ class RunReport:
         return [extraction for study in self.studies for extraction in study.extractions()]
 
     def left_out(self) -> list[str]:
-        """Return lines that list runs taken from archives, and runs left out with the reasons."""
+        """Return lines that list the runs taken from archives, and the runs left out and why."""
         runs: dict[tuple[str, str], Counter[str]] = {}
         for study in self.studies:
             for run, reason in study.left_out().items():

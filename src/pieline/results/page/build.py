@@ -71,7 +71,7 @@ class TableView:
         return bool(self.cells) and not any(cell.ours for cell in self.cells)
 
     def layout(self, places: Mapping[str, int]) -> str:
-        """Return the HTML in the paper's layout, with metric files replaced by their `places`."""
+        """Return the HTML in the paper's layout; numbers in `places` replace metric file paths."""
 
         def numbered(paths: re.Match[str]) -> str:
             return " ".join(str(places[path]) for path in unescape(paths[0]).split())

@@ -213,7 +213,7 @@ class JamStudy(Study[JamSettings]):
         return [name for name in self.settings.languages if self.is_written(name)]
 
     def validated_languages(self) -> str:
-        """Return a wildcard constraint that matches languages whose variants no model writes."""
+        """Return a wildcard constraint for languages whose variants are not written by a model."""
         return alternatives(name for name in language_names() if not self.is_written(name))
 
     @property
@@ -377,8 +377,8 @@ class JamStudy(Study[JamSettings]):
     def decided_by(self, language: str) -> DecidedBy:
         """Return the source of the decisions on raw sentences.
 
-        The source is a decision file of the user or of the sample, else the released originals. For
-        languages without released originals in the release or the user's data, it is ID10M's tags.
+        The source is a decision file of the user or of the sample, else the released originals. If
+        a language has neither, the source is ID10M's tags.
         """
         if self.run.is_sample or self.own_decisions(language):
             return "file"

@@ -32,7 +32,7 @@ class Agreement(Record):
 
 
 def agreement(flagged: Mapping[str, bool], judged_invalid: Mapping[str, bool]) -> Agreement | None:
-    """Return the agreement on texts judged by both, or None if there are no such texts.
+    """Return the agreement of model and reviewers on texts that both judged; None without any.
 
     Args:
         flagged: Whether the votes resulted in a label other than `valid`, by text id.

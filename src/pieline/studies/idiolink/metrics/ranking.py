@@ -1,4 +1,4 @@
-"""R-Precision and nDCG@10 of a run (IdioLink, section 5.1 and appendix D), from ir-measures."""
+"""R-Precision and nDCG@10 of a run, by ir-measures (IdioLink, section 5.1, appendix D)."""
 
 from collections.abc import Container, Iterable, Sequence
 from statistics import fmean

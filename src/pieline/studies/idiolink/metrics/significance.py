@@ -1,7 +1,7 @@
 """Paired randomization tests between two query modes or two models on the same queries.
 
-PIEs are resampled rather than queries, because the queries of a PIE share its meaning and
-documents and are therefore not independent.
+Tests flip signs, and intervals resample, per PIE rather than per query, because the queries of a
+PIE share its meaning and documents and are therefore not independent.
 """
 
 from collections.abc import Mapping, Sequence

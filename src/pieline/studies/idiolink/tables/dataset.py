@@ -1,4 +1,4 @@
-"""Table 1 of IdioLink, and the table of numbers on its construction."""
+"""Table 1 of IdioLink, and the table of construction statistics."""
 
 from collections import Counter
 from collections.abc import Callable

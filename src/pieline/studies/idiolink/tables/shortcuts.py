@@ -97,7 +97,7 @@ ESTIMATES: dict[str, tuple[str, Callable[..., ShortcutEstimate]]] = {
 
 
 def shortcuts(inputs: DisplayInputs) -> TableContent:
-    """Build the table of partial correlations, and of nDCG@10 (percent) in the extreme tenths."""
+    """Build the table of partial correlations, and of nDCG@10 (percent) by tenth of overlap."""
     runs = sources(inputs, ShortcutMetrics, ["model", "query_mode"], obstacles_of)
     columns = [
         _column(f"{name}_{measure}_pct", measure, estimate)

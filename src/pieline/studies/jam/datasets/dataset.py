@@ -24,7 +24,7 @@ them as valid unless a check flags them."""
 
 
 class JamManifest(Verification):
-    """Description of an ID10M-JAM dataset; the inherited fields are the verification of variants.
+    """Description of an ID10M-JAM dataset; inherited fields state how variants were verified.
 
     Attributes:
         language: Language of the sentences.

@@ -1,8 +1,8 @@
 """Measure the attention of a causal model from a PIE to its context (ID10M-JAM, appendix H).
 
-For originals with a variant that misled some run and a variant that all runs resolved, both
-variants are passed through a model. The attention from the PIE's tokens to each preceding word is
-measured for every layer and head.
+For originals with a variant that misled some run and a variant that every run judged correctly,
+both variants are passed through the model. The attention from the PIE's tokens to each preceding
+word is measured for every layer and head.
 """
 
 from collections import defaultdict

@@ -33,7 +33,7 @@ class LabeledVariant(Frozen):
         variant_id: Variant id.
         first: Label by the first annotator.
         second: Label by the second annotator.
-        origin: Whether the labels were given by people or simulated.
+        origin: Origin of the labels: people or simulation.
         shown: Texts shown to the annotators, if recorded.
     """
 
@@ -129,9 +129,9 @@ def read_labels(*paths: str | Path) -> list[LabeledVariant]:
             exports (JSON) with one or both annotators.
 
     Raises:
-        UserError: A column or all labels are missing, a label is unknown, a variant occurs twice,
-            origins are mixed, there are not exactly two annotators, two files are identical, or
-            only one annotator labeled a variant; the message states the file and, if known, the
+        UserError: A column is missing, there are no labels, a label is unknown, a variant occurs
+            twice, origins are mixed, there are not exactly two annotators, two files are identical,
+            or only one annotator labeled a variant; the message states the file and, if known, the
             line, task or annotator.
     """
     if len(paths) == 1 and Path(paths[0]).suffix != ".json":

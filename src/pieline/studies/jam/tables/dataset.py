@@ -50,9 +50,9 @@ def _count(
 
 
 def _sentences(name: str, header: str, of_originals: str, of_dataset: str) -> Column[JamStatistics]:
-    """Return a column with a count of the dataset.
+    """Return a column that counts items of the dataset.
 
-    If there is no dataset but the originals are the released ones, they are counted instead.
+    If there is no dataset, released originals are counted instead.
     """
 
     def value(item: JamStatistics) -> int | None:

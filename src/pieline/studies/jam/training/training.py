@@ -49,8 +49,8 @@ def make_deterministic(threads: int) -> None:
     """Make torch deterministic; must be called before any computation.
 
     Args:
-        threads: Number of CPU threads, which affects sums; identical results require the same
-            number.
+        threads: Number of CPU threads. Results are identical only with the same number, because it
+            affects the order of sums.
     """
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.set_num_threads(threads)

@@ -160,7 +160,7 @@ def edited_originals(
 
 
 def _edits(original: str, variant: str) -> list[str]:
-    """Return the edits that turn the original into the end of the variant, as "old → new"."""
+    """Return edits ("old → new") from the original to the most similar suffix of the variant."""
     old, new = original.split(), variant.split()
     ends = (new[start:] for start in range(len(new)))
     nearest = min(ends, key=lambda words: Levenshtein.distance(old, words))
