@@ -26,7 +26,10 @@ HEADER = (
 )
 ARCHIVE = PUBLISHED.parent / "data/archives/idiolink.tar.zst"
 PAPERS = {"jam": "ID10M-JAM", "idiots": "IdioTS", "idiolink": "IdioLink"}
-CHAT = "API keys for OpenAI, Anthropic, Google and Together; a GPU for the encoders"
+CHAT = (
+    "API keys for OpenAI, Google and Together, recorded answers of retired models; a GPU for the"
+    " encoders"
+)
 SERVED = "a GPU that can serve a 7-billion-parameter model"
 BUILT = "MAGPIE (downloaded), API keys for Google and OpenAI, reviewers"
 GRID = "snakemake --profile profiles/paper"
