@@ -145,6 +145,7 @@ def items() -> None:
 def make_page() -> None:
     """Save ID10M-JAM's table, and two runs of IdioLink with ten times its documents and queries."""
     from pieline.core.files import canonical_json, digests, write_json, write_text
+    from pieline.results.numbers import write_numbers
     from pieline.studies.idiolink.predictions.runs import write_run
 
     make_jam()
@@ -166,6 +167,9 @@ def make_page() -> None:
             for place in range(number)
         )
         write_text(files[name], "".join(f"{canonical_json(row)}\n" for row in rows))
+    # Metric files name the meanings; the page reads the texts next to them.
+    meanings = "results/datasets/idiolink/meanings.jsonl"
+    write_text(meanings, "")
     for model in MODELS[:2]:
         run = f"results/predictions/idiolink/{model}.run.gz"
         best = (
@@ -173,9 +177,10 @@ def make_page() -> None:
             for q in range(15_000)
         )
         write_run(run, {f"queries-{q}": ranking for q, ranking in enumerate(best)}, tag=model)
-        inputs = digests([run, *files.values()])
+        inputs = digests([run, meanings])
         write_json(f"results/metrics/idiolink/{model}.json", {"computed_from": inputs})
     write_json("claims.json", {"claims": []})
+    write_numbers("printed_numbers.csv", [])
 
 
 def page() -> None:
@@ -225,6 +230,9 @@ def page() -> None:
             )
         ),
         ledger="claims.json",
+        numbers="printed_numbers.csv",
+        catalogue={},
+        absent={},
         models=[],
         depth=10,
         items="paper_tables/items",

@@ -135,7 +135,7 @@ def released() -> RunReport:
 def test_a_run_explains_missing_tables(released: RunReport) -> None:
     absent = released.absent()
     for name in ("jam_drift", "jam_usage", "jam_confusion"):
-        assert absent[name].endswith("takes no hard variants (jam.variants.source: none)")
+        assert absent[name].endswith("uses no hard variants (jam.variants.source: none)")
     assert absent["idiolink_finetuned"] == "idiolink.finetuning.models names no model"
     assert not {"jam_statistics", "idiolink_zero_shot", "idiots_detection"} & absent.keys()
 

@@ -114,7 +114,7 @@ def test_released_originals_without_variants_are_the_datasets(tmp_path: Path) ->
     assert content.notes == ("A note.",)
     rows = rows_of(content, tmp_path)
     columns = ("dataset", "number", "ours", "printed", "reproduced", "reason")
-    none = "not run: this configuration takes no hard variants (jam.variants.source: none)"
+    none = "not run: this configuration uses no hard variants (jam.variants.source: none)"
     assert values_of(rows, *columns) == [
         ("ID10M", "train_sentences", "37919", "37919", "yes", ""),
         ("ID10M", "test_sentences", "200", "200", "yes", ""),

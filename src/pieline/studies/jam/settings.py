@@ -19,7 +19,7 @@ from pieline.studies.jam.predictions.prompt_settings import (
 from pieline.studies.jam.training.settings import EncoderInput, TaggingSettings
 from pieline.studies.jam.variants.settings import USUAL_CHECKS, VariantChecks
 
-NO_VARIANTS = "this configuration takes no hard variants (jam.variants.source: none)"
+NO_VARIANTS = "this configuration uses no hard variants (jam.variants.source: none)"
 """Reason for missing numbers on variants."""
 
 
