@@ -9,13 +9,14 @@ from jam.jam_cases import original, sample_originals
 from run_script import run_script
 from support import ROOT
 
-from pieline.core.files import read_json, write_text
-from pieline.core.records import save_jsonl
+from pieline.core.files import read_json, write_json, write_text
+from pieline.core.records import load_jsonl, save_jsonl
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.datasets.folds import assign_folds
 from pieline.studies.jam.datasets.tagging_data import by_white_space
+from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.predictions.tagging import predict_by_fold
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10m
 from pieline.studies.jam.records import JamSentence, as_sentence
@@ -123,6 +124,41 @@ def test_each_sentence_is_tagged_by_the_encoder_of_its_fold() -> None:
     for item, sentence in zip(predictions, sentences, strict=True):
         fold = folds[sentence.original_id]
         assert item.tags and item.tags.count("O") == len(sentence.tokens) - fold - 1
+
+
+def test_the_script_tags_by_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Spy:
+        """Tag the first word of each sentence if the weights are those of fold 1."""
+
+        def __init__(self, weights: str) -> None:
+            self.tags = weights == "fold-1"
+
+        def tag(self, texts: list[list[str]], *, bfloat16: bool) -> list[list[Tag]]:
+            first: Tag = "B-IDIOM" if self.tags else "O"
+            return [[first, *["O"] * (len(text) - 1)] for text in texts]
+
+    monkeypatch.setattr(
+        "pieline.studies.jam.training.tagger.load_tagger", lambda entry, weights: Spy(weights)
+    )
+    folds = assign_folds(dataset(), FOLDS)
+    save_jsonl(tmp_path / "sentences.jsonl", dataset())
+    write_json(tmp_path / "folds.json", folds)
+    entry = load_registry(ROOT / "models.yaml")["minilm-tagger"]
+    run_script(
+        "tag_idioms",
+        input={
+            "weights": ["fold-0", "fold-1"],
+            # Snakemake passes a single file as a string.
+            "folds": str(tmp_path / "folds.json"),
+            "sentences": tmp_path / "sentences.jsonl",
+        },
+        output=[tmp_path / "predictions.jsonl"],
+        params={"spec": entry.execution_spec(), "words": "text"},
+    )
+    predictions = load_jsonl(tmp_path / "predictions.jsonl", IdiomPrediction)
+    assert {item.id: bool(item.idioms) for item in predictions} == {
+        item.id: folds[item.original_id] == 1 for item in dataset()
+    }
 
 
 def study(**settings: Any) -> JamStudy:

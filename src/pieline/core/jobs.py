@@ -52,8 +52,11 @@ def finish_job(snakemake: Any) -> None:
 
 
 def optional(files: Sequence[str]) -> str | None:
-    """Return the path of a rule's optional input, or None if the input has no file."""
-    return files[0] if files else None
+    """Return the file of an optional input of a rule, or None if the input is empty.
+
+    The input is a list, or a string if the rule names one file.
+    """
+    return files if isinstance(files, str) else next(iter(files), None)
 
 
 def _end_with(process: int) -> None:
