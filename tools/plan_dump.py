@@ -1,0 +1,89 @@
+"""Print the plan of configurations as sorted JSON, without running a job.
+
+Two dumps of the same configurations show what a change of the code changes in the plan: targets,
+metric files with their conditions, the files behind them, runs that are left out, archived runs,
+and the questions' recordings, inputs and parameters.
+
+    python tools/plan_dump.py > before.json             # the default and all files in config/
+    python tools/plan_dump.py config/paper.yaml --mirror FOLDER
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pieline.config import layered, load_config, load_studies
+from pieline.core.errors import UserError
+from pieline.core.yamls import merge, read_yaml
+from pieline.models.registry import load_registry
+from pieline.study import Study
+
+ROOT = Path(__file__).parents[1]
+PARTIAL = {"sample.yaml", "rehearsal.yaml"}
+"""Files in config/ that are not configurations of their own."""
+
+
+def dump(study: Study[Any]) -> dict[str, Any]:
+    """Return the plan of a study."""
+    metrics = sorted({*study.metrics(), *study.run_metrics()})
+    return {
+        "targets": sorted(study.targets()),
+        "raw": sorted(study.raw_files()),
+        "left out": study.left_out(),
+        "metrics": {
+            path: {
+                "conditions": json.loads(study.conditions_of(path) or "null"),
+                "behind": study.behind(path),
+                "archive": offered.archive.name if (offered := study.archived.get(path)) else None,
+            }
+            for path in metrics
+        },
+        "not taken": {
+            path: list(offer.differences)
+            for path, offer in study.offers.items()
+            if path not in study.archived
+        },
+        "tasks": {
+            task.recordings: json.loads(task.model_dump_json())
+            for task in sorted(study.tasks(), key=lambda task: task.recordings)
+        },
+        "tables": {table.name: list(table.display_inputs.metrics) for table in study.tables()},
+        "figures": {figure.name: list(figure.display_inputs.metrics) for figure in study.figures()},
+    }
+
+
+def plan(file: Path | None, mirror: str | None) -> dict[str, Any]:
+    """Return the plan of a configuration file over config.yaml; None is config.yaml alone.
+
+    Raises:
+        UserError: The configuration is invalid.
+    """
+    raw = read_yaml(ROOT / "config.yaml")
+    raw = merge(raw, read_yaml(file)) if file else raw
+    if mirror and raw.get("data") == "released":
+        raw = raw | {"mirror": mirror}
+    config = load_config(layered(raw, ROOT / "config" / "sample.yaml"))
+    studies = load_studies(config, load_registry(Path("models.yaml")), Path())
+    return {name: dump(studies[name]) for name in config.studies}
+
+
+def main() -> None:
+    """Print the plans of the named configurations."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("files", nargs="*", type=Path, help="default: config.yaml and config/")
+    parser.add_argument("--mirror", help="folder with the released files")
+    args = parser.parse_args()
+    every = sorted(path for path in (ROOT / "config").glob("*.yaml") if path.name not in PARTIAL)
+    plans: dict[str, Any] = {}
+    for file in args.files or [None, *every]:
+        try:
+            plans[file.name if file else "default"] = plan(file, args.mirror)
+        except UserError as error:
+            sys.exit(str(error))
+    print(json.dumps(plans, indent=1, sort_keys=True, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()
