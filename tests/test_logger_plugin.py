@@ -1,5 +1,6 @@
 """The logger plugin: one line per rule in a pipe, bars on a terminal, reasons and failures."""
 
+import json
 import logging
 import os
 import pty
@@ -12,6 +13,7 @@ from snakemake.settings.types import OutputSettings
 from support import ROOT
 
 from snakemake_logger_plugin_pieline import LogHandler
+from snakemake_logger_plugin_pieline.reasons import explain
 
 
 def handler(**settings: bool) -> LogHandler:
@@ -108,29 +110,101 @@ def test_the_log_of_a_failed_job_is_shown_on_request(
 OLD, NEW = "src/a.py " + 16 * "0", "src/a.py " + 16 * "1"
 
 
+def changed(old: object, new: object) -> str:
+    """Return the reason that Snakemake prints if a param was changed."""
+    sides = [repr(side if isinstance(side, str) else json.dumps(side)) for side in (old, new)]
+    return (
+        "Params have changed since last execution: Union of exclusive params before and now across"
+        f" all output: before: {sides[0]} now: {sides[1]} "
+    )
+
+
+CONDITIONS = {"settings": {"zero_shot": {"temperature": 0.3, "n": 1}}, "weights": 16 * "0"}
+OTHER = {"settings": {"zero_shot": {"temperature": 0.7, "n": 1}}, "weights": 16 * "1"}
+
+
 @pytest.mark.parametrize(
-    ("reason", "shown"),
+    ("reason", "cause"),
     [
         ("Missing output files: a.csv; Input files updated by another job: b.json", ""),
         ("", ""),
         ("Updated input files: own.csv", "Updated input files: own.csv"),
-        (f"Params have changed: before: '{OLD}' now: '{NEW}' ", "changed src/a.py"),
-        (
-            f"Params have changed: before: '{OLD}',10 now: '{NEW}',20 ",
-            "changed src/a.py; params changed from 10 to 20",
-        ),
-        ("Params have changed: before: <nothing exclusive> now: 'x' ",
-         "params changed from <nothing exclusive> to 'x'"),
         ("Forced execution", "Forced execution"),
+        (changed(OLD, NEW), "changed src/a.py"),
+        (changed(f"{OLD}, b.py {16 * '2'}", f"{NEW}, b.py {16 * '2'}"), "changed src/a.py"),
+        (f"Params have changed: before: '{OLD}',10 now: '{NEW}',20 ", "changed src/a.py; 10 → 20"),
+        ("Params have changed: before: <nothing exclusive> now: 'x' ", "+ x"),
+        ("Params have changed: before: 'x' now: <nothing exclusive> ", "- x"),
+        ("Params have changed: before: a range( now: b range( ", "a range( → b range("),
+        (changed(CONDITIONS, OTHER), "zero_shot.temperature 0.3 → 0.7; weights changed"),
+        # A text with the words that separate the sides, and one with those that separate reasons.
+        (changed({"prompt": "a now: b; c"}, {"prompt": "d"}), "prompt a now: b; c → d"),
+        (changed({"a": 1, "b": [1]}, {"b": [1, 2], "c": "x"}), "a removed; b + 2; c x (new)"),
+        (changed({"b": [1, 2]}, {"b": [2, 1]}), "b in another order"),
+        (
+            changed({"models": [{"name": "sbert"}, {"name": "bm25", "label": "BM25"}]},
+                    {"models": [{"name": "sbert"}, {"name": "mine", "label": "Mine"}]}),
+            "models + mine - bm25",
+        ),
+        (
+            changed({"models": [{"name": "sbert", "label": "S"}]},
+                    {"models": [{"name": "sbert", "label": "SBERT"}]}),
+            "models.sbert.label S → SBERT",
+        ),
+        (changed(dict.fromkeys("abcde", 1), dict.fromkeys("abcde", 2)),
+         "a 1 → 2; b 1 → 2; c 1 → 2; 2 more"),
     ],
 )  # fmt: skip
-def test_the_reason_for_a_rerun_is_printed_once(
-    reason: str, shown: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_of(handler(), reason=reason)
-    lines = [line for line in capsys.readouterr().err.splitlines() if "runs again" in line]
-    expected = [f"{rule} runs again: {shown}" for rule in ("search", "table")]
-    assert lines == (expected if shown else [])
+def test_a_changed_param_is_explained(reason: str, cause: str) -> None:
+    assert explain(reason) == cause
+
+
+def test_an_object_is_compared_with_the_most_similar_one() -> None:
+    old, new = ([{"a": n, "b": 5}, {"c": n, "d": 5}] for n in (1, 2))
+    sides = [",".join(repr(json.dumps(each)) for each in side) for side in (old, new[::-1])]
+    cause = explain(f"Params have changed: before: {sides[0]} now: {sides[1]} ")
+    assert cause == "c 1 → 2; a 1 → 2"
+
+
+def test_the_cause_of_a_rerun_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    run_of(handler(), reason=changed(CONDITIONS, OTHER))
+    lines = [line for line in capsys.readouterr().err.splitlines() if "→" in line]
+    cause = "zero_shot.temperature 0.3 → 0.7; weights changed"
+    assert lines == [f"search: {cause}", f"table: {cause}"]
+
+
+def test_a_dry_run_ends_with_what_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    display = handler(dryrun=True, stdout=True)
+    jobs = [
+        ("search", {"model": "sbert", "seed": "1"}, changed(CONDITIONS, OTHER)),
+        ("search", {"model": "sbert", "seed": "2"}, changed(CONDITIONS, OTHER)),
+        ("search", {"model": "mine", "seed": "1"}, "Missing output files: a.run"),
+        (
+            "table",
+            {"table": "scores"},
+            changed({"models": ["sbert"]}, {"models": ["sbert", "mine"]}),
+        ),
+        ("page", {}, "Input files updated by another job: scores.csv"),
+    ]
+    for number, (rule, wildcards, reason) in enumerate(jobs):
+        display.handle(
+            record(
+                "job_info",
+                jobid=number,
+                rule_name=rule,
+                reason=reason,
+                wildcards=wildcards,
+                output=["results/predictions/idiolink/a.run"] if rule == "search" else ["a.csv"],
+            )
+        )
+    display.close()
+    assert capsys.readouterr().err.splitlines() == [
+        "Why:",
+        "  zero_shot.temperature 0.3 → 0.7; weights changed (idiolink, sbert, 2 runs,"
+        " 2 jobs of search)",
+        "  new (idiolink, mine, 1 run, 1 job of search)",
+        "  models + mine (scores, 1 job of table)",
+    ]
 
 
 @pytest.mark.parametrize("settings", [{"dryrun": True}, {"verbose": True}])
@@ -139,7 +213,9 @@ def test_dry_and_verbose_runs_use_the_output_of_snakemake(
 ) -> None:
     display = handler(stdout=True, **settings)
     display.setFormatter(logging.Formatter("as usual: %(message)s"))
-    display.handle(record("job_info", "rule search"))
+    display.handle(
+        record("job_info", "rule search", rule_name="search", reason="", wildcards={}, output=[])
+    )
     assert capsys.readouterr() == ("\nas usual: rule search\n", "")
 
 

@@ -2,14 +2,13 @@
 
 On a terminal, it draws a progress bar for each running rule; otherwise, it prints a line when a
 rule is done. For a failed job, it prints the error message and the path of the log. The output of
-dry and verbose runs is Snakemake's own.
+dry and verbose runs is Snakemake's own; a dry run also ends with a list of what changed.
 """
 
 import logging
 import os
 import re
 import sys
-import textwrap
 import threading
 import time
 from collections import Counter
@@ -31,6 +30,8 @@ from rich.text import Text
 from snakemake.logging import ColorizingTextHandler
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 
+from snakemake_logger_plugin_pieline.reasons import explain, summarize
+
 EVERY_S = 30.0
 """Seconds without a line after which a finished job is reported before its rule is done."""
 
@@ -38,9 +39,6 @@ _NOISE = re.compile(
     r"None$|Select jobs to execute|Execute \d+ jobs|host: |Assuming unrestricted shared"
     r"|Using shell: |Conda environments: ignored|Group jobs: inactive"
 )
-_ORDINARY = ("Missing output files", "Input files updated by another job", "Rules with ")
-_CHANGED_FILE = re.compile(r"'(\S+\.py) [0-9a-f]{16}',?")
-_CHANGED_PARAMS = re.compile(r"before: (.*) now: (.*)", re.DOTALL)
 
 
 class LogHandler(LogHandlerBase):
@@ -62,7 +60,7 @@ class LogHandler(LogHandlerBase):
         self._console = Console(stderr=True, no_color=settings.nocolor or None, highlight=False)
         self._bars: _Bars | None = None
         self._rules: dict[int, str] = {}
-        self._reasons: set[str] = set()
+        self._causes: dict[str, list[Any]] = {}
         self._total: Counter[str] = Counter()
         self._done: Counter[str] = Counter()
         self._failed: list[tuple[int, str]] = []
@@ -73,6 +71,8 @@ class LogHandler(LogHandlerBase):
         """Display a record of Snakemake's log."""
         try:
             if self._usual:
+                if getattr(record, "event", None) == "job_info" and self.common_settings.dryrun:
+                    self._explain(record)
                 self._usual.setFormatter(self.formatter)
                 self._usual.emit(record)
             elif event := getattr(record, "event", None):
@@ -87,6 +87,9 @@ class LogHandler(LogHandlerBase):
         bars, self._bars = self._bars, None
         if bars:
             bars.close()
+        if self._usual and self._causes:
+            self._print("\n".join(["Why:", *summarize(self._causes)]))
+            self._causes = {}
         # Their messages may have scrolled away, because other jobs continued.
         if above := [text for done, text in self._failed if done < self._done.total()]:
             self._print("\n".join(["Failed jobs:", *above]), "red")
@@ -106,12 +109,18 @@ class LogHandler(LogHandlerBase):
         if self._console.is_terminal:
             self._bars = _Bars(self._total)
 
+    def _explain(self, record: Any) -> None:
+        """Collect the cause of a job of a dry run, which replaces Snakemake's reason."""
+        cause = explain(record.reason)
+        self._causes.setdefault(cause, []).append(record)
+        record.reason = cause or record.reason
+
     def _on_job_info(self, record: Any) -> None:
         self._rules[record.jobid] = record.rule_name
-        reason = f"{record.rule_name} runs again: {_reason(record.reason)}"
-        if not reason.endswith(": ") and reason not in self._reasons:
-            self._reasons.add(reason)
-            self._print(reason)
+        line = f"{record.rule_name}: {explain(record.reason)}"
+        if not line.endswith(": ") and line not in self._causes:
+            self._causes[line] = []
+            self._print(line)
         if self._bars:
             self._bars.show(record.rule_name, self._done)
 
@@ -216,26 +225,6 @@ class _Bars:
                     self.console.print(Text.from_ansi(text.rsplit("\r", 1)[-1]), soft_wrap=True)
                 if ended:
                     return
-
-
-def _reason(text: str) -> str:
-    """Return why a job runs again; empty if an output is missing or an input was remade."""
-    parts = [part for part in text.split("; ") if part and not part.startswith(_ORDINARY)]
-    shown = []
-    for part in parts:
-        if not (params := _CHANGED_PARAMS.search(part)):
-            shown.append(_shortened(part))
-            continue
-        if files := sorted(set(_CHANGED_FILE.findall(part))):
-            shown.append(f"changed {', '.join(files)}")
-        before, now = (_CHANGED_FILE.sub("", side).strip() for side in params.groups())
-        if {before, now} - {"", "<nothing exclusive>"}:
-            shown.append(f"params changed from {_shortened(before)} to {_shortened(now)}")
-    return "; ".join(shown)
-
-
-def _shortened(text: str) -> str:
-    return textwrap.shorten(text, 200, placeholder="…")
 
 
 def _last_words(logs: list[str]) -> str:

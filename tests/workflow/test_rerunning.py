@@ -18,7 +18,7 @@ def test_a_run_executes_exactly_the_plan(finished: Path) -> None:
     planned = plan(finished, target)
     result = run_snakemake(finished, "--cores", "2", target)
     assert result.returncode == 0, result.stderr[-3000:]
-    assert "table runs again: changed src/pieline/studies/idiots/tables.py\n" in result.stderr
+    assert "table: changed src/pieline/studies/idiots/tables.py\n" in result.stderr
     log = max((finished / ".snakemake/log").iterdir()).read_text(encoding="utf-8")
     ran = re.findall(r"(?m)^(?:local)?rule (\w+):\n", log)
     assert sorted(ran) == sorted(job.rule for job in planned)
