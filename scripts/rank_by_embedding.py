@@ -3,12 +3,13 @@
 import numpy as np
 
 from pieline.core.evidence import write_evidence
-from pieline.core.jobs import start_job
+from pieline.core.jobs import pin_threads, start_job
 from pieline.core.records import load_jsonl
 from pieline.studies.idiolink.predictions.runs import cosine_scores_of_file, rank, write_run
 from pieline.studies.idiolink.records import Document, Query
 
 start_job(snakemake)
+pin_threads(snakemake.threads)
 row = {text.id: i for i, text in enumerate(load_jsonl(snakemake.input.all_documents, Document))}
 documents = [document.id for document in load_jsonl(snakemake.input.documents, Document)]
 queries = [query.id for query in load_jsonl(snakemake.input.queries, Query)]

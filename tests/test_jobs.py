@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from support import ROOT
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from pieline.core.jobs import optional
+from pieline.core.jobs import optional, pin_threads
 
 WAITS = "import time; print('waiting', file=sys.stderr); time.sleep(600)"
 
@@ -153,6 +154,21 @@ def test_a_job_runs_even_if_its_log_cannot_be_written(tmp_path: Path) -> None:
     assert job.returncode == 0
     assert "log: Is a directory" in stderr
     assert stderr.endswith("done\n")
+
+
+def test_every_library_uses_the_threads_of_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    import numpy as np
+    import torch
+
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    with threadpool_limits():
+        threads = torch.get_num_threads()
+        for number in (2, 1):
+            pin_threads(number)
+            assert np.ones((2, 2)).sum() == 4
+            assert {pool["num_threads"] for pool in threadpool_info()} == {number}
+            assert (os.environ["OMP_NUM_THREADS"], torch.get_num_threads()) == (str(number), number)
+        torch.set_num_threads(threads)
 
 
 def test_optional_input() -> None:

@@ -12,10 +12,13 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from pieline.core.errors import UserError, to_user_error
 from pieline.core.evidence import check_evidence, write_evidence
 
 _WATCH_SECONDS = 2.0
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def start_log(path: str) -> None:
@@ -49,6 +52,17 @@ def start_job(snakemake: Any) -> None:
 def finish_job(snakemake: Any) -> None:
     """Write the evidence of a script's outputs and of all inputs of its rule."""
     write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
+
+
+def pin_threads(number: int) -> None:
+    """Set the number of threads of OpenMP, BLAS and torch, on which floating-point sums depend.
+
+    Covers libraries that are already loaded, and those that this process and its children load.
+    """
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(number)))
+    threadpool_limits(number)
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(number)
 
 
 def optional(files: Sequence[str]) -> str | None:
