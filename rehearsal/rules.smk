@@ -7,10 +7,7 @@ TAGS_ON_STANDINS = "results/on_standins/jam/{language}/{model}/fine_tuned/seed-{
 # The real jobs run on the stand-in weights, but their outputs are not used.
 use rule rank_by_embedding as rank_on_standins with:
     output:
-        runs=expand(ON_STANDINS, query_mode=IDIOLINK.query_modes, allow_missing=True),
-        evidence=expand(
-            evidence_of(ON_STANDINS), query_mode=IDIOLINK.query_modes, allow_missing=True
-        ),
+        expand(ON_STANDINS, query_mode=IDIOLINK.query_modes, allow_missing=True),
     log:
         "logs/on_standins/idiolink/{index}/{model}/seed-{seed}.rank.log",
 
@@ -18,7 +15,6 @@ use rule rank_by_embedding as rank_on_standins with:
 use rule bm25_search as search_on_standins with:
     output:
         ON_STANDINS,
-        evidence=evidence_of(ON_STANDINS),
     log:
         "logs/on_standins/idiolink/{index}/{model}/{query_mode}/seed-{seed}.log",
 
@@ -26,7 +22,6 @@ use rule bm25_search as search_on_standins with:
 use rule tag_idioms as tag_on_standins with:
     output:
         TAGS_ON_STANDINS,
-        evidence=evidence_of(TAGS_ON_STANDINS),
     log:
         "logs/on_standins/jam/{language}/{model}/fine_tuned/seed-{seed}.log",
 
@@ -40,7 +35,6 @@ rule rehearse_ranks:
         on_standins=ON_STANDINS,
     output:
         idiolink_paths.RUN,
-        evidence=evidence_of(idiolink_paths.RUN),
     log:
         log_of(idiolink_paths.RUN),
     conda:
@@ -67,9 +61,6 @@ ruleorder: rehearse_ranks > bm25_search
 use rule bm25_tune as tune_on_standins with:
     output:
         "results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json",
-        evidence=evidence_of(
-            "results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json"
-        ),
     log:
         "logs/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.log",
 
@@ -81,7 +72,6 @@ rule rehearse_tuning:
         on_standins="results/on_standins/idiolink/{index}/{model}/{query_mode}/tuning.json",
     output:
         idiolink_paths.TUNING,
-        evidence=evidence_of(idiolink_paths.TUNING),
     log:
         log_of(idiolink_paths.TUNING),
     wildcard_constraints:
@@ -107,7 +97,6 @@ rule rehearse_tags:
         on_standins=TAGS_ON_STANDINS,
     output:
         jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned"),
-        evidence=evidence_of(jam_paths.PREDICTIONS).replace("{setting}", "fine_tuned"),
     log:
         log_of(jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned")),
     wildcard_constraints:

@@ -2,6 +2,9 @@
 
 import atexit
 
+from snakemake.settings.types import RerunTrigger
+
+from pieline.core.sidecars import check_settings, settings_digest
 from pieline.llm.estimates import check as check_answers, notices
 from pieline.llm.task import load_task
 
@@ -15,7 +18,6 @@ for name, spec, models in chain.from_iterable(map(rules_of_task, LLM_TASKS.value
             served=lambda wildcards, spec=spec: served_before(spec.name, spec.make(**wildcards)),
         output:
             **spec.outputs,
-            evidence=spec.evidence,
         log:
             f"logs/{spec.first_output()}.log",
         benchmark:
@@ -142,6 +144,10 @@ onerror:
     shutil.rmtree("results/served", ignore_errors=True)
 
 
+onsuccess:
+    shutil.rmtree("results/served", ignore_errors=True)
+
+
 onstart:
     patch_snakemake(workflow)
     if CONFIG.rehearsal:
@@ -157,6 +163,19 @@ onstart:
         if "task" in job.params.keys()
     ]
     remade = {path for job in jobs for path in job.output}
+    try:
+        RUN_REPORT.check_raw_files(remade)
+        if RerunTrigger.PARAMS in workflow.dag_settings.rerun_triggers:
+            kept = set(workflow.dag.jobs) - set(jobs)
+            check_settings(
+                {
+                    path: settings_digest(job.params.items())
+                    for job in kept
+                    for path in job.output
+                }
+            )
+    except UserError as error:
+        exit_with(error)
     show(notices(tasks, REGISTRY, LLM_SETTINGS, remade))
     try:
         check_answers(tasks, LLM_SETTINGS, remade)

@@ -30,7 +30,7 @@ from snakemake_interface_executor_plugins.settings import ExecMode
 from pieline.config import layered, load_config, load_studies, name_source
 from pieline.core.code import imports_of, modules_behind, source_of
 from pieline.core.errors import UserError, exit_with
-from pieline.core.evidence import evidence_of
+from pieline.core.sidecars import check_results
 from pieline.core.files import check_writable, cached_sha256
 from pieline.core.yamls import read_yaml
 from pieline.llm.obstacles import obstacles
@@ -103,10 +103,15 @@ TABLES = {table.name: table for study in EVERY_STUDY.values() for table in study
 FIGURES = {figure.name: figure for study in EVERY_STUDY.values() for figure in study.figures()}
 ITEMS = {name: items for name, study in EVERY_STUDY.items() if (items := study.items())}
 RUN_REPORT = RunReport(EVERY_STUDY, CONFIG)
-if workflow.exec_mode == ExecMode.DEFAULT and not Path(".snakemake/metadata").is_dir():
-    # Without its metadata, Snakemake cannot detect that existing results have other settings.
+if workflow.exec_mode == ExecMode.DEFAULT:
+    asked = workflow.dag_settings
     try:
-        RUN_REPORT.check_settings()
+        # A run that makes files again on request may start with edited ones.
+        if not asked or not (asked.forcerun or asked.forceall or asked.forcetargets):
+            check_results()
+        # Without its metadata, Snakemake cannot detect that existing results have other settings.
+        if not Path(".snakemake/metadata").is_dir():
+            RUN_REPORT.check_settings()
     except UserError as error:
         exit_with(error)
 
@@ -241,16 +246,16 @@ def served_tasks(kind, model):
 def state_of_answers(spec, wildcards):
     """Return the `answers_token` of a task.
 
-    The process of a job inherits the token in the environment, because Snakemake has already
-    deleted the evidence file of the job.
+    The process of a job inherits the token in the environment, because a failed attempt of the job
+    has already deleted the sidecar.
     """
-    evidence = spec.evidence.format(**wildcards)
+    output = next(iter(spec.outputs.values())).format(**wildcards)
     known = json.loads(os.environ.get("PIELINE_ANSWERS", "{}"))
-    if evidence not in known:
-        known[evidence] = answers_token(evidence, spec.make(**wildcards).recordings)
+    if output not in known:
+        known[output] = answers_token(output, spec.make(**wildcards).recordings)
         edited = {path: token for path, token in known.items() if token}
         os.environ.update(PIELINE_ANSWERS=json.dumps(edited))
-    return known[evidence]
+    return known[output]
 
 
 def served_before(kind, task):

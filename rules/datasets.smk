@@ -11,10 +11,8 @@ rule idiolink_dataset:
         upstream=RUN_REPORT.run.upstream,
         documents=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "indexes"),
         queries=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "queries"),
-        evidence=IDIOLINK.evidence_of_texts(IDIOLINK.settings.dataset),
     output:
         **idiolink_paths.dataset("{split}"),
-        evidence=evidence_of(idiolink_paths.dataset("{split}")["documents"]),
     log:
         log_of(idiolink_paths.dataset("{split}")["documents"]),
     conda:
@@ -31,10 +29,8 @@ rule idiolink_composition:
         documents=idiolink_paths.dataset("{split}")["documents"],
         queries=idiolink_paths.dataset("{split}")["queries"],
         manifest=idiolink_paths.dataset("{split}")["manifest"],
-        evidence=evidence_of(idiolink_paths.dataset("{split}")["documents"]),
     output:
         **idiolink_paths.dataset("{split}-{composition}"),
-        evidence=evidence_of(idiolink_paths.dataset("{split}-{composition}")["documents"]),
     log:
         log_of(idiolink_paths.dataset("{split}-{composition}")["documents"]),
     conda:
@@ -54,7 +50,6 @@ rule idiots_dataset:
     output:
         sentences=idiots_paths.SENTENCES,
         manifest=idiots_paths.MANIFEST,
-        evidence=evidence_of(idiots_paths.SENTENCES),
     log:
         log_of(idiots_paths.SENTENCES),
     conda:
@@ -74,7 +69,6 @@ rule jam_dataset:
         originals=jam_paths.ORIGINALS,
         report=jam_paths.ORIGINALS_REPORT,
         variants=jam_variants_of,
-        evidence=[evidence_of(jam_paths.ORIGINALS), evidence_of(jam_paths.VARIANTS)],
         released=lambda wildcards: JAM.released_variants(wildcards.language),
         upstream=RUN_REPORT.run.upstream,
         annotations=lambda wildcards: JAM.annotations(wildcards.language),
@@ -83,7 +77,6 @@ rule jam_dataset:
         dataset=jam_paths.DATASET,
         manifest=jam_paths.MANIFEST,
         disputed=jam_paths.DISPUTED,
-        evidence=evidence_of(jam_paths.DATASET),
     log:
         log_of(jam_paths.DATASET),
     conda:
@@ -132,7 +125,6 @@ rule jam_tagging_data:
     output:
         train=jam_paths.TAGGING_TRAIN,
         dev=jam_paths.TAGGING_DEV,
-        evidence=evidence_of(jam_paths.TAGGING_TRAIN),
     log:
         log_of(jam_paths.TAGGING_TRAIN),
     conda:
@@ -150,14 +142,9 @@ rule jam_fold_data:
     input:
         train=jam_paths.TAGGING_TRAIN,
         added=lambda wildcards: JAM.added_texts(**wildcards),
-        evidence=lambda wildcards: [
-            evidence_of(jam_paths.TAGGING_TRAIN),
-            evidence_of(JAM.added_texts(**wildcards)),
-        ],
     output:
         train=expand(jam_paths.FOLD_TRAIN, fold=range(FOLDS), allow_missing=True),
         folds=jam_paths.FOLDS_FILE,
-        evidence=evidence_of(jam_paths.FOLDS_FILE),
     log:
         log_of(jam_paths.FOLDS_FILE),
     conda:
@@ -174,20 +161,15 @@ rule idiolink_construct:
     input:
         texts=IDIOLINK.of_collections(idiolink_paths.TEXTS),
         verdicts=IDIOLINK.of_collections(idiolink_paths.VERDICTS),
-        evidence=[
-            *IDIOLINK.of_collections(evidence_of(idiolink_paths.TEXTS)),
-            *IDIOLINK.of_collections(evidence_of(idiolink_paths.VERDICTS)),
-        ],
         splits=idiolink_paths.SPLITS_FILE,
         sheet=idiolink_paths.REVIEW,
         corrections=IDIOLINK.corrections(),
     output:
-        texts=expand(
+        expand(
             f"{idiolink_paths.CONSTRUCTED}/{{split}}/{{name}}.json",
             split=["train", "val", "test"],
             name=["indexes", "queries"],
         ),
-        evidence=IDIOLINK.evidence_of_texts("constructed"),
     log:
         log_of(idiolink_paths.CONSTRUCTED),
     conda:
@@ -233,7 +215,6 @@ for index, dataset in IDIOLINK.archived_datasets().items():
             upstream=RUN_REPORT.run.upstream,
         output:
             list(dataset.files),
-            evidence=evidence_of(idiolink_paths.dataset(index)["documents"]),
         log:
             f"logs/archives/{dataset.rule}.log",
         localrule: True

@@ -6,21 +6,12 @@ rule idiolink_metrics:
     input:
         **idiolink_paths.scoring_files("{index}"),
         run=idiolink_paths.RUN,
-        evidence=lambda wildcards: [
-            evidence_of(path.format(**wildcards))
-            for path in (
-                idiolink_paths.dataset("{index}")["documents"],
-                idiolink_paths.RUN,
-                *IDIOLINK.tuning(wildcards.model, wildcards.index, wildcards.query_mode),
-            )
-        ],
         tuning=lambda wildcards: IDIOLINK.tuning(
             wildcards.model, wildcards.index, wildcards.query_mode
         ),
     output:
         metrics=idiolink_paths.METRICS,
         queries=idiolink_paths.QUERY_SCORES,
-        evidence=evidence_of(idiolink_paths.METRICS),
     log:
         log_of(idiolink_paths.METRICS),
     wildcard_constraints:
@@ -42,13 +33,11 @@ rule idiots_metrics:
     """Score detection, True Positive Consistency and distractors of a run, with intervals."""
     input:
         predictions=idiots_paths.PREDICTIONS,
-        evidence=[evidence_of(idiots_paths.SENTENCES), evidence_of(idiots_paths.PREDICTIONS)],
         sentences=idiots_paths.SENTENCES,
         manifest=idiots_paths.MANIFEST,
         verdicts=IDIOTS.verdicts(),
     output:
         idiots_paths.METRICS,
-        evidence=evidence_of(idiots_paths.METRICS),
     log:
         log_of(idiots_paths.METRICS),
     wildcard_constraints:
@@ -70,14 +59,8 @@ rule idiots_bias:
         runs=lambda wildcards: IDIOTS.compared(wildcards.model, idiots_paths.METRICS),
         predictions=lambda wildcards: IDIOTS.compared(wildcards.model, idiots_paths.PREDICTIONS),
         sentences=idiots_paths.SENTENCES,
-        evidence=lambda wildcards: [
-            evidence_of(idiots_paths.SENTENCES),
-            *map(evidence_of, IDIOTS.compared(wildcards.model, idiots_paths.METRICS)),
-            *map(evidence_of, IDIOTS.compared(wildcards.model, idiots_paths.PREDICTIONS)),
-        ],
     output:
         idiots_paths.BIAS,
-        evidence=evidence_of(idiots_paths.BIAS),
     log:
         log_of(idiots_paths.BIAS),
     wildcard_constraints:
@@ -101,10 +84,8 @@ rule jam_statistics:
         report=jam_paths.ORIGINALS_REPORT,
         train=lambda wildcards: JAM.training_file(wildcards.language),
         manifest=lambda wildcards: JAM.manifest(wildcards.language),
-        evidence=lambda wildcards: evidence_of(JAM.sentences(wildcards.language)),
     output:
         jam_paths.STATISTICS,
-        evidence=evidence_of(jam_paths.STATISTICS),
     log:
         log_of(jam_paths.STATISTICS),
     conda:
@@ -120,16 +101,11 @@ rule jam_metrics:
     """Compute negative drift, accuracy, confusion classes and F1 of a run on ID10M-JAM."""
     input:
         predictions=jam_paths.PREDICTIONS,
-        evidence=lambda wildcards: [
-            evidence_of(JAM.sentences(wildcards.language)),
-            evidence_of(jam_paths.PREDICTIONS).format(**wildcards),
-        ],
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
         manifest=lambda wildcards: JAM.manifest(wildcards.language),
         report=jam_paths.ORIGINALS_REPORT,
     output:
         jam_paths.METRICS,
-        evidence=evidence_of(jam_paths.METRICS),
     log:
         log_of(jam_paths.METRICS),
     wildcard_constraints:
@@ -149,11 +125,9 @@ rule jam_baselines:
     """Score baselines without a model: never an idiom, always the PIE, and the majority."""
     input:
         sentences=jam_paths.DATASET,
-        evidence=evidence_of(jam_paths.DATASET),
         manifest=jam_paths.MANIFEST,
     output:
-        metrics=JAM.baselines("{language}"),
-        evidence=[evidence_of(path) for path in JAM.baselines("{language}")],
+        JAM.baselines("{language}"),
     log:
         log_of(jam_paths.STATISTICS.replace("statistics", "baselines")),
     conda:
@@ -172,10 +146,8 @@ rule idiolink_checks:
     input:
         upstream=RUN_REPORT.run.upstream,
         data=lambda wildcards: IDIOLINK.checked_files(wildcards.origin),
-        evidence=lambda wildcards: IDIOLINK.evidence_of_texts(wildcards.origin),
     output:
         idiolink_paths.CHECKS,
-        evidence=evidence_of(idiolink_paths.CHECKS),
     log:
         log_of(idiolink_paths.CHECKS),
     conda:
@@ -196,17 +168,12 @@ rule idiolink_construction_metrics:
     """Count automatic validation and review outcomes, with their agreement on the gold PIEs."""
     input:
         texts=IDIOLINK.of_collections(idiolink_paths.TEXTS),
-        evidence=[
-            *IDIOLINK.of_collections(evidence_of(idiolink_paths.TEXTS)),
-            *IDIOLINK.of_collections(evidence_of(idiolink_paths.VERDICTS)),
-        ],
         reports=IDIOLINK.of_collections(idiolink_paths.TEXTS_REPORT),
         verdicts=IDIOLINK.of_collections(idiolink_paths.VERDICTS),
         splits=idiolink_paths.SPLITS_FILE,
         corrections=IDIOLINK.corrections(),
     output:
         idiolink_paths.CONSTRUCTION_METRICS,
-        evidence=evidence_of(idiolink_paths.CONSTRUCTION_METRICS),
     log:
         log_of(idiolink_paths.CONSTRUCTION_METRICS),
     conda:
@@ -226,13 +193,8 @@ rule idiolink_significance:
     input:
         runs=lambda wildcards: IDIOLINK.tested_runs(wildcards.model, wildcards.seed),
         dataset=list(idiolink_paths.scoring_files("test").values()),
-        evidence=lambda wildcards: [
-            evidence_of(idiolink_paths.dataset("test")["documents"]),
-            *map(evidence_of, IDIOLINK.tested_runs(wildcards.model, wildcards.seed)),
-        ],
     output:
         idiolink_paths.SIGNIFICANCE,
-        evidence=evidence_of(idiolink_paths.SIGNIFICANCE),
     log:
         log_of(idiolink_paths.SIGNIFICANCE),
     wildcard_constraints:
@@ -259,13 +221,8 @@ rule idiolink_shortcuts:
     input:
         dataset=list(idiolink_paths.dataset("test").values()),
         run=idiolink_paths.RUN.replace("{index}", "test"),
-        evidence=[
-            evidence_of(idiolink_paths.dataset("test")["documents"]),
-            evidence_of(idiolink_paths.RUN.replace("{index}", "test")),
-        ],
     output:
         idiolink_paths.SHORTCUTS,
-        evidence=evidence_of(idiolink_paths.SHORTCUTS),
     log:
         log_of(idiolink_paths.SHORTCUTS),
     wildcard_constraints:
@@ -288,14 +245,9 @@ rule jam_neutral_metrics:
     input:
         predictions=jam_paths.NEUTRAL_PREDICTIONS,
         neutral=jam_paths.NEUTRAL_VARIANTS,
-        evidence=[
-            evidence_of(jam_paths.NEUTRAL_PREDICTIONS),
-            evidence_of(jam_paths.NEUTRAL_VARIANTS),
-        ],
         metrics=jam_paths.METRICS,
     output:
         jam_paths.NEUTRAL_METRICS,
-        evidence=evidence_of(jam_paths.NEUTRAL_METRICS),
     log:
         log_of(jam_paths.NEUTRAL_METRICS),
     wildcard_constraints:
@@ -317,11 +269,9 @@ rule jam_humans:
     input:
         labels=JAM.human_labels(),
         sentences=jam_paths.DATASET.format(language="english"),
-        evidence=evidence_of(jam_paths.DATASET).format(language="english"),
         manifest=jam_paths.MANIFEST.format(language="english"),
     output:
         jam_paths.HUMANS,
-        evidence=evidence_of(jam_paths.HUMANS),
     log:
         log_of(jam_paths.HUMANS),
     conda:
@@ -340,11 +290,9 @@ rule jam_attention:
         weights=lambda wildcards: JAM.run.unpacked_weights(wildcards.model),
         model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
         sentences=jam_paths.DATASET,
-        evidence=evidence_of(jam_paths.DATASET),
         metrics=lambda wildcards: JAM.metrics_on(wildcards.language),
     output:
         jam_paths.ATTENTION,
-        evidence=evidence_of(jam_paths.ATTENTION),
     log:
         log_of(jam_paths.ATTENTION),
     benchmark:

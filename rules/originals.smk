@@ -32,7 +32,6 @@ rule jam_originals:
     output:
         originals=jam_paths.ORIGINALS,
         report=jam_paths.ORIGINALS_REPORT,
-        evidence=evidence_of(jam_paths.ORIGINALS),
     log:
         log_of(jam_paths.ORIGINALS),
     conda:

@@ -10,7 +10,6 @@ rule table:
         tex="paper_tables/{table}.tex",
         csv=shown("paper_tables/{table}.csv"),
         html="paper_tables/html/{table}.html",
-        evidence=evidence_of("paper_tables/html/{table}.html"),
     log:
         "logs/paper/{table}.log",
     wildcard_constraints:
@@ -81,7 +80,6 @@ rule claims:
         published=RUN_REPORT.published(),
         catalogue=here("published/tables.yaml"),
         tables=RUN_REPORT.files("csv"),
-        evidence=RUN_REPORT.evidence(),
     output:
         json="paper_tables/claims.json",
         csv=shown("paper_tables/claims.csv"),
@@ -107,7 +105,6 @@ rule comparison:
         published=RUN_REPORT.published(),
         catalogue=here("published/tables.yaml"),
         tables=RUN_REPORT.files("csv"),
-        evidence=RUN_REPORT.evidence(),
     output:
         csv=shown("paper_tables/comparison.csv"),
         tex="paper_tables/comparison.tex",
@@ -133,7 +130,6 @@ rule export:
     input:
         metrics=lambda wildcards: RUN_REPORT.metrics(),
         tables=RUN_REPORT.files("csv"),
-        evidence=RUN_REPORT.evidence(),
     output:
         "results/export.csv",
     log:
@@ -155,11 +151,10 @@ rule export_runs:
     """Pack all runs of this configuration into one archive, for use without a GPU or API keys."""
     input:
         lambda wildcards: [
-            path
+            metrics
             for study in STUDIES
             for metrics in study.run_metrics()
             if metrics in study.metrics()
-            for path in (metrics, evidence_of(metrics))
         ],
     output:
         "results/runs.tar.zst",
@@ -186,13 +181,12 @@ rule results_page:
         tables=RUN_REPORT.files("csv"),
         figures=RUN_REPORT.files("png"),
         html=RUN_REPORT.files("html"),
-        evidence=RUN_REPORT.evidence(),
         metrics=lambda wildcards: RUN_REPORT.metrics(),
         predictions=lambda wildcards: RUN_REPORT.behind(),
         other_page=RUN_REPORT.beside(),
     output:
         page=shown("paper_tables/index.html"),
-        evidence=directory("paper_tables/items"),
+        details=directory("paper_tables/items"),
     log:
         "logs/paper/results_page.log",
     conda:
@@ -217,7 +211,6 @@ rule paper_source:
         template=here("templates/paper.tex.jinja"),
         tables=RUN_REPORT.files("csv"),
         latex=RUN_REPORT.files("tex"),
-        evidence=RUN_REPORT.evidence(),
         figures=RUN_REPORT.files("pdf"),
         ledger=["paper_tables/claims.tex", "paper_tables/comparison.tex"],
     output:

@@ -5,12 +5,8 @@ rule bm25_tune:
     """Tune k1 and b by nDCG@10 on the validation split with the same index composition."""
     input:
         dataset=lambda wildcards: IDIOLINK.tuning_dataset(wildcards.index),
-        evidence=lambda wildcards: [
-            evidence_of(path) for path in IDIOLINK.tuning_dataset(wildcards.index)[:1]
-        ],
     output:
         idiolink_paths.TUNING,
-        evidence=evidence_of(idiolink_paths.TUNING),
     log:
         log_of(idiolink_paths.TUNING),
     wildcard_constraints:
@@ -36,13 +32,8 @@ rule bm25_search:
         tuning=lambda wildcards: IDIOLINK.tuning(
             wildcards.model, wildcards.index, wildcards.query_mode
         ),
-        evidence=lambda wildcards: [
-            evidence_of(path)
-            for path in IDIOLINK.tuning(wildcards.model, wildcards.index, wildcards.query_mode)
-        ],
     output:
         idiolink_paths.RUN,
-        evidence=evidence_of(idiolink_paths.RUN),
     log:
         log_of(idiolink_paths.RUN),
     wildcard_constraints:
@@ -74,7 +65,6 @@ rule embed:
             texts=["documents", *IDIOLINK.query_modes],
             allow_missing=True,
         ),
-        evidence=evidence_of(idiolink_paths.VECTORS.replace("{texts}", "documents")),
     log:
         log_of(idiolink_paths.VECTORS.replace("{texts}", "documents")),
     benchmark:
@@ -110,14 +100,8 @@ rule rank_by_embedding:
             IDIOLINK.vectors(wildcards.index, wildcards.model, mode, wildcards.seed)
             for mode in IDIOLINK.query_modes
         ],
-        evidence=lambda wildcards: evidence_of(
-            IDIOLINK.vectors(wildcards.index, wildcards.model, "documents", wildcards.seed)
-        ),
     output:
-        runs=expand(idiolink_paths.RUN, query_mode=IDIOLINK.query_modes, allow_missing=True),
-        evidence=expand(
-            evidence_of(idiolink_paths.RUN), query_mode=IDIOLINK.query_modes, allow_missing=True
-        ),
+        expand(idiolink_paths.RUN, query_mode=IDIOLINK.query_modes, allow_missing=True),
     log:
         log_of(idiolink_paths.RUN.replace("{query_mode}", "all")),
     wildcard_constraints:
@@ -148,13 +132,8 @@ use rule rank_by_embedding as rank_by_api_embedding with:
                 wildcards.index, wildcards.model, wildcards.query_mode, wildcards.seed
             )
         ],
-        evidence=lambda wildcards: [
-            evidence_of(IDIOLINK.vectors(wildcards.index, wildcards.model, texts, wildcards.seed))
-            for texts in ("documents", wildcards.query_mode)
-        ],
     output:
-        runs=[idiolink_paths.RUN],
-        evidence=[evidence_of(idiolink_paths.RUN)],
+        idiolink_paths.RUN,
     log:
         log_of(idiolink_paths.RUN),
     wildcard_constraints:
@@ -169,13 +148,9 @@ rule rerank:
         first_stage=lambda wildcards: IDIOLINK.first_stage_run(
             wildcards.model, wildcards.index, wildcards.query_mode
         ),
-        evidence=lambda wildcards: evidence_of(
-            IDIOLINK.first_stage_run(wildcards.model, wildcards.index, wildcards.query_mode)
-        ),
         local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
     output:
         idiolink_paths.RUN,
-        evidence=evidence_of(idiolink_paths.RUN),
     log:
         log_of(idiolink_paths.RUN),
     benchmark:
@@ -207,10 +182,7 @@ rule late_interaction:
         queries=idiolink_paths.dataset("{index}")["queries"],
         local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
     output:
-        runs=expand(idiolink_paths.RUN, query_mode=IDIOLINK.query_modes, allow_missing=True),
-        evidence=expand(
-            evidence_of(idiolink_paths.RUN), query_mode=IDIOLINK.query_modes, allow_missing=True
-        ),
+        expand(idiolink_paths.RUN, query_mode=IDIOLINK.query_modes, allow_missing=True),
     log:
         log_of(idiolink_paths.RUN.replace("{query_mode}", "all")),
     benchmark:
@@ -258,13 +230,11 @@ rule idiots_review_cases:
 rule tag_idioms:
     """Tag the idioms in every sentence with a fine-tuned encoder."""
     input:
-        weights=[jam_paths.WEIGHTS],
+        weights=[jam_paths.WEIGHTS_DIGESTS],
         folds=[],
-        evidence=evidence_of(jam_paths.TRAINING_LOG),
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
     output:
         jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned"),
-        evidence=evidence_of(jam_paths.PREDICTIONS).replace("{setting}", "fine_tuned"),
     log:
         log_of(jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned")),
     wildcard_constraints:
@@ -288,16 +258,11 @@ rule tag_idioms:
 # Tags each sentence with the encoder that was not trained on its PIE.
 use rule tag_idioms as tag_by_fold with:
     input:
-        weights=expand(jam_paths.FOLD_WEIGHTS, fold=range(FOLDS), allow_missing=True),
+        weights=expand(jam_paths.FOLD_WEIGHTS_DIGESTS, fold=range(FOLDS), allow_missing=True),
         folds=jam_paths.FOLDS_FILE,
-        evidence=[
-            evidence_of(jam_paths.FOLDS_FILE),
-            *expand(evidence_of(jam_paths.FOLD_LOG), fold=range(FOLDS), allow_missing=True),
-        ],
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
     output:
         jam_paths.PREDICTIONS,
-        evidence=evidence_of(jam_paths.PREDICTIONS),
     log:
         log_of(jam_paths.PREDICTIONS),
     wildcard_constraints:
@@ -308,13 +273,11 @@ use rule tag_idioms as tag_by_fold with:
 # Tags neutral rewrites of the variants that confused the encoder.
 use rule tag_idioms as tag_neutral with:
     input:
-        weights=[jam_paths.WEIGHTS],
+        weights=[jam_paths.WEIGHTS_DIGESTS],
         folds=[],
-        evidence=evidence_of(jam_paths.TRAINING_LOG),
         sentences=jam_paths.NEUTRAL_VARIANTS.replace("{setting}", "fine_tuned"),
     output:
         jam_paths.NEUTRAL_PREDICTIONS.replace("{setting}", "fine_tuned"),
-        evidence=evidence_of(jam_paths.NEUTRAL_PREDICTIONS).replace("{setting}", "fine_tuned"),
     log:
         log_of(jam_paths.NEUTRAL_PREDICTIONS.replace("{setting}", "fine_tuned")),
 
@@ -326,7 +289,6 @@ rule take_jam_predictions:
         sentences=lambda wildcards: JAM.sentences(wildcards.language),
     output:
         jam_paths.PREDICTIONS,
-        evidence=evidence_of(jam_paths.PREDICTIONS),
     log:
         log_of(jam_paths.PREDICTIONS),
     wildcard_constraints:
@@ -348,7 +310,6 @@ rule take_idiots_predictions:
         sentences=idiots_paths.SENTENCES,
     output:
         idiots_paths.PREDICTIONS,
-        evidence=evidence_of(idiots_paths.PREDICTIONS),
     log:
         log_of(idiots_paths.PREDICTIONS),
     wildcard_constraints:
@@ -373,7 +334,6 @@ rule take_idiolink_run:
         queries=idiolink_paths.dataset("{index}")["queries"],
     output:
         idiolink_paths.RUN,
-        evidence=evidence_of(idiolink_paths.RUN),
     log:
         log_of(idiolink_paths.RUN),
     wildcard_constraints:
@@ -405,7 +365,7 @@ for extraction in RUN_REPORT.extractions():
         input:
             archive=ancient(extraction.archive),
         output:
-            list(extraction.files),
+            extraction.outputs,
         log:
             f"logs/archives/{extraction.rule}.log",
         localrule: True

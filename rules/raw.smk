@@ -32,9 +32,12 @@ rule unpack_weights:
     input:
         local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
     output:
-        directory("results/raw/weights/{model}"),
+        weights=directory("results/raw/weights/{model}"),
+        digests="results/raw/weights/{model}.sha256",
     log:
         "logs/raw/weights/{model}.log",
+    wildcard_constraints:
+        model=alternatives(REGISTRY),
     # The longest chain of jobs starts here.
     priority: 1
     # The job may download a pickle, and compute nodes often have no network access.

@@ -7,10 +7,8 @@ rule sampled_tuples:
         documents=idiolink_paths.dataset("{split}")["documents"],
         queries=idiolink_paths.dataset("{split}")["queries"],
         released=[],
-        evidence=evidence_of(idiolink_paths.dataset("{split}")["documents"]),
     output:
         idiolink_paths.SAMPLED_TUPLES,
-        evidence=evidence_of(idiolink_paths.SAMPLED_TUPLES),
     log:
         log_of(idiolink_paths.SAMPLED_TUPLES),
     conda:
@@ -30,10 +28,8 @@ use rule sampled_tuples as released_tuples with:
         documents=idiolink_paths.dataset("{split}")["documents"],
         queries=idiolink_paths.dataset("{split}")["queries"],
         released=[idiolink_paths.RELEASED_TUPLES],
-        evidence=evidence_of(idiolink_paths.dataset("{split}")["documents"]),
     output:
         idiolink_paths.MINED_TUPLES,
-        evidence=evidence_of(idiolink_paths.MINED_TUPLES),
     log:
         log_of(idiolink_paths.MINED_TUPLES),
     params:
@@ -49,17 +45,12 @@ rule fine_tune:
         tuples=lambda wildcards: IDIOLINK.tuples(wildcards.seed),
         train=IDIOLINK.dataset("train"),
         validation=IDIOLINK.dataset("val"),
-        evidence=lambda wildcards: [
-            evidence_of(IDIOLINK.tuples(wildcards.seed)),
-            evidence_of(IDIOLINK.dataset("train")[0]),
-            evidence_of(IDIOLINK.dataset("val")[0]),
-        ],
         weights=lambda wildcards: IDIOLINK.run.unpacked_weights(wildcards.model),
         local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
     output:
         weights=directory(idiolink_paths.WEIGHTS),
+        digests=idiolink_paths.WEIGHTS_DIGESTS,
         log=idiolink_paths.TRAINING_LOG,
-        evidence=evidence_of(idiolink_paths.TRAINING_LOG),
     log:
         log_of(idiolink_paths.TRAINING_LOG),
     benchmark:
@@ -94,12 +85,11 @@ rule fine_tune_tagger:
     input:
         train=jam_paths.TAGGING_TRAIN,
         dev=jam_paths.TAGGING_DEV,
-        evidence=evidence_of(jam_paths.TAGGING_TRAIN),
         model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
     output:
         weights=directory(jam_paths.WEIGHTS),
+        digests=jam_paths.WEIGHTS_DIGESTS,
         log=jam_paths.TRAINING_LOG,
-        evidence=evidence_of(jam_paths.TRAINING_LOG),
     log:
         log_of(jam_paths.TRAINING_LOG),
     benchmark:
@@ -129,12 +119,11 @@ use rule fine_tune_tagger as fine_tune_fold with:
     input:
         train=jam_paths.FOLD_TRAIN,
         dev=jam_paths.TAGGING_DEV,
-        evidence=[evidence_of(jam_paths.FOLDS_FILE), evidence_of(jam_paths.TAGGING_TRAIN)],
         model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
     output:
         weights=directory(jam_paths.FOLD_WEIGHTS),
+        digests=jam_paths.FOLD_WEIGHTS_DIGESTS,
         log=jam_paths.FOLD_LOG,
-        evidence=evidence_of(jam_paths.FOLD_LOG),
     log:
         log_of(jam_paths.FOLD_LOG),
     benchmark:

@@ -5,12 +5,10 @@ rule jam_variants:
     """Read the validated variants of the sample or the release, and check them automatically."""
     input:
         originals=jam_paths.ORIGINALS,
-        evidence=evidence_of(jam_paths.ORIGINALS),
         variants=lambda wildcards: JAM.variants_file(wildcards.language),
     output:
         variants=jam_paths.VARIANTS,
         report=jam_paths.VARIANTS_REPORT,
-        evidence=evidence_of(jam_paths.VARIANTS),
     log:
         log_of(jam_paths.VARIANTS),
     wildcard_constraints:
@@ -77,7 +75,6 @@ if JAM.run.is_sample and not JAM.settings.variants.model:
         output:
             variants=jam_paths.NEUTRAL_VARIANTS,
             report=jam_paths.NEUTRAL_REPORT,
-            evidence=evidence_of(jam_paths.NEUTRAL_VARIANTS),
         log:
             log_of(jam_paths.NEUTRAL_VARIANTS),
         conda:
@@ -99,6 +96,5 @@ if JAM.run.is_sample and not JAM.settings.variants.model:
         output:
             variants=jam_paths.NEUTRAL_CONTEXTS,
             report=jam_paths.NEUTRAL_CONTEXTS.replace(".jsonl", ".report.json"),
-            evidence=evidence_of(jam_paths.NEUTRAL_CONTEXTS),
         log:
             log_of(jam_paths.NEUTRAL_CONTEXTS),

@@ -4,42 +4,37 @@ import os
 from collections.abc import Sequence
 
 from pieline.core.errors import UserError
-from pieline.core.evidence import write_evidence
-from pieline.core.jobs import start_log
+from pieline.core.jobs import job
 from pieline.llm.answers import Answer
 from pieline.llm.client import ask
 from pieline.llm.questions import Question
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import load_task
 
-start_log(snakemake.log[0])
-task = load_task(snakemake.params.kind, snakemake.params.task)
-entry = task.entry()
-settings = LLMSettings.model_validate_json(os.environ["PIELINE_LLM_SETTINGS"])
-if snakemake.input.served:
-    settings = settings.model_copy(update={"mode": "replay"})
-read: dict[str, Answer] = {}
+with job(snakemake) as j:
+    task = load_task(snakemake.params.kind, snakemake.params.task)
+    entry = task.entry()
+    settings = LLMSettings.model_validate_json(os.environ["PIELINE_LLM_SETTINGS"])
+    if snakemake.input.served:
+        settings = settings.model_copy(update={"mode": "replay"})
+    read: dict[str, Answer] = {}
 
+    def asked(questions: Sequence[Question]) -> dict[str, Answer]:
+        """Ask the questions and keep the answers for the sidecars."""
+        answers = ask(questions, entry, settings, task.recordings)
+        read.update(answers)
+        return answers
 
-def asked(questions: Sequence[Question]) -> dict[str, Answer]:
-    """Ask the questions and keep the answers for the evidence file."""
-    answers = ask(questions, entry, settings, task.recordings)
-    read.update(answers)
-    return answers
-
-
-try:
-    task.run(entry, asked)
-except UserError as error:
-    if not snakemake.input.served:
-        raise
-    hint = "see logs/served for the cause; repeat the command to ask what is missing"
-    raise UserError(error.what, where=error.where, hint=hint) from None
-write_evidence(
-    snakemake.output.evidence,
-    files=task.outputs.values(),
-    made_from=task.inputs.values(),
-    answers={key: answer.digest for key, answer in read.items()},
-    recordings=filter(os.path.exists, [task.recordings]),
-    token=snakemake.params.answers,
-)
+    try:
+        task.run(entry, asked)
+    except UserError as error:
+        if not snakemake.input.served:
+            raise
+        hint = "see logs/served for the cause; repeat the command to ask what is missing"
+        raise UserError(error.what, where=error.where, hint=hint) from None
+    j.made_from = j.digests(task.inputs.values())
+    j.facts = {
+        "answers": {key: answer.digest for key, answer in read.items()},
+        "recordings": j.digests(filter(os.path.exists, [task.recordings])),
+        "token": snakemake.params.answers,
+    }

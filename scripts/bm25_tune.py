@@ -2,30 +2,28 @@
 
 from pathlib import Path
 
-from pieline.core.files import write_json
-from pieline.core.jobs import finish_job, start_job
+from pieline.core.jobs import job
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.validation import ndcg_at_10
 from pieline.studies.idiolink.predictions.bm25 import tune
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, Tuning
 
-start_job(snakemake)
-query_mode, k1, b = snakemake.wildcards.query_mode, snakemake.params.k1, snakemake.params.b
-if snakemake.input.dataset:
-    dataset = IdiolinkDataset.load(Path(snakemake.input.dataset[0]).parent)
-    qrels = meaning_qrels(dataset.queries, dataset.documents)
-    tuning = tune(
-        dataset.documents,
-        dataset.queries,
-        query_mode=query_mode,
-        composition=dataset.composition,
-        k1=k1,
-        b=b,
-        ndcg_at_10=lambda run: ndcg_at_10(run, qrels),
-    )
-else:
-    chosen = Bm25Parameters(k1=k1[0], b=b[0])
-    tuning = Tuning(query_mode=query_mode, composition="full", chosen=chosen, grid=[])
-write_json(snakemake.output[0], tuning.model_dump())
-finish_job(snakemake)
+with job(snakemake) as j:
+    query_mode, k1, b = snakemake.wildcards.query_mode, snakemake.params.k1, snakemake.params.b
+    if snakemake.input.dataset:
+        dataset = IdiolinkDataset.load(Path(snakemake.input.dataset[0]).parent)
+        qrels = meaning_qrels(dataset.queries, dataset.documents)
+        tuning = tune(
+            dataset.documents,
+            dataset.queries,
+            query_mode=query_mode,
+            composition=dataset.composition,
+            k1=k1,
+            b=b,
+            ndcg_at_10=lambda run: ndcg_at_10(run, qrels),
+        )
+    else:
+        chosen = Bm25Parameters(k1=k1[0], b=b[0])
+        tuning = Tuning(query_mode=query_mode, composition="full", chosen=chosen, grid=[])
+    j.write(tuning)

@@ -3,16 +3,16 @@
 import sys
 from pathlib import Path
 
-from pieline.core.jobs import start_log
+from pieline.core.jobs import job
 from pieline.llm.estimates import check, notices
 from pieline.planned import planned_tasks
 from pieline.resources import dry_run, read_plan, remade
 
-start_log(snakemake.log[0])
-planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
-stale = remade(read_plan(dry_run(snakemake.params.config, Path(snakemake.params.root))))
-noted = notices(planned.tasks, planned.models, planned.settings, stale)
-for line in [*noted, *planned.missing_files(stale)]:
-    print(line, file=sys.stderr)
-check(planned.tasks, planned.settings, stale)
-print("no missing keys, weights or recordings found")
+with job(snakemake):
+    planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
+    stale = remade(read_plan(dry_run(snakemake.params.config, Path(snakemake.params.root))))
+    noted = notices(planned.tasks, planned.models, planned.settings, stale)
+    for line in [*noted, *planned.missing_files(stale)]:
+        print(line, file=sys.stderr)
+    check(planned.tasks, planned.settings, stale)
+    print("no missing keys, weights or recordings found")

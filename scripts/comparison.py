@@ -2,35 +2,37 @@
 
 from pathlib import Path
 
-from pieline.core.jobs import start_job
+from pieline.core.jobs import job
 from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
 from pieline.results.comparison import read_cells, write_comparison
 from pieline.results.numbers import REAL_DATA, account_for, summarize, write_numbers
 
-start_job(snakemake)
-tables = snakemake.input.tables
-published = Path(snakemake.input.catalogue).parent
-catalogue = load_catalogue(published / "tables.yaml")
-numbers = (
-    []
-    if snakemake.params.data == "own"
-    else account_for(
-        published,
-        catalogue,
-        load_ours(tables, catalogue, load_printed(published, catalogue), snakemake.params.names),
-        absent=snakemake.params.absent,
-        models=snakemake.params.needs,
-        mark=snakemake.params.mark,
-        general_need=REAL_DATA if snakemake.params.data == "sample" else "",
+with job(snakemake):
+    tables = snakemake.input.tables
+    published = Path(snakemake.input.catalogue).parent
+    catalogue = load_catalogue(published / "tables.yaml")
+    numbers = (
+        []
+        if snakemake.params.data == "own"
+        else account_for(
+            published,
+            catalogue,
+            load_ours(
+                tables, catalogue, load_printed(published, catalogue), snakemake.params.names
+            ),
+            absent=snakemake.params.absent,
+            models=snakemake.params.needs,
+            mark=snakemake.params.mark,
+            general_need=REAL_DATA if snakemake.params.data == "sample" else "",
+        )
     )
-)
-write_numbers(snakemake.output.numbers, numbers)
-write_comparison(
-    read_cells(tables),
-    summary=summarize(numbers),
-    csv=snakemake.output.csv,
-    tex=snakemake.output.tex,
-    template=snakemake.input.template,
-    mark=snakemake.params.mark,
-)
-print(summarize(numbers))
+    write_numbers(snakemake.output.numbers, numbers)
+    write_comparison(
+        read_cells(tables),
+        summary=summarize(numbers),
+        csv=snakemake.output.csv,
+        tex=snakemake.output.tex,
+        template=snakemake.input.template,
+        mark=snakemake.params.mark,
+    )
+    print(summarize(numbers))

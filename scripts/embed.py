@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-import torch
-
 from pieline.core.files import sha256
-from pieline.core.jobs import finish_job, optional, start_log
+from pieline.core.jobs import job, optional_folder
 from pieline.core.records import load_jsonl
 from pieline.models.embedder import EmbedderEntry
 from pieline.studies.idiolink.predictions.embedding import (
@@ -20,28 +18,26 @@ from pieline.studies.idiolink.predictions.encoders import (
 from pieline.studies.idiolink.predictions.vectors import Shards, save_manifest, save_vectors
 from pieline.studies.idiolink.records import Document, Query
 
-start_log(snakemake.log[0])
-entry = EmbedderEntry.from_spec(snakemake.params.spec)
-folder = optional(snakemake.input.weights)
-torch.set_num_threads(snakemake.threads)
-digests = weights_digests(entry, folder)
-model = load_encoder(entry, weights=folder)
-texts, asked = sha256(snakemake.input.documents), sha256(snakemake.input.queries)
-output, outputs = snakemake.output.documents, snakemake.output.queries
-shards = (
-    Shards.beside(output, entry, weights=digests, texts=texts),
-    Shards.beside(outputs[0], entry, weights=digests, texts=asked),
-)
-documents = load_jsonl(snakemake.input.documents, Document)
-queries = load_jsonl(snakemake.input.queries, Query)
-of_documents = embed_index(model, documents, entry, shards=shards[0])
-of_queries = embed_query_modes(model, queries, entry, shards=shards[1])
-revision = loaded_revision(model)
-save_vectors(output, of_documents)
-save_manifest(output, entry, revision=revision, weights=digests, texts=texts)
-for path in outputs:
-    save_vectors(path, of_queries[Path(path).parent.name])
-    save_manifest(path, entry, revision=revision, weights=digests, texts=asked)
-for unfinished in shards:
-    unfinished.remove()
-finish_job(snakemake)
+with job(snakemake):
+    entry = EmbedderEntry.from_spec(snakemake.params.spec)
+    folder = optional_folder(snakemake.input.weights)
+    digests = weights_digests(entry, folder)
+    model = load_encoder(entry, weights=folder)
+    texts, asked = sha256(snakemake.input.documents), sha256(snakemake.input.queries)
+    output, outputs = snakemake.output.documents, snakemake.output.queries
+    shards = (
+        Shards.beside(output, entry, weights=digests, texts=texts),
+        Shards.beside(outputs[0], entry, weights=digests, texts=asked),
+    )
+    documents = load_jsonl(snakemake.input.documents, Document)
+    queries = load_jsonl(snakemake.input.queries, Query)
+    of_documents = embed_index(model, documents, entry, shards=shards[0])
+    of_queries = embed_query_modes(model, queries, entry, shards=shards[1])
+    revision = loaded_revision(model)
+    save_vectors(output, of_documents)
+    save_manifest(output, entry, revision=revision, weights=digests, texts=texts)
+    for path in outputs:
+        save_vectors(path, of_queries[Path(path).parent.name])
+        save_manifest(path, entry, revision=revision, weights=digests, texts=asked)
+    for unfinished in shards:
+        unfinished.remove()

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from pieline.core.jobs import start_log
+from pieline.core.jobs import job
 from pieline.llm.estimates import (
     ENOUGH_ANSWERS,
     THOUGHT_TOKENS,
@@ -90,34 +90,36 @@ def resources_table(lines: Sequence[ModelResources]) -> Table:
     return table
 
 
-start_log(snakemake.log[0])
-planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
-plan = read_plan(dry_run(snakemake.params.config, Path(snakemake.params.root)))
-stale = remade(plan)
-task_estimates = estimate_tasks(planned.tasks, planned.settings, stale)
-table = Table(title="remaining questions", title_justify="left", caption_justify="left")
-for name in COLUMNS:
-    table.add_column(name, no_wrap=name == "model")
-for item in task_estimates:
-    table.add_row(*row(item, retired=planned.settings.is_retired(planned.models[item.model])))
-console = Console(width=None if Console().is_terminal else 150, soft_wrap=True)
-console.print(table)
-console.print(BASES)
-likely = format_total(task_estimates, [item.estimate.likely_usd for item in task_estimates])
-most = format_total(task_estimates, [item.estimate.usd for item in task_estimates])
-cap = planned.settings.max_cost_usd
-console.print(f"total: likely {likely}, at most {most}; llm.max_cost_usd is ${cap:.2f}")
-if warning := cap_warning(task_estimates, planned.settings):
-    console.print(warning)
-registry = load_registry(snakemake.input.models)
-console.print(resources_table(resources(plan, registry, task_estimates, snakemake.params.epochs)))
-console.print(ASSUMED)
-for model in dict.fromkeys(
-    item.model for item in task_estimates if item.estimate.to_ask or item.unknown
-):
-    if missing := blocking_reasons(planned.models[model], planned.settings):
-        console.print(f"{model} cannot be asked: {', '.join(missing)}")
-for line in planned.missing_files(stale):
-    console.print(line)
-for line in record_now(task_estimates, planned.models):
-    print(line, file=sys.stderr)
+with job(snakemake):
+    planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
+    plan = read_plan(dry_run(snakemake.params.config, Path(snakemake.params.root)))
+    stale = remade(plan)
+    task_estimates = estimate_tasks(planned.tasks, planned.settings, stale)
+    table = Table(title="remaining questions", title_justify="left", caption_justify="left")
+    for name in COLUMNS:
+        table.add_column(name, no_wrap=name == "model")
+    for item in task_estimates:
+        table.add_row(*row(item, retired=planned.settings.is_retired(planned.models[item.model])))
+    console = Console(width=None if Console().is_terminal else 150, soft_wrap=True)
+    console.print(table)
+    console.print(BASES)
+    likely = format_total(task_estimates, [item.estimate.likely_usd for item in task_estimates])
+    most = format_total(task_estimates, [item.estimate.usd for item in task_estimates])
+    cap = planned.settings.max_cost_usd
+    console.print(f"total: likely {likely}, at most {most}; llm.max_cost_usd is ${cap:.2f}")
+    if warning := cap_warning(task_estimates, planned.settings):
+        console.print(warning)
+    registry = load_registry(snakemake.input.models)
+    console.print(
+        resources_table(resources(plan, registry, task_estimates, snakemake.params.epochs))
+    )
+    console.print(ASSUMED)
+    for model in dict.fromkeys(
+        item.model for item in task_estimates if item.estimate.to_ask or item.unknown
+    ):
+        if missing := blocking_reasons(planned.models[model], planned.settings):
+            console.print(f"{model} cannot be asked: {', '.join(missing)}")
+    for line in planned.missing_files(stale):
+        console.print(line)
+    for line in record_now(task_estimates, planned.models):
+        print(line, file=sys.stderr)

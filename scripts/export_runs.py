@@ -1,11 +1,11 @@
 """Pack the runs of a configuration into an archive."""
 
 from pieline.archives.export import export_runs
-from pieline.core.jobs import start_log
+from pieline.core.jobs import job
 
-start_log(snakemake.log[0])
-export_runs(
-    snakemake.output[0],
-    is_selected=set(snakemake.input).__contains__,
-    code=snakemake.params.code,
-)
+with job(snakemake):
+    export_runs(
+        snakemake.output[0],
+        is_selected=set(snakemake.input).__contains__,
+        code=snakemake.params.code,
+    )

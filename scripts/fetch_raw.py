@@ -5,21 +5,23 @@ from pathlib import Path
 
 from pieline.core.errors import UserError
 from pieline.core.files import atomic_path
-from pieline.core.jobs import optional, start_log
+from pieline.core.jobs import job, optional
 from pieline.core.upstream import copy_file, download, load_upstream
 
-start_log(snakemake.log[0])
-name, output = snakemake.wildcards.name, snakemake.output[0]
-listed = Path(snakemake.input.upstream)
-if local := optional(snakemake.input.local):
-    with atomic_path(output) as temporary:
-        shutil.copyfile(local, temporary)
-elif (upstream := load_upstream(listed).get(name)) is None:
-    raise UserError("unknown upstream file", where=name, hint=f"add it to {listed}")
-elif snakemake.params.mirror:
-    source = Path(snakemake.params.mirror) / name
-    wanted = upstream.identity or "digest unknown"
-    hint = f"put the file there ({wanted}), or unset mirror to download"
-    copy_file(source, output, upstream=upstream, hint=hint, name=name)
-else:
-    download(upstream, output, name=name, digests=listed.with_name("digests"))
+with job(snakemake) as j:
+    name, output = snakemake.wildcards.name, snakemake.output[0]
+    listed = Path(snakemake.input.upstream)
+    if source := optional(snakemake.input.local):
+        with atomic_path(output) as temporary:
+            shutil.copyfile(source, temporary)
+    elif (upstream := load_upstream(listed).get(name)) is None:
+        raise UserError("unknown upstream file", where=name, hint=f"add it to {listed}")
+    elif snakemake.params.mirror:
+        source = f"{snakemake.params.mirror}/{name}"
+        wanted = upstream.identity or "digest unknown"
+        hint = f"put the file there ({wanted}), or unset mirror to download"
+        copy_file(source, output, upstream=upstream, hint=hint, name=name)
+    else:
+        source = upstream.url
+        download(upstream, output, name=name, digests=listed.with_name("digests"))
+    j.facts = {"source": source}

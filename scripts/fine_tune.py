@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-import torch
-
 from pieline.core.files import write_json
-from pieline.core.jobs import finish_job, optional, start_job
+from pieline.core.jobs import job, optional_folder
 from pieline.core.records import load_jsonl
+from pieline.core.sidecars import write_digest_list
 from pieline.models.embedder import EmbedderEntry
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
@@ -19,25 +18,24 @@ from pieline.studies.idiolink.predictions.encoders import load_encoder, save_fol
 from pieline.studies.idiolink.training.contrastive import TrainingData, fine_tune
 from pieline.studies.idiolink.training.settings import TrainingSettings
 
-start_job(snakemake)
-spec = EmbedderEntry.from_spec(snakemake.params.spec)
-weights = optional(snakemake.input.weights)
-checkpoint = Path(snakemake.output.log).with_name("checkpoint.pt")
-torch.set_num_threads(snakemake.threads)
-use_deterministic_kernels()
-train = IdiolinkDataset.load(Path(snakemake.input.train[0]).parent)
-validation = IdiolinkDataset.load(Path(snakemake.input.validation[0]).parent)
-qrels = meaning_qrels(validation.queries, validation.documents)
-model = load_encoder(spec, weights=weights, dtype="float32")
-log = fine_tune(
-    model,
-    spec,
-    TrainingData(load_jsonl(snakemake.input.tuples, TrainingTuple), train, validation),
-    TrainingSettings.model_validate_json(snakemake.params.settings),
-    ndcg_at_10=lambda run: ndcg_at_10(run, qrels),
-    checkpoint=checkpoint,
-)
-save_folder(model, snakemake.output.weights)
-write_json(snakemake.output.log, log.model_dump())
-checkpoint.unlink(missing_ok=True)
-finish_job(snakemake)
+with job(snakemake):
+    spec = EmbedderEntry.from_spec(snakemake.params.spec)
+    weights = optional_folder(snakemake.input.weights)
+    checkpoint = Path(snakemake.output.log).with_name("checkpoint.pt")
+    use_deterministic_kernels()
+    train = IdiolinkDataset.load(Path(snakemake.input.train[0]).parent)
+    validation = IdiolinkDataset.load(Path(snakemake.input.validation[0]).parent)
+    qrels = meaning_qrels(validation.queries, validation.documents)
+    model = load_encoder(spec, weights=weights, dtype="float32")
+    log = fine_tune(
+        model,
+        spec,
+        TrainingData(load_jsonl(snakemake.input.tuples, TrainingTuple), train, validation),
+        TrainingSettings.model_validate_json(snakemake.params.settings),
+        ndcg_at_10=lambda run: ndcg_at_10(run, qrels),
+        checkpoint=checkpoint,
+    )
+    save_folder(model, snakemake.output.weights)
+    write_digest_list(snakemake.output.weights, snakemake.output.digests)
+    write_json(snakemake.output.log, log.model_dump())
+    checkpoint.unlink(missing_ok=True)

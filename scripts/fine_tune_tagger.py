@@ -3,28 +3,29 @@
 from pathlib import Path
 
 from pieline.core.files import write_json
-from pieline.core.jobs import finish_job, start_job
+from pieline.core.jobs import job
+from pieline.core.sidecars import write_digest_list
 from pieline.models.entries import EncoderEntry
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.training.settings import TaggingSettings
 from pieline.studies.jam.training.tagger import load_tagger
 from pieline.studies.jam.training.training import fine_tune, make_deterministic
 
-start_job(snakemake)
-checkpoint = Path(snakemake.output.log).with_name("checkpoint.pt")
-make_deterministic(1)
-seed = int(snakemake.wildcards.seed)
-tagger = load_tagger(EncoderEntry.from_spec(snakemake.params.spec), seed=seed)
-log = fine_tune(
-    tagger,
-    read_id10m(snakemake.input.train, split="train"),
-    read_id10m(snakemake.input.dev, split="dev"),
-    TaggingSettings.model_validate_json(snakemake.params.settings),
-    seed=seed,
-    identity=snakemake.params.spec,
-    checkpoint=checkpoint,
-)
-tagger.save(snakemake.output.weights)
-write_json(snakemake.output.log, log.model_dump())
-checkpoint.unlink(missing_ok=True)
-finish_job(snakemake)
+with job(snakemake):
+    checkpoint = Path(snakemake.output.log).with_name("checkpoint.pt")
+    make_deterministic(1)
+    seed = int(snakemake.wildcards.seed)
+    tagger = load_tagger(EncoderEntry.from_spec(snakemake.params.spec), seed=seed)
+    log = fine_tune(
+        tagger,
+        read_id10m(snakemake.input.train, split="train"),
+        read_id10m(snakemake.input.dev, split="dev"),
+        TaggingSettings.model_validate_json(snakemake.params.settings),
+        seed=seed,
+        identity=snakemake.params.spec,
+        checkpoint=checkpoint,
+    )
+    tagger.save(snakemake.output.weights)
+    write_digest_list(snakemake.output.weights, snakemake.output.digests)
+    write_json(snakemake.output.log, log.model_dump())
+    checkpoint.unlink(missing_ok=True)

@@ -2,24 +2,21 @@
 
 from pathlib import Path
 
-from pieline.core.conditions import Conditions
-from pieline.core.files import digests, write_json
-from pieline.core.jobs import finish_job, start_job
+from pieline.core.jobs import job
 from pieline.core.upstream import is_released, load_upstream
 from pieline.studies.idiolink.datasets.composition import check_dataset
 from pieline.studies.idiolink.datasets.loose import read_loosely
 
-start_job(snakemake)
-data = Path(snakemake.params.folder)
-texts, files = read_loosely([(split, data / split) for split in snakemake.params.splits])
-names = {f"idiolink/{path.relative_to(data)}": path for path in files}
-report = check_dataset(
-    texts,
-    origin=snakemake.wildcards.origin,
-    sample=snakemake.params.sample,
-    released=is_released(names, load_upstream(snakemake.input.upstream)),
-    computed_from=digests(files),
-    conditions=Conditions.model_validate_json(snakemake.params.conditions),
-)
-write_json(snakemake.output[0], report.model_dump())
-finish_job(snakemake)
+with job(snakemake) as j:
+    data = Path(snakemake.params.folder)
+    texts, files = read_loosely([(split, data / split) for split in snakemake.params.splits])
+    names = {f"idiolink/{path.relative_to(data)}": path for path in files}
+    report = check_dataset(
+        texts,
+        origin=snakemake.wildcards.origin,
+        sample=snakemake.params.sample,
+        released=is_released(names, load_upstream(snakemake.input.upstream)),
+        computed_from=j.digests(files),
+        conditions=j.conditions,
+    )
+    j.write(report)

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from pieline.core.jobs import finish_job, start_job
+from pieline.core.jobs import job
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 
-start_job(snakemake)
-dataset = IdiolinkDataset.load(Path(snakemake.input.manifest).parent)
-composed = dataset.composed(snakemake.wildcards.composition)
-composed.save(Path(snakemake.output.manifest).parent)
-finish_job(snakemake)
+with job(snakemake):
+    dataset = IdiolinkDataset.load(Path(snakemake.input.manifest).parent)
+    composed = dataset.composed(snakemake.wildcards.composition)
+    composed.save(Path(snakemake.output.manifest).parent)

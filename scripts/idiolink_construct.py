@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from pieline.core.evidence import write_evidence
-from pieline.core.jobs import optional, start_job
+from pieline.core.jobs import job, optional
 from pieline.core.records import load_jsonl, load_record
 from pieline.studies.idiolink.datasets.assembly import require_review, save_released_format
 from pieline.studies.idiolink.originals.splits import Splits
@@ -11,17 +10,15 @@ from pieline.studies.idiolink.variants.corrections import apply_corrections, rea
 from pieline.studies.idiolink.variants.generation import GeneratedText
 from pieline.studies.idiolink.variants.votes import TextVerdict
 
-start_job(snakemake)
-corrections = optional(snakemake.input.corrections)
-texts = [text for path in snakemake.input.texts for text in load_jsonl(path, GeneratedText)]
-verdicts = [
-    verdict for path in snakemake.input.verdicts for verdict in load_jsonl(path, TextVerdict)
-]
-splits = load_record(snakemake.input.splits, Splits)
-decided = read_corrections(corrections) if corrections else {}
-if snakemake.params.unreviewed == "refuse":
-    require_review(texts, verdicts, decided, splits, sheet=snakemake.input.sheet)
-corrected = apply_corrections(texts, decided, where=corrections or snakemake.input.sheet)
-made = snakemake.output.texts
-save_released_format(corrected, splits, Path(made[0]).parents[1])
-write_evidence(snakemake.output.evidence[0], files=made, made_from=snakemake.input)
+with job(snakemake):
+    corrections = optional(snakemake.input.corrections)
+    texts = [text for path in snakemake.input.texts for text in load_jsonl(path, GeneratedText)]
+    verdicts = [
+        verdict for path in snakemake.input.verdicts for verdict in load_jsonl(path, TextVerdict)
+    ]
+    splits = load_record(snakemake.input.splits, Splits)
+    decided = read_corrections(corrections) if corrections else {}
+    if snakemake.params.unreviewed == "refuse":
+        require_review(texts, verdicts, decided, splits, sheet=snakemake.input.sheet)
+    corrected = apply_corrections(texts, decided, where=corrections or snakemake.input.sheet)
+    save_released_format(corrected, splits, Path(snakemake.output[0]).parents[1])

@@ -1,8 +1,7 @@
 """Count validation and review outcomes on the generated texts, and measure their agreement."""
 
-from pieline.core.conditions import Conditions
-from pieline.core.files import digests, read_json, write_json
-from pieline.core.jobs import finish_job, optional, start_job
+from pieline.core.files import read_json
+from pieline.core.jobs import job, optional
 from pieline.core.records import load_jsonl, load_record
 from pieline.studies.idiolink.datasets.assembly import construction_metrics
 from pieline.studies.idiolink.originals.splits import Splits
@@ -10,27 +9,25 @@ from pieline.studies.idiolink.variants.corrections import read_corrections
 from pieline.studies.idiolink.variants.generation import GeneratedText, GenerationReport
 from pieline.studies.idiolink.variants.votes import TextVerdict
 
-start_job(snakemake)
-corrections = optional(snakemake.input.corrections)
-decided = [corrections] if corrections else []
-metrics = construction_metrics(
-    [text for path in snakemake.input.texts for text in load_jsonl(path, GeneratedText)],
-    [verdict for path in snakemake.input.verdicts for verdict in load_jsonl(path, TextVerdict)],
-    read_corrections(corrections) if corrections else {},
-    load_record(snakemake.input.splits, Splits),
-    reports=[GenerationReport.model_validate(read_json(path)) for path in snakemake.input.reports],
-    validator=snakemake.params.validator,
-    sample=snakemake.params.sample,
-    computed_from=digests(
-        [
-            *snakemake.input.texts,
-            *snakemake.input.reports,
-            *snakemake.input.verdicts,
+with job(snakemake) as j:
+    corrections = optional(snakemake.input.corrections)
+    metrics = construction_metrics(
+        [text for path in snakemake.input.texts for text in load_jsonl(path, GeneratedText)],
+        [verdict for path in snakemake.input.verdicts for verdict in load_jsonl(path, TextVerdict)],
+        read_corrections(corrections) if corrections else {},
+        load_record(snakemake.input.splits, Splits),
+        reports=[
+            GenerationReport.model_validate(read_json(path)) for path in snakemake.input.reports
+        ],
+        validator=snakemake.params.validator,
+        sample=snakemake.params.sample,
+        computed_from=j.digests(
+            snakemake.input.texts,
+            snakemake.input.reports,
+            snakemake.input.verdicts,
             snakemake.input.splits,
-            *decided,
-        ]
-    ),
-    conditions=Conditions.model_validate_json(snakemake.params.conditions),
-)
-write_json(snakemake.output[0], metrics.model_dump())
-finish_job(snakemake)
+            snakemake.input.corrections,
+        ),
+        conditions=j.conditions,
+    )
+    j.write(metrics)

@@ -1,15 +1,15 @@
 """List the PIEs whose manual removal the released files imply, with reasons."""
 
 from pieline.core.files import write_text
-from pieline.core.jobs import start_log
+from pieline.core.jobs import job
 from pieline.studies.idiolink.originals.released_list import (
     read_candidates,
     released_exclusions,
     used_pies,
 )
 
-start_log(snakemake.log[0])
-candidates = read_candidates(snakemake.input.candidates)
-exclusions = released_exclusions(candidates, used_pies(snakemake.input.documents))
-lines = [f"{pie}\t{reason}\n" for pie, reason in sorted(exclusions.items())]
-write_text(snakemake.output[0], "".join(["pie\treason\n", *lines]))
+with job(snakemake):
+    candidates = read_candidates(snakemake.input.candidates)
+    exclusions = released_exclusions(candidates, used_pies(snakemake.input.documents))
+    lines = [f"{pie}\t{reason}\n" for pie, reason in sorted(exclusions.items())]
+    write_text(snakemake.output[0], "".join(["pie\treason\n", *lines]))

@@ -2,33 +2,33 @@
 
 from pathlib import Path
 
-from pieline.core.conditions import Conditions
-from pieline.core.files import digests, read_json, write_json
-from pieline.core.jobs import finish_job, optional, start_job
+from pieline.core.files import read_json, write_json
+from pieline.core.jobs import job, optional
 from pieline.studies.idiolink.datasets.dataset import Meanings
 from pieline.studies.idiolink.metrics.scores import idiolink_metrics, save_query_scores
 from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
 from pieline.studies.idiolink.predictions.runs import check_run, read_run
 
-start_job(snakemake)
-folder = Path(snakemake.input.manifest).parent
-dataset = Meanings.load_meanings(folder)
-run = read_run(snakemake.input.run)
-queries, documents = ([text.id for text in texts] for texts in (dataset.queries, dataset.documents))
-check_run(snakemake.input.run, run, queries, documents)
-tuning = optional(snakemake.input.tuning)
-metrics, scores = idiolink_metrics(
-    run,
-    dataset,
-    model=snakemake.wildcards.model,
-    query_mode=snakemake.wildcards.query_mode,
-    seed=int(snakemake.wildcards.seed),
-    depth=snakemake.params.top_k,
-    resamples=snakemake.params.resamples,
-    tuning=Tuning.model_validate(read_json(tuning)) if tuning else None,
-    computed_from=digests([snakemake.input.run, *dataset.scoring_files(folder)]),
-    conditions=Conditions.model_validate_json(snakemake.params.conditions),
-)
-write_json(snakemake.output.metrics, metrics.model_dump())
-save_query_scores(snakemake.output.queries, metrics, scores, dataset.queries)
-finish_job(snakemake)
+with job(snakemake) as j:
+    folder = Path(snakemake.input.manifest).parent
+    dataset = Meanings.load_meanings(folder)
+    run = read_run(snakemake.input.run)
+    queries, documents = (
+        [text.id for text in texts] for texts in (dataset.queries, dataset.documents)
+    )
+    check_run(snakemake.input.run, run, queries, documents)
+    tuning = optional(snakemake.input.tuning)
+    metrics, scores = idiolink_metrics(
+        run,
+        dataset,
+        model=snakemake.wildcards.model,
+        query_mode=snakemake.wildcards.query_mode,
+        seed=int(snakemake.wildcards.seed),
+        depth=snakemake.params.top_k,
+        resamples=snakemake.params.resamples,
+        tuning=Tuning.model_validate(read_json(tuning)) if tuning else None,
+        computed_from=j.digests(snakemake.input.run, dataset.scoring_files(folder)),
+        conditions=j.conditions,
+    )
+    write_json(snakemake.output.metrics, metrics.model_dump())
+    save_query_scores(snakemake.output.queries, metrics, scores, dataset.queries)

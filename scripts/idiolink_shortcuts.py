@@ -2,33 +2,30 @@
 
 from pathlib import Path
 
-from pieline.core.conditions import Conditions
-from pieline.core.files import digests, write_json
-from pieline.core.jobs import finish_job, start_job
+from pieline.core.jobs import job
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import score_queries
 from pieline.studies.idiolink.metrics.shortcuts import ShortcutMetrics, overlaps, shortcuts
 from pieline.studies.idiolink.predictions.runs import read_run
 
-start_job(snakemake)
-dataset = IdiolinkDataset.load(Path(snakemake.input.dataset[0]).parent)
-qrels = meaning_qrels(dataset.queries, dataset.documents)
-depth = snakemake.params.top_k if snakemake.params.top_k < len(dataset.documents) else None
-measured = shortcuts(
-    dataset.queries,
-    overlaps(dataset.queries, dataset.documents, qrels),
-    score_queries(read_run(snakemake.input.run), qrels, depth=depth),
-    resamples=snakemake.params.resamples,
-)
-metrics = ShortcutMetrics(
-    **measured.model_dump(),
-    model=snakemake.wildcards.model,
-    query_mode=snakemake.wildcards.query_mode,
-    seed=int(snakemake.wildcards.seed),
-    dataset_is_released=dataset.released,
-    computed_from=digests([snakemake.input.run, *snakemake.input.dataset]),
-    conditions=Conditions.model_validate_json(snakemake.params.conditions),
-)
-write_json(snakemake.output[0], metrics.model_dump())
-finish_job(snakemake)
+with job(snakemake) as j:
+    dataset = IdiolinkDataset.load(Path(snakemake.input.dataset[0]).parent)
+    qrels = meaning_qrels(dataset.queries, dataset.documents)
+    depth = snakemake.params.top_k if snakemake.params.top_k < len(dataset.documents) else None
+    measured = shortcuts(
+        dataset.queries,
+        overlaps(dataset.queries, dataset.documents, qrels),
+        score_queries(read_run(snakemake.input.run), qrels, depth=depth),
+        resamples=snakemake.params.resamples,
+    )
+    metrics = ShortcutMetrics(
+        **measured.model_dump(),
+        model=snakemake.wildcards.model,
+        query_mode=snakemake.wildcards.query_mode,
+        seed=int(snakemake.wildcards.seed),
+        dataset_is_released=dataset.released,
+        computed_from=j.digests(snakemake.input.run, snakemake.input.dataset),
+        conditions=j.conditions,
+    )
+    j.write(metrics)

@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-from pieline.core.conditions import Conditions
-from pieline.core.files import digests, write_json
-from pieline.core.jobs import finish_job, start_job
+from pieline.core.jobs import job
 from pieline.core.significance import sign_patterns
 from pieline.studies.idiolink.datasets.dataset import Meanings
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
@@ -12,34 +10,33 @@ from pieline.studies.idiolink.metrics.ranking import score_queries
 from pieline.studies.idiolink.metrics.significance import ModeSignificance, compare_modes
 from pieline.studies.idiolink.predictions.runs import read_run
 
-start_job(snakemake)
-folder = Path(snakemake.input.dataset[0]).parent
-dataset, seed = Meanings.load_meanings(folder), int(snakemake.wildcards.seed)
-qrels = meaning_qrels(dataset.queries, dataset.documents)
-pies = {query.id: query.pie for query in dataset.queries}
-depth = snakemake.params.top_k if snakemake.params.top_k < len(dataset.documents) else None
-scores = {
-    Path(path).parent.name: score_queries(read_run(path), qrels, depth=depth)
-    for path in snakemake.input.runs
-}
-significance = ModeSignificance(
-    split=dataset.split,
-    model=snakemake.wildcards.model,
-    seed=seed,
-    queries=len(pies),
-    pies=(units := len(set(pies.values()))),
-    patterns=sign_patterns(units, snakemake.params.permutations),
-    resamples=snakemake.params.resamples,
-    dataset_is_released=dataset.released,
-    comparisons=compare_modes(
-        scores,
-        pies,
-        permutations=snakemake.params.permutations,
-        resamples=snakemake.params.resamples,
+with job(snakemake) as j:
+    folder = Path(snakemake.input.dataset[0]).parent
+    dataset, seed = Meanings.load_meanings(folder), int(snakemake.wildcards.seed)
+    qrels = meaning_qrels(dataset.queries, dataset.documents)
+    pies = {query.id: query.pie for query in dataset.queries}
+    depth = snakemake.params.top_k if snakemake.params.top_k < len(dataset.documents) else None
+    scores = {
+        Path(path).parent.name: score_queries(read_run(path), qrels, depth=depth)
+        for path in snakemake.input.runs
+    }
+    significance = ModeSignificance(
+        split=dataset.split,
+        model=snakemake.wildcards.model,
         seed=seed,
-    ),
-    computed_from=digests([*snakemake.input.runs, *dataset.scoring_files(folder)]),
-    conditions=Conditions.model_validate_json(snakemake.params.conditions),
-)
-write_json(snakemake.output[0], significance.model_dump())
-finish_job(snakemake)
+        queries=len(pies),
+        pies=(units := len(set(pies.values()))),
+        patterns=sign_patterns(units, snakemake.params.permutations),
+        resamples=snakemake.params.resamples,
+        dataset_is_released=dataset.released,
+        comparisons=compare_modes(
+            scores,
+            pies,
+            permutations=snakemake.params.permutations,
+            resamples=snakemake.params.resamples,
+            seed=seed,
+        ),
+        computed_from=j.digests(snakemake.input.runs, dataset.scoring_files(folder)),
+        conditions=j.conditions,
+    )
+    j.write(significance)

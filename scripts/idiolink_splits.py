@@ -1,7 +1,6 @@
 """Divide the PIEs into train, validation and test splits; select the gold PIEs of test."""
 
-from pieline.core.files import write_json
-from pieline.core.jobs import start_log
+from pieline.core.jobs import job
 from pieline.core.records import load_jsonl
 from pieline.studies.idiolink.originals.pie_filter import PieVerdict
 from pieline.studies.idiolink.originals.splits import (
@@ -10,12 +9,12 @@ from pieline.studies.idiolink.originals.splits import (
     released_splits,
 )
 
-start_log(snakemake.log[0])
-kept = [verdict.pie for verdict in load_jsonl(snakemake.input.pies, PieVerdict) if verdict.kept]
-if snakemake.input.released:
-    splits = released_splits(kept, snakemake.input.released)
-else:
-    splits = draw_splits(
-        kept, SplitSizes.model_validate_json(snakemake.params.sizes), seed=snakemake.params.seed
-    )
-write_json(snakemake.output[0], splits.model_dump())
+with job(snakemake) as j:
+    kept = [verdict.pie for verdict in load_jsonl(snakemake.input.pies, PieVerdict) if verdict.kept]
+    if snakemake.input.released:
+        splits = released_splits(kept, snakemake.input.released)
+    else:
+        splits = draw_splits(
+            kept, SplitSizes.model_validate_json(snakemake.params.sizes), seed=snakemake.params.seed
+        )
+    j.write(splits)

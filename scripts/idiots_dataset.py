@@ -2,22 +2,21 @@
 
 from pathlib import Path
 
-from pieline.core.jobs import finish_job, optional, start_log
+from pieline.core.jobs import job, optional
 from pieline.core.upstream import NOT_VERIFIED, load_upstream, verify
 from pieline.studies.idiots.datasets import count_problem, save_dataset
 from pieline.studies.idiots.raw import mark_distractors, read_sentences
 
-start_log(snakemake.log[0])
-sentences, verification = read_sentences(snakemake.input.sentences), NOT_VERIFIED
-if kinds := optional(snakemake.input.kinds):
-    sentences = mark_distractors(sentences, kinds)
-origin = snakemake.params.origin
-if origin == "unverified":
-    problem, upstream = count_problem(sentences), load_upstream(snakemake.input.upstream)
-    verification = verify(
-        snakemake.params.name, snakemake.input.sentences, upstream, problem=problem
-    )
-    origin = "released" if verification.verified else origin
-folder = Path(snakemake.output.manifest).parent
-save_dataset(folder, sentences, origin=origin, verification=verification)
-finish_job(snakemake)
+with job(snakemake):
+    sentences, verification = read_sentences(snakemake.input.sentences), NOT_VERIFIED
+    if kinds := optional(snakemake.input.kinds):
+        sentences = mark_distractors(sentences, kinds)
+    origin = snakemake.params.origin
+    if origin == "unverified":
+        problem, upstream = count_problem(sentences), load_upstream(snakemake.input.upstream)
+        verification = verify(
+            snakemake.params.name, snakemake.input.sentences, upstream, problem=problem
+        )
+        origin = "released" if verification.verified else origin
+    folder = Path(snakemake.output.manifest).parent
+    save_dataset(folder, sentences, origin=origin, verification=verification)

@@ -1,39 +1,35 @@
 """Score one IdioTS run."""
 
-from pieline.core.conditions import Conditions
-from pieline.core.files import digests, write_json
-from pieline.core.jobs import finish_job, optional, start_job
+from pieline.core.jobs import job, optional
 from pieline.core.records import load_jsonl, load_record
 from pieline.studies.idiots.datasets import IdiotsManifest
 from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.verdicts import DetectionRun, human_verdicts, read_cases
 
-start_job(snakemake)
-verdicts = optional(snakemake.input.verdicts)
-run = DetectionRun(
-    snakemake.wildcards.model, snakemake.wildcards.setting, int(snakemake.wildcards.seed)
-)
-sentences = load_jsonl(snakemake.input.sentences, IdiotsSentence)
-manifest = load_record(snakemake.input.manifest, IdiotsManifest)
-predictions = load_jsonl(snakemake.input.predictions, DetectionPrediction)
-sources = [
-    snakemake.input.predictions,
-    snakemake.input.sentences,
-    snakemake.input.manifest,
-    *([verdicts] if verdicts else []),
-]
-cases = read_cases(verdicts) if verdicts else []
-metrics = detection_metrics(
-    sentences,
-    predictions,
-    run,
-    origin=manifest.origin,
-    data_note=manifest.data_note,
-    resamples=snakemake.params.resamples,
-    conditions=Conditions.model_validate_json(snakemake.params.conditions),
-    verdicts=human_verdicts(cases, predictions, run, where=verdicts or ""),
-    computed_from=digests(sources),
-)
-write_json(snakemake.output[0], metrics.model_dump())
-finish_job(snakemake)
+with job(snakemake) as j:
+    verdicts = optional(snakemake.input.verdicts)
+    run = DetectionRun(
+        snakemake.wildcards.model, snakemake.wildcards.setting, int(snakemake.wildcards.seed)
+    )
+    sentences = load_jsonl(snakemake.input.sentences, IdiotsSentence)
+    manifest = load_record(snakemake.input.manifest, IdiotsManifest)
+    predictions = load_jsonl(snakemake.input.predictions, DetectionPrediction)
+    cases = read_cases(verdicts) if verdicts else []
+    metrics = detection_metrics(
+        sentences,
+        predictions,
+        run,
+        origin=manifest.origin,
+        data_note=manifest.data_note,
+        resamples=snakemake.params.resamples,
+        conditions=j.conditions,
+        verdicts=human_verdicts(cases, predictions, run, where=verdicts or ""),
+        computed_from=j.digests(
+            snakemake.input.predictions,
+            snakemake.input.sentences,
+            snakemake.input.manifest,
+            snakemake.input.verdicts,
+        ),
+    )
+    j.write(metrics)

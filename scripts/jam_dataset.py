@@ -1,7 +1,7 @@
 """Apply human verdicts to hard variants; write dataset, manifest and disputed variants."""
 
 from pieline.core.files import read_json, write_json
-from pieline.core.jobs import finish_job, optional, start_job
+from pieline.core.jobs import job, optional
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.core.upstream import NOT_VERIFIED, load_upstream, verify
 from pieline.studies.jam.datasets.dataset import build_dataset
@@ -14,37 +14,36 @@ from pieline.studies.jam.variants.label_studio import (
 from pieline.studies.jam.variants.released import count_problem
 from pieline.studies.jam.variants.settings import VariantChecks
 
-start_job(snakemake)
-released = optional(snakemake.input.released)
-adjudications = optional(snakemake.input.adjudications)
-originals = load_jsonl(snakemake.input.originals, Original)
-variants = load_jsonl(snakemake.input.variants, Variant)
-originals_are_released = read_json(snakemake.input.report)["originals_are_released"]
-verification = NOT_VERIFIED
-if released and originals_are_released:
-    verification = verify(
-        f"id10m-jam/variants/{originals[0].language}.json",
-        released,
-        load_upstream(snakemake.input.upstream),
-        problem=count_problem(originals, variants),
+with job(snakemake):
+    released = optional(snakemake.input.released)
+    adjudications = optional(snakemake.input.adjudications)
+    originals = load_jsonl(snakemake.input.originals, Original)
+    variants = load_jsonl(snakemake.input.variants, Variant)
+    originals_are_released = read_json(snakemake.input.report)["originals_are_released"]
+    verification = NOT_VERIFIED
+    if released and originals_are_released:
+        verification = verify(
+            f"id10m-jam/variants/{originals[0].language}.json",
+            released,
+            load_upstream(snakemake.input.upstream),
+            problem=count_problem(originals, variants),
+        )
+    dataset = build_dataset(
+        originals,
+        variants,
+        reviews=[review for path in snakemake.input.annotations for review in read_export(path)],
+        adjudications=read_adjudications(adjudications) if adjudications else [],
+        where=", ".join([*snakemake.input.annotations, adjudications or ""]).strip(", "),
+        originals_are_released=originals_are_released,
+        verification=verification,
+        review=snakemake.params.review,
+        min_valid=snakemake.params.min_valid,
+        kept=snakemake.params.kept,
+        seed=snakemake.params.seed,
+        checks=VariantChecks.model_validate_json(snakemake.params.checks),
     )
-dataset = build_dataset(
-    originals,
-    variants,
-    reviews=[review for path in snakemake.input.annotations for review in read_export(path)],
-    adjudications=read_adjudications(adjudications) if adjudications else [],
-    where=", ".join([*snakemake.input.annotations, adjudications or ""]).strip(", "),
-    originals_are_released=originals_are_released,
-    verification=verification,
-    review=snakemake.params.review,
-    min_valid=snakemake.params.min_valid,
-    kept=snakemake.params.kept,
-    seed=snakemake.params.seed,
-    checks=VariantChecks.model_validate_json(snakemake.params.checks),
-)
-save_jsonl(snakemake.output.dataset, dataset.sentences)
-write_json(snakemake.output.manifest, dataset.manifest.model_dump())
-texts = {item.id: item.sentence for item in variants}
-disputed = {name: texts[name] for name in dataset.manifest.disputed}
-write_adjudications(snakemake.output.disputed, disputed)
-finish_job(snakemake)
+    save_jsonl(snakemake.output.dataset, dataset.sentences)
+    write_json(snakemake.output.manifest, dataset.manifest.model_dump())
+    texts = {item.id: item.sentence for item in variants}
+    disputed = {name: texts[name] for name in dataset.manifest.disputed}
+    write_adjudications(snakemake.output.disputed, disputed)

@@ -1,16 +1,16 @@
 """Derive filtering decisions on ID10M's test split from the released originals or from tags."""
 
-from pieline.core.jobs import optional, start_log
+from pieline.core.jobs import job, optional
 from pieline.studies.jam.originals import decisions_by_tags, derive_decisions, save_decisions
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.raw.released import read_released_originals
 
-start_log(snakemake.log[0])
-sentences = read_id10m(snakemake.input.raw, split="test")
-if released := optional(snakemake.input.released):
-    decisions = derive_decisions(sentences, read_released_originals(released), where=released)
-else:
-    dev = optional(snakemake.input.dev)
-    others = read_id10m(dev, split="dev") if dev else []
-    decisions = decisions_by_tags(sentences, others, language=snakemake.wildcards.language)
-save_decisions(snakemake.output[0], decisions)
+with job(snakemake):
+    sentences = read_id10m(snakemake.input.raw, split="test")
+    if released := optional(snakemake.input.released):
+        decisions = derive_decisions(sentences, read_released_originals(released), where=released)
+    else:
+        dev = optional(snakemake.input.dev)
+        others = read_id10m(dev, split="dev") if dev else []
+        decisions = decisions_by_tags(sentences, others, language=snakemake.wildcards.language)
+    save_decisions(snakemake.output[0], decisions)

@@ -1,20 +1,19 @@
 """Write the training data of each fold: the usual data, and texts of the other folds' originals."""
 
 from pieline.core.files import write_json, write_text
-from pieline.core.jobs import finish_job, start_job
+from pieline.core.jobs import job
 from pieline.studies.jam.datasets.folds import assign_folds, texts_outside_fold
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.datasets.tagging_data import by_white_space
 from pieline.studies.jam.raw.id10m import read_id10m, write_id10m
 
-start_job(snakemake)
-train = read_id10m(snakemake.input.train, split="train")
-sentences = load_sentences(snakemake.input.added)
-originals_only = snakemake.wildcards.setting == "fine_tuned_originals"
-folds = assign_folds(sentences, len(snakemake.output.train))
-for fold, path in enumerate(snakemake.output.train):
-    added = texts_outside_fold(sentences, folds, fold, originals_only=originals_only)
-    words = map(by_white_space, added) if snakemake.params.words == "whitespace" else added
-    write_text(path, write_id10m([*train, *words]))
-write_json(snakemake.output.folds, folds)
-finish_job(snakemake)
+with job(snakemake):
+    train = read_id10m(snakemake.input.train, split="train")
+    sentences = load_sentences(snakemake.input.added)
+    originals_only = snakemake.wildcards.setting == "fine_tuned_originals"
+    folds = assign_folds(sentences, len(snakemake.output.train))
+    for fold, path in enumerate(snakemake.output.train):
+        added = texts_outside_fold(sentences, folds, fold, originals_only=originals_only)
+        words = map(by_white_space, added) if snakemake.params.words == "whitespace" else added
+        write_text(path, write_id10m([*train, *words]))
+    write_json(snakemake.output.folds, folds)

@@ -1,14 +1,14 @@
 """Write the annotation form of the human baseline, with one variant per original."""
 
-from pieline.core.jobs import start_log
+from pieline.core.jobs import job
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.humans import sample_variants, write_form
 
-start_log(snakemake.log[0])
-variants = sample_variants(load_sentences(snakemake.input.sentences), snakemake.params.seed)
-write_form(
-    variants,
-    form=snakemake.output.form,
-    tasks=snakemake.output.tasks,
-    labelling=snakemake.output.labelling,
-)
+with job(snakemake):
+    variants = sample_variants(load_sentences(snakemake.input.sentences), snakemake.params.seed)
+    write_form(
+        variants,
+        form=snakemake.output.form,
+        tasks=snakemake.output.tasks,
+        labelling=snakemake.output.labelling,
+    )

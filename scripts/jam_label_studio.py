@@ -1,14 +1,16 @@
 """Export hard variants for human validation as Label Studio tasks and labeling configuration."""
 
 from pieline.core.files import write_text
-from pieline.core.jobs import start_log
+from pieline.core.jobs import job
 from pieline.core.records import load_jsonl
 from pieline.studies.jam.records import Original, Variant
 from pieline.studies.jam.variants.label_studio import labelling_config, write_tasks
 from pieline.studies.jam.variants.validation import CRITERIA, review_items
 
-start_log(snakemake.log[0])
-originals = load_jsonl(snakemake.input.originals, Original)
-variants = load_jsonl(snakemake.input.variants, Variant)
-write_tasks(snakemake.output.tasks, review_items(originals, variants))
-write_text(snakemake.output.config, labelling_config(text_name="Hard variant", criteria=CRITERIA))
+with job(snakemake):
+    originals = load_jsonl(snakemake.input.originals, Original)
+    variants = load_jsonl(snakemake.input.variants, Variant)
+    write_tasks(snakemake.output.tasks, review_items(originals, variants))
+    write_text(
+        snakemake.output.config, labelling_config(text_name="Hard variant", criteria=CRITERIA)
+    )

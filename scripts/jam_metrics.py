@@ -1,34 +1,32 @@
 """Score one run on ID10M-JAM: negative drift, accuracy, confusion classes and tag F1."""
 
-from pieline.core.conditions import Conditions
-from pieline.core.files import digests, read_json, write_json
-from pieline.core.jobs import finish_job, start_job
+from pieline.core.files import read_json
+from pieline.core.jobs import job
 from pieline.core.records import load_jsonl, load_record
 from pieline.studies.jam.datasets.dataset import JamManifest
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.runs import jam_metrics, match_predictions
 from pieline.studies.jam.predictions.records import IdiomPrediction
 
-start_job(snakemake)
-predictions = snakemake.input.predictions
-sentences = load_sentences(snakemake.input.sentences)
-records = load_jsonl(predictions, IdiomPrediction)
-manifest = (
-    load_record(snakemake.input.manifest[0], JamManifest) if snakemake.input.manifest else None
-)
-released = read_json(snakemake.input.report)["originals_are_released"]
-metrics = jam_metrics(
-    sentences,
-    match_predictions(sentences, records, where=predictions),
-    model=snakemake.wildcards.model,
-    setting=snakemake.wildcards.setting,
-    seed=int(snakemake.wildcards.seed),
-    scoring=snakemake.params.scoring,
-    released=manifest.is_released if manifest else released,
-    data_note=manifest.data_note if manifest else "",
-    resamples=snakemake.params.resamples,
-    conditions=Conditions.model_validate_json(snakemake.params.conditions),
-    computed_from=digests([predictions, snakemake.input.sentences]),
-)
-write_json(snakemake.output[0], metrics.model_dump())
-finish_job(snakemake)
+with job(snakemake) as j:
+    predictions = snakemake.input.predictions
+    sentences = load_sentences(snakemake.input.sentences)
+    records = load_jsonl(predictions, IdiomPrediction)
+    manifest = (
+        load_record(snakemake.input.manifest[0], JamManifest) if snakemake.input.manifest else None
+    )
+    released = read_json(snakemake.input.report)["originals_are_released"]
+    metrics = jam_metrics(
+        sentences,
+        match_predictions(sentences, records, where=predictions),
+        model=snakemake.wildcards.model,
+        setting=snakemake.wildcards.setting,
+        seed=int(snakemake.wildcards.seed),
+        scoring=snakemake.params.scoring,
+        released=manifest.is_released if manifest else released,
+        data_note=manifest.data_note if manifest else "",
+        resamples=snakemake.params.resamples,
+        conditions=j.conditions,
+        computed_from=j.digests(predictions, snakemake.input.sentences),
+    )
+    j.write(metrics)

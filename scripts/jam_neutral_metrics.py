@@ -1,33 +1,30 @@
 """Score a run on neutral rewrites of the hard variants that confused the model."""
 
-from pieline.core.conditions import Conditions
-from pieline.core.files import digests, write_json
-from pieline.core.jobs import finish_job, start_job
+from pieline.core.jobs import job
 from pieline.core.records import load_jsonl, load_records
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.neutral import neutral_metrics
 from pieline.studies.jam.metrics.runs import JamMetrics, match_predictions
 from pieline.studies.jam.predictions.records import IdiomPrediction
 
-start_job(snakemake)
-predictions = snakemake.input.predictions
-(run,) = load_records([snakemake.input.metrics], JamMetrics)
-neutral = load_sentences(snakemake.input.neutral)
-records = load_jsonl(predictions, IdiomPrediction)
-metrics = neutral_metrics(
-    neutral,
-    match_predictions(neutral, records, where=predictions),
-    language=run.language,
-    model=run.model,
-    setting=run.setting,
-    seed=run.seed,
-    confusing=sum(not right for item in run.judged for right in item.variants.values()),
-    scoring=run.scoring,
-    released=run.dataset_is_released,
-    data_note=run.data_note,
-    resamples=snakemake.params.resamples,
-    conditions=Conditions.model_validate_json(snakemake.params.conditions),
-    computed_from=digests([predictions, snakemake.input.neutral, snakemake.input.metrics]),
-)
-write_json(snakemake.output[0], metrics.model_dump())
-finish_job(snakemake)
+with job(snakemake) as j:
+    predictions = snakemake.input.predictions
+    (run,) = load_records([snakemake.input.metrics], JamMetrics)
+    neutral = load_sentences(snakemake.input.neutral)
+    records = load_jsonl(predictions, IdiomPrediction)
+    metrics = neutral_metrics(
+        neutral,
+        match_predictions(neutral, records, where=predictions),
+        language=run.language,
+        model=run.model,
+        setting=run.setting,
+        seed=run.seed,
+        confusing=sum(not right for item in run.judged for right in item.variants.values()),
+        scoring=run.scoring,
+        released=run.dataset_is_released,
+        data_note=run.data_note,
+        resamples=snakemake.params.resamples,
+        conditions=j.conditions,
+        computed_from=j.digests(predictions, snakemake.input.neutral, snakemake.input.metrics),
+    )
+    j.write(metrics)

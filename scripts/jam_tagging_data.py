@@ -1,20 +1,21 @@
 """Write the training data of encoders: ID10M's train and dev splits, or its divided dev split."""
 
 from pieline.core.files import write_text
-from pieline.core.jobs import finish_job, start_log
+from pieline.core.jobs import job
 from pieline.studies.jam.datasets.tagging_data import by_white_space, hold_out, thin_out
 from pieline.studies.jam.raw.id10m import read_id10m, write_id10m
 
 SEED = 0
 
-start_log(snakemake.log[0])
-dev = read_id10m(snakemake.input.dev, split="dev")
-if snakemake.input.train:
-    train = read_id10m(snakemake.input.train[0], split="train")
-else:
-    train, dev = hold_out(dev, seed=SEED)
-train = thin_out(train, per_idiom=snakemake.params.negatives, seed=SEED)
-for path, sentences in ((snakemake.output.train, train), (snakemake.output.dev, dev)):
-    words = map(by_white_space, sentences) if snakemake.params.words == "whitespace" else sentences
-    write_text(path, write_id10m([*words]))
-finish_job(snakemake)
+with job(snakemake):
+    dev = read_id10m(snakemake.input.dev, split="dev")
+    if snakemake.input.train:
+        train = read_id10m(snakemake.input.train[0], split="train")
+    else:
+        train, dev = hold_out(dev, seed=SEED)
+    train = thin_out(train, per_idiom=snakemake.params.negatives, seed=SEED)
+    for path, sentences in ((snakemake.output.train, train), (snakemake.output.dev, dev)):
+        words = (
+            map(by_white_space, sentences) if snakemake.params.words == "whitespace" else sentences
+        )
+        write_text(path, write_id10m([*words]))

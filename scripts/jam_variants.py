@@ -3,22 +3,21 @@
 import sys
 
 from pieline.core.files import write_json
-from pieline.core.jobs import finish_job, start_job
+from pieline.core.jobs import job
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.studies.jam.records import Original
 from pieline.studies.jam.variants.released import check_contexts, edited_originals, read_variants
 from pieline.studies.jam.variants.settings import VariantChecks
 from pieline.studies.jam.variants.validation import check_variants
 
-start_job(snakemake)
-originals = load_jsonl(snakemake.input.originals, Original)
-variants = read_variants(snakemake.input.variants, originals, source=snakemake.params.source)
-limits = VariantChecks.model_validate_json(snakemake.params.checks)
-checked = check_variants(originals, variants, limits=limits)
-check_contexts(checked, where=snakemake.input.variants)
-save_jsonl(snakemake.output.variants, checked)
-edited = edited_originals(originals, variants)
-for name, edits in edited.items():
-    print(f"{name}: the original was edited: {', '.join(edits)}", file=sys.stderr)
-write_json(snakemake.output.report, {"variants": len(variants), "edited_originals": edited})
-finish_job(snakemake)
+with job(snakemake):
+    originals = load_jsonl(snakemake.input.originals, Original)
+    variants = read_variants(snakemake.input.variants, originals, source=snakemake.params.source)
+    limits = VariantChecks.model_validate_json(snakemake.params.checks)
+    checked = check_variants(originals, variants, limits=limits)
+    check_contexts(checked, where=snakemake.input.variants)
+    save_jsonl(snakemake.output.variants, checked)
+    edited = edited_originals(originals, variants)
+    for name, edits in edited.items():
+        print(f"{name}: the original was edited: {', '.join(edits)}", file=sys.stderr)
+    write_json(snakemake.output.report, {"variants": len(variants), "edited_originals": edited})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pieline import __version__
 from pieline.core.files import write_json
-from pieline.core.jobs import start_log
+from pieline.core.jobs import job
 from pieline.core.upstream import load_upstream
 from pieline.results.comparison import metric_files
 from pieline.results.crate import ro_crate
@@ -16,22 +16,28 @@ from pieline.results.provenance import (
     make_provenance,
 )
 
-start_log(snakemake.log[0])
-run = RunDescription.model_validate_json(snakemake.params.run)
-displays = Displays.model_validate_json(snakemake.params.displays)
-data = run.config["data"]
-upstream = load_upstream(snakemake.input.upstream)
-licences = load_licenses(snakemake.input.licences)
-provenance = make_provenance(
-    code=run.code,
-    data=data,
-    config=run.config,
-    lock=snakemake.input.lock,
-    raw_files=describe_raw_files(snakemake.input.raw, data, upstream, licences),
-    models=run.models,
-    predictions=snakemake.input.predictions,
-    recordings=[path for path in map(Path, snakemake.params.recordings) if path.is_file()],
-    outputs=[*displays.all_files(), *metric_files(displays.files("csv")), *snakemake.input.reports],
-)
-write_json(snakemake.output.json, provenance.model_dump(mode="json"))
-write_json(snakemake.output.crate, ro_crate(provenance, version=__version__, workflow=run.workflow))
+with job(snakemake):
+    run = RunDescription.model_validate_json(snakemake.params.run)
+    displays = Displays.model_validate_json(snakemake.params.displays)
+    data = run.config["data"]
+    upstream = load_upstream(snakemake.input.upstream)
+    licences = load_licenses(snakemake.input.licences)
+    provenance = make_provenance(
+        code=run.code,
+        data=data,
+        config=run.config,
+        lock=snakemake.input.lock,
+        raw_files=describe_raw_files(snakemake.input.raw, data, upstream, licences),
+        models=run.models,
+        predictions=snakemake.input.predictions,
+        recordings=[path for path in map(Path, snakemake.params.recordings) if path.is_file()],
+        outputs=[
+            *displays.all_files(),
+            *metric_files(displays.files("csv")),
+            *snakemake.input.reports,
+        ],
+    )
+    write_json(snakemake.output.json, provenance.model_dump(mode="json"))
+    write_json(
+        snakemake.output.crate, ro_crate(provenance, version=__version__, workflow=run.workflow)
+    )

@@ -1,24 +1,24 @@
 """Write the results page and the files with the details of its numbers."""
 
-from pieline.core.jobs import optional, start_job
+from pieline.core.jobs import job, optional
 from pieline.reporting.evidence import check_metrics
 from pieline.reporting.models import load_descriptions
 from pieline.results.claims.tables import load_catalogue
 from pieline.results.displays import Displays
 from pieline.results.page.build import write_page
 
-start_job(snakemake)
-check_metrics(snakemake.input.metrics, snakemake.params.asked)
-write_page(
-    snakemake.output.page,
-    template=snakemake.input.template,
-    displays=Displays.model_validate_json(snakemake.params.displays),
-    ledger=snakemake.input.claims,
-    numbers=snakemake.input.numbers,
-    catalogue=load_catalogue(snakemake.input.catalogue),
-    absent=snakemake.params.absent,
-    models=load_descriptions(snakemake.params.models),
-    depth=snakemake.params.depth,
-    items=snakemake.output.evidence,
-    other=optional(snakemake.input.other_page),
-)
+with job(snakemake) as j:
+    check_metrics(snakemake.input.metrics, snakemake.params.asked, j.known)
+    write_page(
+        snakemake.output.page,
+        template=snakemake.input.template,
+        displays=Displays.model_validate_json(snakemake.params.displays),
+        ledger=snakemake.input.claims,
+        numbers=snakemake.input.numbers,
+        catalogue=load_catalogue(snakemake.input.catalogue),
+        absent=snakemake.params.absent,
+        models=load_descriptions(snakemake.params.models),
+        depth=snakemake.params.depth,
+        items=snakemake.output.details,
+        other=optional(snakemake.input.other_page),
+    )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pieline.core.errors import UserError
 from pieline.core.files import write_text
-from pieline.core.jobs import start_log
+from pieline.core.jobs import job
 from pieline.llm.answers import Answer
 from pieline.llm.client import ask
 from pieline.llm.questions import Question
@@ -19,29 +19,29 @@ from pieline.planned import planned_tasks
 
 Answers = Mapping[str, Answer]
 
-start_log(snakemake.log[0])
-planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
-tasks = [task for task in planned.tasks if task.recordings in snakemake.params.recordings]
-entry, failed = planned.models[snakemake.wildcards.model], []
-with (
-    Server(entry, Path(snakemake.log[0] + ".server")) as server,
-    tempfile.TemporaryDirectory() as folder,
-):
-    for task in tasks:
-        outputs = {name: str(Path(folder, name)) for name in task.outputs}
+with job(snakemake):
+    planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
+    tasks = [task for task in planned.tasks if task.recordings in snakemake.params.recordings]
+    entry, failed = planned.models[snakemake.wildcards.model], []
+    with (
+        Server(entry, Path(snakemake.log[0] + ".server")) as server,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        for task in tasks:
+            outputs = {name: str(Path(folder, name)) for name in task.outputs}
 
-        def answers(questions: Sequence[Question], path: str = task.recordings) -> Answers:
-            return ask(questions, entry, planned.settings, path, server=server)
+            def answers(questions: Sequence[Question], path: str = task.recordings) -> Answers:
+                return ask(questions, entry, planned.settings, path, server=server)
 
-        try:
-            task.model_copy(update={"outputs": outputs}).run(entry, answers)
-        except UserError as error:  # other tasks may still succeed
-            failed.append(error)
-    # If the server died or no task succeeded, fail so that a cluster retries the job.
-    if failed and (end := server.end()):
-        raise end
-if len(failed) == len(tasks):
-    raise failed[0]
-for lack in failed:  # only the jobs that read these answers fail
-    print(f"error: {lack}", file=sys.stderr)
-write_text(snakemake.output[0], "".join(f"{task.recordings}\n" for task in tasks))
+            try:
+                task.model_copy(update={"outputs": outputs}).run(entry, answers)
+            except UserError as error:  # other tasks may still succeed
+                failed.append(error)
+        # If the server died or no task succeeded, fail so that a cluster retries the job.
+        if failed and (end := server.end()):
+            raise end
+    if len(failed) == len(tasks):
+        raise failed[0]
+    for lack in failed:  # only the jobs that read these answers fail
+        print(f"error: {lack}", file=sys.stderr)
+    write_text(snakemake.output[0], "".join(f"{task.recordings}\n" for task in tasks))

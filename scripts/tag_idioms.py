@@ -1,23 +1,23 @@
 """Tag the idioms in every sentence with a fine-tuned encoder, or with that of the PIE's fold."""
 
 from pieline.core.files import read_json
-from pieline.core.jobs import finish_job, optional, start_job
+from pieline.core.jobs import job, optional
 from pieline.core.records import save_jsonl
+from pieline.core.sidecars import folder_of
 from pieline.models.entries import EncoderEntry
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.predictions.tagging import predict, predict_by_fold
 from pieline.studies.jam.training.tagger import load_tagger
 from pieline.studies.jam.training.training import make_deterministic
 
-start_job(snakemake)
-make_deterministic(1)
-entry = EncoderEntry.from_spec(snakemake.params.spec)
-taggers = (load_tagger(entry, weights=weights) for weights in snakemake.input.weights)
-sentences = load_sentences(snakemake.input.sentences)
-words = snakemake.params.words
-if folds := optional(snakemake.input.folds):
-    predictions = predict_by_fold(taggers, sentences, read_json(folds), words=words)
-else:
-    predictions = predict(next(taggers), sentences, words=words)
-save_jsonl(snakemake.output[0], predictions)
-finish_job(snakemake)
+with job(snakemake):
+    make_deterministic(1)
+    entry = EncoderEntry.from_spec(snakemake.params.spec)
+    taggers = (load_tagger(entry, weights=folder_of(path)) for path in snakemake.input.weights)
+    sentences = load_sentences(snakemake.input.sentences)
+    words = snakemake.params.words
+    if folds := optional(snakemake.input.folds):
+        predictions = predict_by_fold(taggers, sentences, read_json(folds), words=words)
+    else:
+        predictions = predict(next(taggers), sentences, words=words)
+    save_jsonl(snakemake.output[0], predictions)

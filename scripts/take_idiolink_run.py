@@ -1,18 +1,17 @@
 """Import one external IdioLink run."""
 
-from pieline.core.jobs import finish_job, start_log
+from pieline.core.jobs import job
 from pieline.core.records import load_jsonl
 from pieline.studies.idiolink.predictions.runs import read_foreign_run, write_run
 from pieline.studies.idiolink.records import Document, Query
 
-start_log(snakemake.log[0])
-run = read_foreign_run(
-    snakemake.input.file,
-    [query.id for query in load_jsonl(snakemake.input.queries, Query)],
-    {document.id for document in load_jsonl(snakemake.input.documents, Document)},
-    mode=snakemake.wildcards.query_mode,
-    top_k=snakemake.params.top_k,
-    file_format=snakemake.params.format,
-)
-write_run(snakemake.output[0], run, tag=snakemake.wildcards.model)
-finish_job(snakemake)
+with job(snakemake):
+    run = read_foreign_run(
+        snakemake.input.file,
+        [query.id for query in load_jsonl(snakemake.input.queries, Query)],
+        {document.id for document in load_jsonl(snakemake.input.documents, Document)},
+        mode=snakemake.wildcards.query_mode,
+        top_k=snakemake.params.top_k,
+        file_format=snakemake.params.format,
+    )
+    write_run(snakemake.output[0], run, tag=snakemake.wildcards.model)

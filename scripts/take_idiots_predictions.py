@@ -1,17 +1,16 @@
 """Import the predictions of one external IdioTS run."""
 
-from pieline.core.jobs import finish_job, start_log
+from pieline.core.jobs import job
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.llm.inspect_logs import read_inspect_log
 from pieline.studies.idiots.predictions import read_prediction, read_predictions
 from pieline.studies.idiots.records import IdiotsSentence
 
-start_log(snakemake.log[0])
-sentences = load_jsonl(snakemake.input.sentences, IdiotsSentence)
-if snakemake.params.format == "inspect":
-    answers = read_inspect_log(snakemake.input.file, [one.id for one in sentences])
-    predictions = [read_prediction(name, answer) for name, answer in answers.items()]
-else:
-    predictions = read_predictions(snakemake.input.file, sentences)
-save_jsonl(snakemake.output[0], predictions)
-finish_job(snakemake)
+with job(snakemake):
+    sentences = load_jsonl(snakemake.input.sentences, IdiotsSentence)
+    if snakemake.params.format == "inspect":
+        answers = read_inspect_log(snakemake.input.file, [one.id for one in sentences])
+        predictions = [read_prediction(name, answer) for name, answer in answers.items()]
+    else:
+        predictions = read_predictions(snakemake.input.file, sentences)
+    save_jsonl(snakemake.output[0], predictions)

@@ -1,17 +1,16 @@
 """Read the training tuples that the authors released, or draw one per query of a split."""
 
-from pieline.core.jobs import finish_job, optional, start_job
+from pieline.core.jobs import job, optional
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.studies.idiolink.datasets.tuples import read_released_tuples, sample_tuples
 from pieline.studies.idiolink.records import Document, Query
 
-start_job(snakemake)
-queries = load_jsonl(snakemake.input.queries, Query)
-documents = load_jsonl(snakemake.input.documents, Document)
-numbers = {"hard": snakemake.params.hard, "soft": snakemake.params.soft}
-if released := optional(snakemake.input.released):
-    tuples = read_released_tuples(released, queries, documents, **numbers)
-else:
-    tuples = sample_tuples(queries, documents, seed=snakemake.params.seed, **numbers)
-save_jsonl(snakemake.output[0], tuples)
-finish_job(snakemake)
+with job(snakemake):
+    queries = load_jsonl(snakemake.input.queries, Query)
+    documents = load_jsonl(snakemake.input.documents, Document)
+    numbers = {"hard": snakemake.params.hard, "soft": snakemake.params.soft}
+    if released := optional(snakemake.input.released):
+        tuples = read_released_tuples(released, queries, documents, **numbers)
+    else:
+        tuples = sample_tuples(queries, documents, seed=snakemake.params.seed, **numbers)
+    save_jsonl(snakemake.output[0], tuples)

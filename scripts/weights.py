@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.table import Table
 
-from pieline.core.jobs import start_log
+from pieline.core.jobs import job
 from pieline.models.fetching import GIGABYTE, fetch, obstacles, required_checkpoints, summary
 from pieline.planned import planned_entries
 
@@ -13,22 +13,24 @@ def gigabytes(size: int | None) -> str:
     return "?" if size is None else f"{size / GIGABYTE:.2f}"
 
 
-start_log(snakemake.log[0])
-repositories = required_checkpoints(
-    planned_entries(snakemake.params.config, snakemake.input.models, snakemake.params.root)
-)
-table = Table("models", "repository", "revision", "GB", "to download", "state")
-for item in repositories:
-    revision = (item.checkpoint.revision or "main")[:8]
-    sizes = gigabytes(item.size), gigabytes(item.missing)
-    table.add_row(", ".join(item.models), item.checkpoint.repository, revision, *sizes, item.state)
-console = Console(width=None if Console().is_terminal else 150, soft_wrap=True)
-if repositories:
-    console.print(table)
-console.print(summary(repositories))
-if snakemake.params.fetch:
-    for line in fetch(repositories):
-        print(line, flush=True)
-else:
-    for line in obstacles(repositories):
-        console.print(line, markup=False)
+with job(snakemake):
+    repositories = required_checkpoints(
+        planned_entries(snakemake.params.config, snakemake.input.models, snakemake.params.root)
+    )
+    table = Table("models", "repository", "revision", "GB", "to download", "state")
+    for item in repositories:
+        revision = (item.checkpoint.revision or "main")[:8]
+        sizes = gigabytes(item.size), gigabytes(item.missing)
+        table.add_row(
+            ", ".join(item.models), item.checkpoint.repository, revision, *sizes, item.state
+        )
+    console = Console(width=None if Console().is_terminal else 150, soft_wrap=True)
+    if repositories:
+        console.print(table)
+    console.print(summary(repositories))
+    if snakemake.params.fetch:
+        for line in fetch(repositories):
+            print(line, flush=True)
+    else:
+        for line in obstacles(repositories):
+            console.print(line, markup=False)

@@ -18,8 +18,6 @@ from unittest.mock import patch
 from snakemake.iocontainers import InputFiles, OutputFiles, Params, Wildcards
 from support import Forks
 
-from pieline.core.evidence import evidence_of
-
 ROOT = Path(__file__).parents[1]
 
 
@@ -45,7 +43,8 @@ def run_script(
 ) -> None:
     """Run a script with `input` and `output` files, given by name or as a list.
 
-    By default, evidence is written next to the first output. Without a log, errors are raised.
+    Sidecars are only written and checked for files below results/ and paper_tables/. Without a log,
+    errors are raised.
     """
 
     def files(kind: type[T], paths: Mapping[str, Any]) -> T:
@@ -59,8 +58,6 @@ def run_script(
         return result
 
     inputs, outputs = map(_by_name, (input, output))
-    if outputs and "evidence" not in outputs:
-        outputs["evidence"] = evidence_of(str(next(iter(outputs.values()))))
     job = SimpleNamespace(
         input=files(InputFiles, inputs),
         output=files(OutputFiles, outputs),

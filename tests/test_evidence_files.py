@@ -1,4 +1,4 @@
-"""Evidence files, and cached digests of large files."""
+"""Sidecars, and cached digests of large files."""
 
 import os
 from pathlib import Path
@@ -7,78 +7,118 @@ import pytest
 
 from pieline.core import files
 from pieline.core.errors import UserError
-from pieline.core.evidence import check_evidence, evidence_of, packages_behind, write_evidence
-from pieline.core.files import cached_sha256, read_json, sha256
+from pieline.core.files import cached_sha256, sha256
+from pieline.core.sidecars import (
+    Digests,
+    check_made,
+    check_results,
+    check_settings,
+    load_sidecar,
+    packages_behind,
+    settings_digest,
+    sidecar_of,
+    write_digest_list,
+    write_sidecar,
+)
+
+SOURCE, OUTPUT, WEIGHTS = "source.txt", "results/output.jsonl", "results/weights"
 
 
-@pytest.fixture
-def written_files(tmp_path: Path) -> tuple[Path, Path, str]:
-    """Create a source, a file made from it, and evidence; return the three paths."""
-    source, output = tmp_path / "source.txt", tmp_path / "output.jsonl"
-    source.write_text("source")
-    output.write_text("output")
-    place = evidence_of(str(output))
-    weights = tmp_path / "weights" / "part" / "model"
-    weights.parent.mkdir(parents=True)
-    weights.write_text("weights")
-    write_evidence(place, files=[str(output)], made_from=[str(source), str(tmp_path / "weights")])
-    return source, output, place
+@pytest.fixture(autouse=True)
+def written_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Create a source, a folder and a file made from it, with their sidecars."""
+    monkeypatch.chdir(tmp_path)
+    for path in (SOURCE, OUTPUT, f"{WEIGHTS}/part/model"):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(path)
+    write_sidecar(WEIGHTS, made_from={})
+    write_sidecar(OUTPUT, made_from=Digests().of(SOURCE, WEIGHTS))
 
 
-def test_evidence_paths() -> None:
-    assert evidence_of("a/seed-0.run.gz") == evidence_of("a/seed-0.jsonl")
-    assert evidence_of("a/{model}/seed-{seed}.jsonl") == "a/{model}/seed-{seed}.evidence.json"
-
-
-def test_unchanged_files_pass(written_files: tuple[Path, Path, str]) -> None:
-    source, output, place = written_files
-    check_evidence([place])
-    # All files in a folder are included, and temporary files may have been deleted.
-    weights = source.parent / "weights" / "part" / "model"
-    assert read_json(place)["made_from"] == {str(one): sha256(one) for one in (source, weights)}
-    source.unlink()
-    check_evidence([str(output), place])
+def test_unchanged_files_pass() -> None:
+    # Snakemake adds this file when the job has ended.
+    Path(WEIGHTS, ".snakemake_timestamp").touch()
+    check_made([OUTPUT, WEIGHTS, "results/archives/a.tar.zst", "results.csv"])
+    check_results()
+    assert load_sidecar(OUTPUT).made_from.keys() == {SOURCE, f"{WEIGHTS}/part/model"}
+    # Temporary files may have been deleted.
+    Path(SOURCE).unlink()
+    check_made([OUTPUT])
 
 
 @pytest.mark.parametrize(
-    ("which", "content", "problem"),
+    ("path", "content", "problem"),
     [
-        (1, "edited", "output.jsonl: was changed after it was written"),
-        (1, None, "output.jsonl: is missing"),
-        (0, "edited", "source.txt: differs from the file that .*output.jsonl was made from"),
+        (OUTPUT, "edited", "output.jsonl: was changed after it was written"),
+        (OUTPUT, None, "output.jsonl: is missing"),
+        (SOURCE, "edited", "source.txt: differs from the file that .*was made from"),
+        (f"{WEIGHTS}/part/model", "edited", "model: differs from the file that .*was made from"),
     ],
 )
 def test_changed_files_are_reported_with_the_command(
-    written_files: tuple[Path, Path, str], which: int, content: str | None, problem: str
+    path: str, content: str | None, problem: str
 ) -> None:
-    path = (written_files[0], written_files[1])[which]
     if content is None:
-        path.unlink()
+        Path(path).unlink()
     else:
-        path.write_text(content)
+        Path(path).write_text(content)
         os.utime(path, (0, 0))
-    with pytest.raises(UserError, match=rf"{problem}; run snakemake .*--forcerun .*output"):
-        check_evidence([written_files[2]])
+    with pytest.raises(UserError, match=rf"{problem}; run snakemake .*--forcerun {OUTPUT}"):
+        check_made([OUTPUT])
 
 
-def test_copied_evidence_is_rejected(written_files: tuple[Path, Path, str]) -> None:
-    _, output, place = written_files
-    copy = output.with_name("copy.jsonl")
-    copy.write_bytes(output.read_bytes())
-    Path(evidence_of(str(copy))).write_bytes(Path(place).read_bytes())
-    with pytest.raises(UserError, match=r"copy.evidence.json: is a copy of .*output.evidence.json"):
-        check_evidence([evidence_of(str(copy))])
+def test_a_copy_with_its_sidecar_is_rejected() -> None:
+    for path in (OUTPUT, sidecar_of(OUTPUT)):
+        Path(path.replace("output", "copy")).write_bytes(Path(path).read_bytes())
+    problem = r"copy.jsonl.evidence.json: is a copy of that of results/output.jsonl"
+    with pytest.raises(UserError, match=problem):
+        check_made(["results/copy.jsonl"])
+    with pytest.raises(UserError, match=problem):
+        check_results()
 
 
-def test_packages_of_all_inputs_are_collected(tmp_path: Path) -> None:
-    paths = [str(tmp_path / f"{name}.jsonl") for name in "abc"]
-    for before, path in zip([None, *paths], paths, strict=False):
-        Path(path).write_text(path)
-        write_evidence(evidence_of(path), files=[path], made_from=[before] if before else [])
+def test_all_changed_results_are_named_before_a_run() -> None:
+    Path(OUTPUT).write_text("edited")
+    Path(WEIGHTS, "part", "model").write_text("edited")
+    Path(SOURCE).write_text("the run makes the output again")
+    with pytest.raises(UserError, match=rf"as 1 other file; .* {OUTPUT} {WEIGHTS}$"):
+        check_results()
+    # The run makes a deleted file again.
+    Path(OUTPUT).unlink()
+    Path(WEIGHTS, "part", "model").unlink()
+    Path(WEIGHTS, "part").rmdir()
+    Path(WEIGHTS).rmdir()
+    check_results()
+
+
+def test_files_made_with_other_settings_are_rejected() -> None:
+    path = "results/predictions/answers.jsonl"
+    Path(path).parent.mkdir()
+    Path(path).write_text("answers")
+    settings = {"task": '{"temperature": 0.3}', "answers": "token"}
+    write_sidecar(path, made_from={}, settings=settings_digest(settings.items()))
+    settings["answers"] = "only makes the job stale"
+    check_settings({path: settings_digest(settings.items()), OUTPUT: "file without settings"})
+    settings["task"] = '{"temperature": 0.7}'
+    with pytest.raises(UserError, match=r"answers.jsonl: was made with settings that differ from"):
+        check_settings({path: settings_digest(settings.items())})
+
+
+def test_packages_of_all_inputs_are_collected() -> None:
     import numpy as np
 
-    packages = packages_behind(paths[2:])
-    assert packages.keys() == set(paths)
+    write_sidecar(WEIGHTS, made_from={}, outputs=[WEIGHTS, "results/log"])
+    Path("results/log").touch()
+    write_sidecar("results/log", made_from={}, outputs=[WEIGHTS, "results/log"])
+    packages = packages_behind([OUTPUT])
+    # The digests of files in a folder do not lead to its job; the list of digests does.
+    assert packages.keys() == {OUTPUT}
+    write_digest_list(WEIGHTS, f"{WEIGHTS}.sha256")
+    write_sidecar(f"{WEIGHTS}.sha256", made_from={}, outputs=[WEIGHTS, "results/log"])
+    write_sidecar(OUTPUT, made_from=Digests().of(f"{WEIGHTS}.sha256"))
+    packages = packages_behind([OUTPUT])
+    files = {OUTPUT, f"{WEIGHTS}/part/model", f"{WEIGHTS}.sha256", "results/log"}
+    assert packages.keys() == files
     assert {versions["numpy"] for versions in packages.values()} == {np.__version__}
 
 

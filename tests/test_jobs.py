@@ -6,11 +6,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import patch
 
 import pytest
 from support import ROOT
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from pieline.core.jobs import optional
+from pieline.core.errors import UserError
+from pieline.core.files import write_text
+from pieline.core.jobs import job, optional, pin_threads
+from pieline.core.sidecars import load_sidecar, sidecar_of, write_sidecar
 
 WAITS = "import time; print('waiting', file=sys.stderr); time.sleep(600)"
 
@@ -155,6 +161,21 @@ def test_a_job_runs_even_if_its_log_cannot_be_written(tmp_path: Path) -> None:
     assert stderr.endswith("done\n")
 
 
+def test_every_library_uses_the_threads_of_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    import numpy as np
+    import torch
+
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    with threadpool_limits():
+        threads = torch.get_num_threads()
+        for number in (2, 1):
+            pin_threads(number)
+            assert np.ones((2, 2)).sum() == 4
+            assert {pool["num_threads"] for pool in threadpool_info()} == {number}
+            assert (os.environ["OMP_NUM_THREADS"], torch.get_num_threads()) == (str(number), number)
+        torch.set_num_threads(threads)
+
+
 def test_optional_input() -> None:
     assert optional(["one.csv"]) == "one.csv"
     assert optional([]) is None
@@ -168,3 +189,34 @@ def test_a_job_ends_when_its_snakemake_is_killed(tmp_path: Path) -> None:
         snakemake.kill()
     job.communicate(timeout=20)
     assert job.returncode == -signal.SIGTERM
+
+
+def test_a_job_writes_sidecars_only_if_it_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    source, output, outside = "results/in.txt", "results/out.txt", "crate.json"
+    write_text(source, "input")
+    write_sidecar(source, made_from={})
+    write_text("mine.csv", "of the user")
+    rule_job = SimpleNamespace(
+        input=[source, "mine.csv"], output=[output, outside], params={}, log=["log"], threads=1
+    )
+    with patch("pieline.core.jobs.start_log") as start_log:
+        with job(rule_job) as running:
+            running.facts = {"source": "a test"}
+            for path in rule_job.output:
+                write_text(path, "output")
+        start_log.assert_called_once_with("log")
+        sidecar = load_sidecar(output)
+        assert sidecar.made_from.keys() == {source, "mine.csv"}
+        assert (sidecar.outputs, sidecar.source) == ([output], "a test")
+        assert not Path(sidecar_of(outside)).exists()
+        with pytest.raises(ZeroDivisionError), job(rule_job):
+            write_text(output, f"{1 / 0}")
+        assert not Path(sidecar_of(output)).exists()
+        write_text(source, "edited")
+        with pytest.raises(UserError, match=r"in\.txt: was changed"), job(rule_job):
+            write_text(output, "not written")
+        assert (Path(output).read_text(), Path(sidecar_of(output)).exists()) == ("output", False)

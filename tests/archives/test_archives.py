@@ -12,17 +12,30 @@ from typing import Any
 import pytest
 
 from pieline.archives.export import export_runs
-from pieline.archives.manifest import MANIFEST, Archive, ArchivedRun, Manifest, read_archive
+from pieline.archives.manifest import (
+    MANIFEST,
+    Archive,
+    ArchivedRun,
+    Manifest,
+    member_sidecar,
+    read_archive,
+)
 from pieline.archives.matching import RemoteArchive, load_archives, offer
-from pieline.audit.archives import check_released, defects, extract_members, verified
+from pieline.audit.archives import (
+    archived_sidecars,
+    check_released,
+    defects,
+    extract_members,
+    verified,
+)
 from pieline.audit.recompute import compare_meanings, recompute
 from pieline.cli import command
 from pieline.config import layered, load_config, load_studies
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
-from pieline.core.evidence import check_evidence, evidence_of, write_evidence
 from pieline.core.files import canonical_json, sha256_of, write_json, write_text
 from pieline.core.packing import pack, unpack
+from pieline.core.sidecars import Digests, check_made, sidecar_of, write_sidecar
 from pieline.core.upstream import UpstreamFile
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Message, Question
@@ -53,7 +66,7 @@ QUESTION = Question("provider/talker", (Message("user", "An idiom?"),), {}, 0)
 
 
 def add_evidence(path: str, made_from: list[str], **more: object) -> None:
-    write_evidence(evidence_of(path), files=[path], made_from=made_from, **more)  # type: ignore[arg-type]
+    write_sidecar(path, made_from=Digests().of(*made_from), **more)
 
 
 def metric(path: str, made_from: list[str], conditions: Conditions = CONDITIONS) -> None:
@@ -75,7 +88,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     query = Query(id="q1", sentence="She broke the ice.", usage="idiomatic", **text)
     IdiolinkDataset("test", "full", True, documents, [query]).save(DATASET)
     files = [str(path) for path in sorted(Path(DATASET).iterdir())]
-    write_evidence(evidence_of(f"{DATASET}/documents.jsonl"), files=files, made_from=[RAW, INDEXES])
+    for path in files:
+        add_evidence(path, [RAW, INDEXES])
     point = Bm25Parameters(k1=0.9, b=0.4)
     tuning = Tuning(query_mode="sentence", composition="full", chosen=point, grid=[])
     write_json(TUNING, tuning.model_dump())
@@ -93,7 +107,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         PREDICTIONS,
         ["prompts/idiots/detect.jinja", SENTENCES],
         answers={QUESTION.key: answer.digest},
-        recordings=["recordings/idiots/talker/run.jsonl"],
+        recordings=Digests().of("recordings/idiots/talker/run.jsonl"),
     )
     metric(ANSWERED, [PREDICTIONS])
     return tmp_path
@@ -122,7 +136,7 @@ def test_an_archive_has_equal_bytes_and_every_file_of_its_runs(folder: Path) -> 
     assert Path("one.tar.zst").read_bytes() == Path("two.tar.zst").read_bytes()
     assert [run.metrics for run in manifest.runs] == [RANKED, ANSWERED]
     ranked, answered = manifest.runs
-    assert ranked.files == (RUN, TUNING, evidence_of(RUN), evidence_of(TUNING))
+    assert ranked.files == (RUN, TUNING, member_sidecar(RUN), member_sidecar(TUNING))
     assert set(ranked.raw) == {RAW, INDEXES}
     assert set(answered.raw) == {"prompts/idiots/detect.jinja"}
     assert answered.recordings == "recordings/idiots/talker/zero_shot/seed-1.jsonl"
@@ -159,20 +173,22 @@ def test_predictions_and_answers_are_restored(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     export_runs("a.tar.zst")
-    was = {path: Path(path).read_bytes() for path in (RUN, evidence_of(RUN), PREDICTIONS)}
+    was = {path: Path(path).read_bytes() for path in (RUN, PREDICTIONS)}
     monkeypatch.chdir(tmp_path_factory.mktemp("other"))
     with verified(folder / "a.tar.zst") as (archive, place):
         for run in archive.manifest.runs:
             files = {name: archive.manifest.files[name] for name in run.files}
             recordings = {run.recordings: "recordings/mine.jsonl"} if run.recordings else {}
             extract_members(archive, place, files, recordings)
+            for path, evidence in archived_sidecars(place, run.files).items():
+                write_json(sidecar_of(path), evidence.model_dump(mode="json"))
     assert {path: Path(path).read_bytes() for path in was} == was
     assert read_answers("recordings/mine.jsonl")[QUESTION.key].text == "Yes."
-    check_evidence([evidence_of(RUN), evidence_of(PREDICTIONS)])
+    check_made([RUN, PREDICTIONS])
     # The dataset is made on this machine; a different one is detected before scoring.
     write_text(f"{DATASET}/queries.jsonl", "other\n")
     with pytest.raises(UserError, match="differs from the file that"):
-        check_evidence([evidence_of(RUN)])
+        check_made([RUN])
 
 
 def test_rows_are_recomputed(folder: Path) -> None:
@@ -262,13 +278,13 @@ def forged(change: Callable[[dict[str, Any], dict[str, bytes]], object]) -> list
 
 
 def add(path: str) -> Callable[[dict[str, Any], dict[str, bytes]], None]:
-    """Return a change that adds a file with matching evidence to the first run."""
+    """Return a change that adds a file with a matching sidecar to the first run."""
 
     def change(fields: dict[str, Any], content: dict[str, bytes]) -> None:
         content[path] = b"{}\n"
-        evidence = {"path": evidence_of(path), "files": {path: sha256_of(b"{}\n")}}
-        content[evidence_of(path)] = json.dumps(evidence | {"made_from": {}}).encode()
-        fields["runs"][0]["files"] += [path, evidence_of(path)]
+        evidence = {"path": member_sidecar(path), "files": {path: sha256_of(b"{}\n")}}
+        content[member_sidecar(path)] = json.dumps(evidence | {"made_from": {}}).encode()
+        fields["runs"][0]["files"] += [path, member_sidecar(path)]
 
     return change
 
@@ -283,22 +299,22 @@ def without_answers(fields: dict[str, Any], content: dict[str, bytes]) -> None:
     del content[run["recordings"]]
     run["recordings"] = ""
     run["conditions"]["weights"] = {"kind": "llm"}
-    evidence = json.loads(content[evidence_of(PREDICTIONS)])
-    content[evidence_of(PREDICTIONS)] = json.dumps(evidence | {"answers": {}}).encode()
+    evidence = json.loads(content[member_sidecar(PREDICTIONS)])
+    content[member_sidecar(PREDICTIONS)] = json.dumps(evidence | {"answers": {}}).encode()
 
 
 def no_json(fields: dict[str, Any], content: dict[str, bytes]) -> None:
     content[PREDICTIONS] = b"[\n"
-    evidence = json.loads(content[evidence_of(PREDICTIONS)])
+    evidence = json.loads(content[member_sidecar(PREDICTIONS)])
     evidence["files"] = {PREDICTIONS: sha256_of(b"[\n")}
-    content[evidence_of(PREDICTIONS)] = json.dumps(evidence).encode()
+    content[member_sidecar(PREDICTIONS)] = json.dumps(evidence).encode()
 
 
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (put(PREDICTIONS, b'{"id":"s2"}\n'), "does not match its evidence"),
-        (put(RUN, b"no run"), "does not match its evidence"),
+        (put(PREDICTIONS, b'{"id":"s2"}\n'), "does not match its sidecar"),
+        (put(RUN, b"no run"), "does not match its sidecar"),
         (put(f"{DATASET}/meanings.jsonl", b""), "unknown id"),
         (put("recordings/idiots/talker/zero_shot/seed-1.jsonl", b""), "0 recorded answers"),
         (put("results/predictions/idiots/more.jsonl", b"{}"), "belongs to no run"),
@@ -340,8 +356,8 @@ def test_a_signed_archive_must_be_consistent(
 
 def test_an_extracted_run_is_not_exported_without_its_origin(folder: Path) -> None:
     """Without its origin, the dataset would be unknown, and the run would match any data."""
-    Path(evidence_of(f"{DATASET}/documents.jsonl")).unlink()
-    with pytest.raises(UserError, match="no evidence of how its input"):
+    Path(sidecar_of(f"{DATASET}/documents.jsonl")).unlink()
+    with pytest.raises(UserError, match="no sidecar states how its input"):
         export_runs("a.tar.zst")
 
 

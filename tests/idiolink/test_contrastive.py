@@ -504,7 +504,11 @@ def test_a_killed_and_resumed_program_writes_the_same_bytes(
                 "validation": [tmp_path / "val" / "documents.jsonl"],
                 "weights": [],
             },
-            output={"weights": folder / "weights", "log": folder / "training.json"},
+            output={
+                "weights": folder / "weights",
+                "digests": folder / "weights.sha256",
+                "log": folder / "training.json",
+            },
             params={
                 "spec": tiny.execution_spec(),
                 "settings": settings(max_epochs=4, patience=4).model_dump_json(),

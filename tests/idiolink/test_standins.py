@@ -284,7 +284,7 @@ def test_documents_and_spans_are_ranked_in_one_space(
                 "document_vectors": tmp_path / "documents.npy",
                 "query_vectors": [tmp_path / f"{mode}.npy"],
             },
-            output={"runs": [run], "evidence": [str(run) + ".evidence.json"]},
+            output=[run],
             params={"top_k": 10},
             wildcards={"model": name},
         )

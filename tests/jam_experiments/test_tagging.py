@@ -230,7 +230,11 @@ def test_killed_process_ends_with_the_same_files(entry: EncoderEntry, tmp_path: 
             trains=True,
             before=before,
             input={"train": tmp_path / "train.tsv", "dev": tmp_path / "dev.tsv"},
-            output={"weights": folder / "weights", "log": folder / "training.json"},
+            output={
+                "weights": folder / "weights",
+                "digests": folder / "weights.sha256",
+                "log": folder / "training.json",
+            },
             params={
                 "spec": entry.execution_spec(),
                 "settings": SETTINGS.model_dump_json(),

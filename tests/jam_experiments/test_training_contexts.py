@@ -65,7 +65,7 @@ def write_fold_data(
     run_script(
         "jam_fold_data",
         input={"train": folder / "train.tsv", "added": folder / "dataset.jsonl"},
-        output={"train": trains, "folds": folder / "folds.json", "evidence": folder / "evidence"},
+        output={"train": trains, "folds": folder / "folds.json"},
         params={"words": words},
         wildcards={"setting": setting, "language": "english"},
     )

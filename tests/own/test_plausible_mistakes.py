@@ -24,7 +24,14 @@ from support import ROOT
 
 from pieline.config import layered, load_config, load_studies
 from pieline.core.errors import UserError
-from pieline.core.evidence import check_evidence, evidence_of, write_evidence
+from pieline.core.files import write_text
+from pieline.core.sidecars import (
+    Digests,
+    check_made,
+    sidecar_of,
+    write_digest_list,
+    write_sidecar,
+)
 from pieline.core.yamls import read_yaml
 from pieline.models.registry import load_registry
 from pieline.results.run_report import RunReport
@@ -148,20 +155,32 @@ def planned(folder: Path) -> int:
 
 
 def derivation(folder: Path) -> Path:
-    """Write a dataset, and predictions with evidence that they were made from the dataset."""
-    data, predictions = folder / "data.jsonl", folder / "predictions.jsonl"
-    write(data, "0.25\n")
-    write(predictions, "0.5\n")
-    for path, source in ((data, []), (predictions, [str(data)])):
-        write_evidence(evidence_of(str(path)), files=[str(path)], made_from=source)
-    return predictions
+    """Write raw data, a dataset, weights of two seeds and predictions, with their sidecars."""
+    write(folder / "mine.tsv", "0.25\n")
+    made_from = {
+        "results/raw/data.tsv": ["mine.tsv"],
+        "results/data.jsonl": ["results/raw/data.tsv"],
+        "results/seed-1/weights": ["results/data.jsonl"],
+        "results/seed-2/weights": ["results/data.jsonl"],
+        "results/predictions.jsonl": ["results/data.jsonl", "results/seed-2/weights.sha256"],
+    }
+    for number, (path, sources) in enumerate(made_from.items()):
+        is_folder = path.endswith("weights")
+        write_text(f"{path}/model" if is_folder else path, f"0.{number + 1}\n")
+        if is_folder:
+            write_digest_list(path, f"{path}.sha256")
+        for output in (path, f"{path}.sha256") if is_folder else (path,):
+            write_sidecar(output, made_from=Digests().of(*sources))
+    return folder / "results/predictions.jsonl"
 
 
 def derived(folder: Path) -> float:
-    """Return a number computed from the dataset and the predictions."""
-    paths = [folder / "data.jsonl", folder / "predictions.jsonl"]
-    check_evidence([evidence_of(str(path)) for path in paths])
-    return sum(float(path.read_text("utf-8")) for path in paths)
+    """Return a number computed from all files that jobs made."""
+    lists = [f"results/seed-{seed}/weights.sha256" for seed in (1, 2)]
+    files = ["results/raw/data.tsv", "results/data.jsonl", "results/predictions.jsonl"]
+    check_made([*files, *lists])
+    paths = [*files, *(f"{path.removesuffix('.sha256')}/model" for path in lists)]
+    return sum(float(Path(path).read_text("utf-8")) for path in paths)
 
 
 # --- Mistakes ---
@@ -297,21 +316,28 @@ def lose_a_meaning(read: Rows) -> None:
 
 
 def older(folder: Path) -> None:
-    for path in folder.iterdir():
+    for path in folder.rglob("*"):
         os.utime(path, (0, 0))
 
 
 def copied_from_elsewhere(folder: Path) -> None:
     """Copy predictions and evidence of another dataset."""
     write(folder / "other.jsonl", "0.75\n")
-    predictions = folder / "predictions.jsonl"
-    write(predictions, "0.9\n")
-    write_evidence(
-        evidence_of(str(predictions)),
-        files=[str(predictions)],
-        made_from=[str(folder / "other.jsonl")],
-    )
+    write(folder / "results/predictions.jsonl", "0.9\n")
+    write_sidecar("results/predictions.jsonl", made_from=Digests().of("other.jsonl"))
     write(folder / "other.jsonl", "0.25\n")
+
+
+def seed_copied(*endings: str) -> Change:
+    """Return a change that copies parts of the weights of one seed over those of another."""
+
+    def apply(folder: Path) -> None:
+        for ending in endings:
+            ours, theirs = (folder / f"results/seed-{seed}/weights{ending}" for seed in (1, 2))
+            assert ours.read_bytes() != theirs.read_bytes()
+            shutil.copy(ours, theirs)
+
+    return apply
 
 
 def verdicts(name: str = "cases.csv", **fields: str) -> Change:
@@ -679,19 +705,54 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     # Edited or copied results.
     "an edited data set": (
         "evidence",
-        replace("data.jsonl", "0.25", "0.26"),
+        replace("results/data.jsonl", "0.2", "0.26"),
         "was changed after it was written",
     ),
     "edited predictions": (
         "evidence",
-        replace("predictions.jsonl", "0.5", "0.6"),
+        replace("results/predictions.jsonl", "0.5", "0.6"),
         "was changed after",
     ),
     "predictions of other data": ("evidence", copied_from_elsewhere, "differs from the file that"),
     "predictions without their evidence": (
         "evidence",
-        lambda folder: Path(evidence_of(str(folder / "predictions.jsonl"))).unlink(),
+        lambda folder: Path(sidecar_of(folder / "results/predictions.jsonl")).unlink(),
+        r"predictions\.jsonl\.evidence\.json: is missing",
+    ),
+    "an edited raw file": (
         "evidence",
+        replace("results/raw/data.tsv", "0.1", "0.2"),
+        r"data\.tsv: was changed after it was written",
+    ),
+    "other data where the raw file came from": (
+        "evidence",
+        replace("mine.tsv", "0.25", "0.26"),
+        r"mine\.tsv: differs from the file that results/raw/data\.tsv was made from",
+    ),
+    "weights of another seed": (
+        "evidence",
+        seed_copied("/model"),
+        "seed-2/weights/model: was changed after it was written",
+    ),
+    "weights of another seed, with their digests": (
+        "evidence",
+        seed_copied("/model", ".sha256"),
+        "seed-2/weights/model: was changed after it was written",
+    ),
+    "weights of another seed, with their sidecars": (
+        "evidence",
+        seed_copied("/model", ".sha256", ".evidence.json", ".sha256.evidence.json"),
+        "is a copy of that of results/seed-1/weights, so results/seed-2/weights may be a copy",
+    ),
+    "an additional file of weights": (
+        "evidence",
+        lambda folder: write(folder / "results/seed-2/weights/adapter", "0.1\n"),
+        "adapter: was added after results/seed-2/weights was written",
+    ),
+    "weights without a file": (
+        "evidence",
+        lambda folder: (folder / "results/seed-2/weights/model").unlink(),
+        "seed-2/weights/model: is missing",
     ),
 }
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from support import ROOT
 
-from pieline.core.evidence import evidence_of, write_evidence
 from pieline.core.files import digests, write_json
 from pieline.core.records import save_jsonl
+from pieline.core.sidecars import write_sidecar
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import compare
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, write_table
@@ -245,7 +245,7 @@ def make_idiolink() -> None:
         )
         path = f"results/metrics/idiolink/test/{model}/span/seed-0.json"
         write_json(path, metrics.model_dump())
-        write_evidence(evidence_of(path), files=[path], made_from=[])
+        write_sidecar(path, made_from={})
         name = {"sbert": "idiolink_zero_shot", "bm25": "idiolink_bm25"}[model]
         ours = 100 * (metrics.overall.r_precision or 0)
         key = {"model": model, "query_mode": "span", "metric": "r_precision"}

@@ -1,8 +1,9 @@
-"""Edited, copied and leftover files are detected by their evidence."""
+"""Edited, copied and leftover files are detected by their sidecars."""
 
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ def usages_flipped(text: str) -> str:
 
 def test_predictions_on_another_dataset_are_rejected(finished: Path) -> None:
     """Remake the dataset, and copy the predictions from an earlier run."""
-    kept = {path: (finished / path).read_bytes() for path in (RUN, RUN[:-7] + ".evidence.json")}
+    kept = {path: (finished / path).read_bytes() for path in (RUN, RUN + ".evidence.json")}
     edit(
         finished / "data/sample/idiolink/test/indexes.json",
         lambda text: text.replace("Voters", "People"),
@@ -51,6 +52,80 @@ def test_predictions_on_another_dataset_are_rejected(finished: Path) -> None:
         (finished / path).write_bytes(content)
     line = error_of_run(finished, "--forcerun", METRICS, "--", METRICS)
     assert f"differs from the file that {RUN} was made from" in line
+
+
+RAW = "results/raw/idiolink/test/queries.json"
+WEIGHTS = "results/training/idiolink/sbert/sentence/paper/seed-{}/weights"
+
+
+def test_edited_files_are_reported_before_a_run(finished: Path) -> None:
+    """No job reads some of these files again."""
+    edited = {
+        "results/datasets/idiolink/test/qrels.txt": "",
+        "results/items/idiolink.csv.gz": "",
+        RAW: "",
+        "results/raw/weights/smollm2-135m": "/config.json",
+        WEIGHTS.format(42): "/model.safetensors",
+    }
+    for path, file in edited.items():
+        place = finished / f"{path}{file}"
+        content = place.read_bytes()
+        place.unlink()  # may be linked with that of other tests
+        place.write_bytes(content + b"\n")
+        os.utime(place, OLD)
+    line = error_of_run(finished, "-n")
+    first = "error: results/datasets/idiolink/test/qrels.txt: was changed after it was written"
+    assert line.startswith(f"{first}, as 4 other files; run snakemake")
+    assert line.endswith(" ".join(edited))
+    assert run_snakemake(finished, "-n", "--forcerun", *edited, "--", "all").returncode == 0
+
+
+def test_weights_of_another_seed_are_reported(finished: Path) -> None:
+    for ending in ("", ".sha256", ".evidence.json", ".sha256.evidence.json"):
+        ours, theirs = (finished / f"{WEIGHTS.format(seed)}{ending}" for seed in (42, 43))
+        if ours.is_dir():
+            shutil.rmtree(theirs)
+            shutil.copytree(ours, theirs)
+        else:
+            shutil.copy(ours, theirs)
+    line = error_of_run(finished, "-n")
+    assert f"is a copy of that of {WEIGHTS.format(42)}, so {WEIGHTS.format(43)} may be" in line
+
+
+def test_raw_files_of_other_data_are_rejected(finished: Path) -> None:
+    """Copy a raw file with its sidecar from a run on other data, before the run starts."""
+    other = finished / "data/sample/idiolink/test/queries.json"
+    config = finished / "own.yaml"
+    shutil.copytree(finished / "data/sample/idiolink", finished / "corpus/idiolink")
+    own = finished / "corpus/idiolink/test/queries.json"
+    text = own.read_text(encoding="utf-8")
+    own.write_text(text.replace("the", "a", 1), encoding="utf-8")
+    settings = {"data": "own", "own_data": "corpus", "studies": ["idiolink"]}
+    config.write_text(json.dumps(settings), encoding="utf-8")
+    kept = {path: (finished / path).read_bytes() for path in (RAW, f"{RAW}.evidence.json")}
+    mine = ("--configfile", "own.yaml", "--", "results/datasets/idiolink/test/documents.jsonl")
+    assert run_snakemake(finished, "--cores", "2", *mine).returncode == 0
+    assert (finished / RAW).read_bytes() == own.read_bytes() != other.read_bytes()
+    for path, content in kept.items():
+        (finished / path).write_bytes(content)
+    expected = f"{RAW}: is not from the configured data, corpus/idiolink/test/queries.json, but"
+    assert expected in error_of_run(finished, *mine)
+    shutil.rmtree(finished / ".snakemake")
+    assert expected in error_of_run(finished, "-n", *mine)
+
+
+def test_a_copied_run_plans_nothing(finished: Path, tmp_path: Path) -> None:
+    """`cp -r` changes all time stamps, so a folder may become newer than what was made from it."""
+    copy = tmp_path / "copy"
+    shutil.copytree(finished, copy, copy_function=shutil.copyfile, symlinks=True)
+    begin = time.time() - 10_000
+    inputs_last = sorted(
+        (path for path in copy.rglob("*") if path.is_file()),
+        key=lambda path: ("weights" in path.parts, path.suffix in (".sha256", ".safetensors")),
+    )
+    for number, path in enumerate(inputs_last):
+        os.utime(path, (begin + number, begin + number))
+    assert plan(copy) == []
 
 
 def test_a_metric_file_of_other_predictions_is_rejected(finished: Path) -> None:
@@ -129,7 +204,7 @@ EDITED: list[dict[str, tuple[str, str, str]]] = [
     },
     {
         "results/variants/idiolink/queries.texts.jsonl": (
-            "the", "idiolink_construct", "results/datasets/idiolink/constructed.evidence.json",
+            "the", "idiolink_construct", "results/datasets/idiolink/constructed/test/queries.json",
         ),
         f"results/predictions/jam/english/{CHAT}/zero_shot/seed-42.jsonl": (
             "truncated", "jam_metrics",

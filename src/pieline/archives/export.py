@@ -1,4 +1,4 @@
-"""Pack finished runs into archives, with the evidence of how they were made."""
+"""Pack finished runs into archives, with sidecars that state how they were made."""
 
 import os
 import platform
@@ -14,13 +14,15 @@ from pieline.archives.manifest import (
     ArchivedRun,
     Manifest,
     below_project,
+    is_sidecar,
+    member_sidecar,
 )
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError, pluralize
-from pieline.core.evidence import Evidence, check_evidence, evidence_of
-from pieline.core.files import canonical_json, read_json, sha256_of
+from pieline.core.files import canonical_json, indented_json, read_json, sha256_of
 from pieline.core.packing import pack
-from pieline.core.records import load_record, validated
+from pieline.core.records import validated
+from pieline.core.sidecars import Digests, Sidecar, check_made, load_sidecar, sidecar_of
 from pieline.llm.recordings import raw_lines
 
 _NOT_COMPARED = ("data/upstream.yaml", "results/")
@@ -29,37 +31,37 @@ _SCORED = "results/datasets/idiolink/"
 
 
 class Chains:
-    """Evidence below results/, used to trace files back to inputs that no job made."""
+    """Sidecars below results/, used to trace files back to inputs that no job made."""
 
     def __init__(self) -> None:
-        self._by_file: dict[str, Evidence] = {}
-        for place in sorted(Path("results").rglob("*.evidence.json")):
-            evidence = load_record(place, Evidence)
-            self._by_file |= dict.fromkeys(evidence.files, evidence)
+        self._by_file: dict[str, Sidecar | None] = {}
 
-    def evidence(self, path: str) -> Evidence | None:
-        """Return the evidence of a file, or None if there is none."""
-        return self._by_file.get(path)
+    def sidecar(self, path: str) -> Sidecar | None:
+        """Return the sidecar of a file; None for raw files and for files that no job made."""
+        if path not in self._by_file:
+            traced = not path.startswith("results/raw/") and Path(sidecar_of(path)).exists()
+            self._by_file[path] = load_sidecar(path) if traced else None
+        return self._by_file[path]
 
-    def behind(self, path: str) -> tuple[list[Evidence], dict[str, str]]:
-        """Return all evidence behind a file (its own first), and the digests of original inputs.
+    def behind(self, path: str) -> tuple[list[Sidecar], dict[str, str]]:
+        """Return all sidecars behind a file (its own first), and the digests of original inputs.
 
-        Original inputs are files without evidence.
+        Original inputs are raw files and files that no job made.
         """
-        evidence_files: dict[str, Evidence] = {}
+        sidecars: dict[str, Sidecar] = {}
         roots: dict[str, str] = {}
         queue = [path]
         while queue:
-            evidence = self._by_file.get(queue.pop(0))
-            if evidence and evidence.path not in evidence_files:
-                evidence_files[evidence.path] = evidence
-                queue += evidence.made_from
+            sidecar = self.sidecar(queue.pop(0))
+            if sidecar and sidecar.path not in sidecars:
+                sidecars[sidecar.path] = sidecar
+                queue += sidecar.made_from
                 roots |= {
                     name: digest
-                    for name, digest in evidence.made_from.items()
-                    if name not in self._by_file
+                    for name, digest in sidecar.made_from.items()
+                    if not self.sidecar(name)
                 }
-        return [*evidence_files.values()], roots
+        return [*sidecars.values()], roots
 
 
 def export_runs(
@@ -83,8 +85,8 @@ def export_runs(
         The manifest of the archive.
 
     Raises:
-        UserError: No finished run is selected, a file does not match its evidence, an input has no
-            evidence, or recorded answers are missing.
+        UserError: No finished run is selected, a file does not match its sidecar, an input has no
+            sidecar, or recorded answers are missing.
     """
     chains = Chains()
     members: dict[str, bytes] = {}
@@ -112,40 +114,42 @@ def export_runs(
 
 def _predictions(metrics: str, chains: Chains) -> str:
     """Return the path of the predictions behind a metric file; empty if there are none."""
-    evidence = chains.evidence(metrics)
+    sidecar = chains.sidecar(metrics)
     stem = metrics.replace(METRICS, PREDICTIONS, 1).removesuffix(".json")
-    files = evidence.made_from if evidence else ()
+    files = sidecar.made_from if sidecar else ()
     return next((path for path in files if path.startswith(f"{stem}.")), "")
 
 
 def _metric_files() -> list[str]:
     files = sorted(map(str, Path(METRICS).rglob("*.json")))
-    return [path for path in files if not path.endswith(".evidence.json")]
+    return [path for path in files if not is_sidecar(path)]
 
 
 def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun | None:
     """Return the run of a metric file and add its files to `members`.
 
-    For external predictions and for metrics without evidence, return None and add nothing.
+    For external predictions and for metrics without a sidecar, return None and add nothing.
     """
-    evidence, predictions = chains.evidence(metrics), _predictions(metrics, chains)
+    sidecar, predictions = chains.sidecar(metrics), _predictions(metrics, chains)
     # External predictions have no weights.
     conditions = validated(
         Conditions, read_json(metrics)["conditions"], where=metrics, hint="make it again"
     )
-    if not evidence or not conditions.weights:
+    if not sidecar or not conditions.weights:
         return None
-    check_evidence([evidence.path])
+    known = Digests()
+    check_made([metrics], known)
     files = [predictions, *_sibling_rankings(predictions)]
-    files += [path for path in evidence.made_from if path.startswith(PREDICTIONS)]
+    files += [path for path in sidecar.made_from if path.startswith(PREDICTIONS)]
     files = list(dict.fromkeys(files))
-    files += [evidence_of(path) for path in files]
-    check_evidence(files)
-    members |= {path: Path(path).read_bytes() for path in files}
+    for path in files:
+        check_made([path], known)
+        members |= {path: Path(path).read_bytes(), member_sidecar(path): _sidecar_member(path)}
+    files += map(member_sidecar, files.copy())
     behind, roots = chains.behind(predictions)
     if unknown := [path for path in sorted(roots) if _is_made(path)]:
         raise UserError(
-            f"no evidence of how its input {unknown[0]} was made",
+            f"no sidecar states how its input {unknown[0]} was made",
             where=predictions,
             hint="export it where it was computed, or select other runs (--model)",
         )
@@ -153,7 +157,7 @@ def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun
         log
         for each in behind
         if each.path.startswith("results/training/")
-        for log in each.files
+        for log in each.outputs
         if log.endswith("/training.json")
     ]
     members |= {path: Path(path).read_bytes() for path in training}
@@ -171,8 +175,15 @@ def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun
 
 def _is_made(path: str) -> bool:
     """Return whether a file is made by a job and is not a raw file."""
-    is_raw = path.startswith("results/raw/") or path.endswith("/.snakemake_timestamp")
-    return path.startswith("results/") and not is_raw
+    return path.startswith("results/") and not path.startswith("results/raw/")
+
+
+def _sidecar_member(path: str) -> bytes:
+    """Return the sidecar of a file in the format of archives, which states its own path."""
+    sidecar = load_sidecar(path).model_copy(update={"path": member_sidecar(path)})
+    return indented_json(
+        sidecar.model_dump(mode="json", exclude={"outputs", "settings", "source"})
+    ).encode()
 
 
 def _sibling_rankings(predictions: str) -> list[str]:
@@ -185,25 +196,25 @@ def _sibling_rankings(predictions: str) -> list[str]:
     if not path.name.endswith(".run.gz"):
         return []
     rankings = map(str, sorted(path.parent.parent.glob(f"*/{path.name}")))
-    return [path for path in rankings if Path(evidence_of(path)).exists()]
+    return [path for path in rankings if Path(sidecar_of(path)).exists()]
 
 
-def _add_answers(predictions: str, evidence: Evidence, members: dict[str, bytes]) -> str:
+def _add_answers(predictions: str, sidecar: Sidecar, members: dict[str, bytes]) -> str:
     """Add the recorded answers behind predictions as a member, and return its name.
 
     If there are no recorded answers, return an empty string.
     """
-    if not evidence.answers:
+    if not sidecar.answers:
         return ""
-    lines = {key: line for path in evidence.recordings for key, line in raw_lines(path).items()}
-    if missing := evidence.answers.keys() - lines.keys():
+    lines = {key: line for path in sidecar.recordings for key, line in raw_lines(path).items()}
+    if missing := sidecar.answers.keys() - lines.keys():
         raise UserError(
             f"{pluralize(len(missing), 'recorded answer')} missing",
             where=predictions,
             hint="restore the recordings, or make the predictions again",
         )
     name = f"recordings/{predictions.removeprefix(PREDICTIONS)}"
-    members[name] = b"".join(lines[key] for key in sorted(evidence.answers))
+    members[name] = b"".join(lines[key] for key in sorted(sidecar.answers))
     return name
 
 
@@ -217,8 +228,8 @@ def _datasets(
     folders = {
         str(Path(path).parent)
         for run in runs
-        if (evidence := chains.evidence(run.metrics))
-        for path in evidence.made_from
+        if (sidecar := chains.sidecar(run.metrics))
+        for path in sidecar.made_from
         if path.startswith(_SCORED) and path.endswith("/meanings.jsonl")
     }
     for folder in sorted(folders):

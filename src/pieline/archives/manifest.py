@@ -10,15 +10,28 @@ from typing import Literal
 
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
-from pieline.core.evidence import evidence_of
 from pieline.core.files import canonical_json
 from pieline.core.packing import REFUSED, first_member
 from pieline.core.records import Record, validated
+from pieline.core.sidecars import ENDING as SIDECAR
 
 MANIFEST = "manifest.json"
 ENDING = ".tar.zst"
 PREDICTIONS = "results/predictions/"
 METRICS = "results/metrics/"
+
+
+def is_sidecar(name: str) -> bool:
+    """Return whether a member is the sidecar of another one."""
+    return name.endswith(SIDECAR)
+
+
+def member_sidecar(name: str) -> str:
+    """Return the name of the sidecar of a member, or of a member that is one.
+
+    In archives, the ending replaces that of the file.
+    """
+    return name if is_sidecar(name) else re.sub(r"(\.run\.gz|\.[a-z]+)$", "", name) + SIDECAR
 
 
 def below_project(path: str) -> str:
@@ -132,13 +145,13 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
         seen.add(run.metrics)
         stem = run.metrics.replace(METRICS, PREDICTIONS, 1).removesuffix(".json")
         its = run.metrics.startswith(METRICS) and run.files
-        if not its or evidence_of(run.predictions) != f"{stem}.evidence.json":
+        if not its or member_sidecar(run.predictions) != f"{stem}{SIDECAR}":
             yield f"{run.metrics}: its predictions belong to another run"
             return
-        data = [name for name in run.files if not name.endswith(".evidence.json")]
+        data = [name for name in run.files if not is_sidecar(name)]
         belong = [name for name in data if _belongs_to(name, run.predictions)]
         for name in run.files:
-            if name not in (*belong, *map(evidence_of, belong)):
+            if name not in (*belong, *map(member_sidecar, belong)):
                 yield f"{run.metrics}: {name} does not belong to it"
         for name in (*run.files, *run.training, *filter(None, [run.recordings])):
             if name not in manifest.files:
@@ -156,7 +169,7 @@ def _belongs_to(name: str, predictions: str) -> bool:
     The files of a run are its predictions and, for IdioLink, rankings by the same model in other
     query modes and the model's tuning files.
     """
-    path, own = Path(evidence_of(name)), Path(evidence_of(predictions))
+    path, own = Path(member_sidecar(name)), Path(member_sidecar(predictions))
     if path == own:
         return True
     if not own.match("results/predictions/idiolink/*/*/*/*") or len(path.parts) != len(own.parts):
@@ -164,4 +177,4 @@ def _belongs_to(name: str, predictions: str) -> bool:
     index, model, mode, file = path.parts[3:]
     if (path.parts[:3], model) != (own.parts[:3], own.parts[4]) or {"..", "."} & {index, mode}:
         return False
-    return file == "tuning.evidence.json" or (index, file) == (own.parts[3], own.name)
+    return file == f"tuning{SIDECAR}" or (index, file) == (own.parts[3], own.name)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from pieline.archives.manifest import Archive, ArchivedRun, read_archive
+from pieline.archives.manifest import Archive, ArchivedRun, is_sidecar, read_archive
 from pieline.core.errors import UserError
 from pieline.core.packing import is_plain
 from pieline.core.records import validated
@@ -54,6 +54,11 @@ class Extraction:
     archive: str
     files: Mapping[str, str]
     recordings: Mapping[str, str]
+
+    @property
+    def outputs(self) -> list[str]:
+        """Paths of the extracted files without sidecars, which the job writes."""
+        return [name for name in self.files if not is_sidecar(name)]
 
 
 def load_archives(sources: Iterable[str | RemoteArchive], root: Path) -> tuple[Archive, ...]:
@@ -115,7 +120,7 @@ def offer(
         conditions: Conditions of the configured run, as canonical JSON.
         archives: Archives to search.
         digest: Function that returns the SHA-256 of a file in this configuration: None if there is
-            no such file, and empty if not known yet (the evidence is checked once the file exists).
+            no such file, and empty if not known yet (the sidecar is checked once the file exists).
         file_usage: Whether the configured run uses certain files, by path.
 
     Returns:

@@ -14,13 +14,15 @@ from pieline.archives.manifest import (
     PREDICTIONS,
     Archive,
     ArchivedRun,
+    is_sidecar,
+    member_sidecar,
     read_archive,
 )
 from pieline.core.errors import UserError, pluralize
-from pieline.core.evidence import Evidence, evidence_of
 from pieline.core.files import atomic_path, sha256
 from pieline.core.packing import REFUSED, unpack
 from pieline.core.records import Id, Record, load_jsonl, load_record
+from pieline.core.sidecars import Sidecar
 from pieline.core.upstream import UpstreamFile
 from pieline.llm.archive import merge
 from pieline.llm.archive import verify as faulty_answers
@@ -115,7 +117,7 @@ def extract_members(
     Args:
         archive: Archive yielded by `verified`.
         folder: Temporary folder yielded by `verified`.
-        files: SHA-256 of the members to copy, by path.
+        files: SHA-256 of the members to copy, by path; sidecars are not copied.
         recordings: Path of the recordings file into which to merge a member, by member.
 
     Raises:
@@ -142,8 +144,24 @@ def extract_members(
     for member, target in recordings.items():
         merge(target, [folder / member])
     for name in files:
-        with atomic_path(name) as temporary:
-            shutil.copyfile(folder / name, temporary)
+        if not is_sidecar(name):
+            with atomic_path(name) as temporary:
+                shutil.copyfile(folder / name, temporary)
+
+
+def archived_sidecars(folder: Path, files: Collection[str]) -> dict[str, Sidecar]:
+    """Return the sidecars of extracted files by path, which state what the files were made from.
+
+    Args:
+        folder: Temporary folder yielded by `verified`.
+        files: Paths of the members.
+    """
+    names = [name for name in files if not is_sidecar(name)]
+    sidecars = {name: load_record(folder / member_sidecar(name), Sidecar) for name in names}
+    return {
+        name: sidecar.model_copy(update={"path": name, "outputs": names})
+        for name, sidecar in sidecars.items()
+    }
 
 
 def _defects(archive: Archive, folder: Path, only: Collection[str] | None) -> Iterator[str]:
@@ -174,34 +192,34 @@ def _defects(archive: Archive, folder: Path, only: Collection[str] | None) -> It
 
 
 def _defects_of_run(run: ArchivedRun, folder: Path) -> Iterator[str]:
-    data = [path for path in run.files if not path.endswith(".evidence.json")]
+    data = [path for path in run.files if not is_sidecar(path)]
     try:
         for path in data:
-            _check_evidence(path, folder)
+            _check_sidecar(path, folder)
         _check_origin(run, folder)
         _check_content(run, folder)
     except UserError as error:
         yield str(error).replace(f"{folder}/", "")
 
 
-def _check_evidence(path: str, folder: Path) -> None:
-    evidence = load_record(folder / evidence_of(path), Evidence)
-    if evidence.path != evidence_of(path) or evidence.files.get(path) != sha256(folder / path):
-        raise UserError("does not match its evidence", where=path)
+def _check_sidecar(path: str, folder: Path) -> None:
+    sidecar = load_record(folder / member_sidecar(path), Sidecar)
+    if sidecar.path != member_sidecar(path) or sidecar.files.get(path) != sha256(folder / path):
+        raise UserError("does not match its sidecar", where=path)
 
 
 def _check_origin(run: ArchivedRun, folder: Path) -> None:
-    """Raise a `UserError` if the evidence of a run contradicts the manifest or is incomplete."""
-    evidence = load_record(folder / evidence_of(run.predictions), Evidence)
-    if not any(path.startswith(_MADE) for path in evidence.made_from):
-        raise UserError("lists no dataset among the inputs", where=evidence.path)
+    """Raise a `UserError` if the sidecar of a run contradicts the manifest or is incomplete."""
+    sidecar = load_record(folder / member_sidecar(run.predictions), Sidecar)
+    if not any(path.startswith(_MADE) for path in sidecar.made_from):
+        raise UserError("lists no dataset among the inputs", where=sidecar.path)
     tuned = {name: sha256(folder / name) for name in run.files if name.endswith("/tuning.json")}
-    for expected, actual in ((compared(evidence.made_from), run.raw), (tuned, evidence.made_from)):
+    for expected, actual in ((compared(sidecar.made_from), run.raw), (tuned, sidecar.made_from)):
         for path, digest in expected.items():
             if actual.get(path) != digest:
-                raise UserError(f"{path} differs from the one in the manifest", where=evidence.path)
-    if run.conditions.weights.get("kind") == "llm" and not evidence.answers:
-        raise UserError("lists no recorded answers", where=evidence.path)
+                raise UserError(f"{path} differs from the one in the manifest", where=sidecar.path)
+    if run.conditions.weights.get("kind") == "llm" and not sidecar.answers:
+        raise UserError("lists no recorded answers", where=sidecar.path)
 
 
 def _check_content(run: ArchivedRun, folder: Path) -> None:
@@ -218,15 +236,15 @@ def _check_content(run: ArchivedRun, folder: Path) -> None:
         ids = [row.id for row in load_jsonl(path, _Row)]
         if len(set(ids)) < len(ids) or not ids:
             raise UserError("no predictions, or duplicate ids", where=run.predictions)
-    evidence = load_record(folder / evidence_of(run.predictions), Evidence)
+    sidecar = load_record(folder / member_sidecar(run.predictions), Sidecar)
     answers = {}
     if run.recordings:
         if problems := faulty_answers(folder / run.recordings):
             raise UserError(problems[0])
         answers = read_answers(folder / run.recordings)
-    if {key: answer.digest for key, answer in answers.items()} != dict(evidence.answers):
+    if {key: answer.digest for key, answer in answers.items()} != dict(sidecar.answers):
         raise UserError(
-            f"{pluralize(len(answers), 'recorded answer')}, which do not match the evidence",
+            f"{pluralize(len(answers), 'recorded answer')}, which do not match the sidecar",
             where=run.recordings or run.predictions,
         )
 

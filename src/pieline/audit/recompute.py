@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pieline.archives.manifest import Archive, ArchivedRun
+from pieline.archives.manifest import Archive, ArchivedRun, member_sidecar
 from pieline.core.errors import UserError, pluralize
-from pieline.core.evidence import Evidence, evidence_of
 from pieline.core.files import canonical_json, read_json, sha256
 from pieline.core.records import load_jsonl, load_record
+from pieline.core.sidecars import Sidecar
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.llm.recordings import read_answers
@@ -73,8 +73,8 @@ def compare_meanings(archive: Archive) -> dict[str, bool]:
 
 def _other_data(run: ArchivedRun, folder: Path) -> str:
     """Return why the local dataset does not match the one used by a run; empty if it does."""
-    evidence = load_record(folder / evidence_of(run.predictions), Evidence)
-    for path, digest in evidence.made_from.items():
+    sidecar = load_record(folder / member_sidecar(run.predictions), Sidecar)
+    for path, digest in sidecar.made_from.items():
         if path.startswith("results/datasets/") and path.endswith(".jsonl"):
             if not Path(path).exists():
                 return f"{path} does not exist (run snakemake --cores 1 -- {path})"

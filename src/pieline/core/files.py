@@ -113,14 +113,23 @@ def canonical_json(value: Any) -> str:
     return _CANONICAL.encode(value)
 
 
+def indented_json(value: Any) -> str:
+    """Return indented JSON with sorted keys and a final newline.
+
+    Raises:
+        ValueError: The value contains NaN or infinity.
+    """
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, indent=2, allow_nan=False)
+    return text + "\n"
+
+
 def write_json(path: str | Path, value: Any) -> None:
     """Write indented JSON with sorted keys atomically.
 
     Raises:
         ValueError: The value contains NaN or infinity.
     """
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, indent=2, allow_nan=False)
-    write_text(path, text + "\n")
+    write_text(path, indented_json(value))
 
 
 def read_json(path: str | Path) -> Any:
@@ -202,7 +211,7 @@ def open_gzip(path: str | Path) -> Iterator[gzip.GzipFile]:
         yield stream
 
 
-_LARGE = 1 << 26
+_LARGE = 1 << 22
 """Minimum size, in bytes, of files whose digests are cached."""
 
 

@@ -1,4 +1,4 @@
-"""Set up the processes of rule scripts (log file, one-line errors) and check and write evidence."""
+"""Set up the processes of rule scripts: log, one-line errors, threads, and sidecars."""
 
 import atexit
 import os
@@ -7,15 +7,132 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
+from pydantic import BaseModel
+from threadpoolctl import threadpool_limits
+
+from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError, to_user_error
-from pieline.core.evidence import check_evidence, write_evidence
+from pieline.core.files import write_json
+from pieline.core.sidecars import (
+    Digests,
+    Sidecar,
+    check_made,
+    folder_of,
+    is_made,
+    remove_sidecars,
+    settings_digest,
+    sidecar_of,
+    write_sidecar,
+)
 
 _WATCH_SECONDS = 2.0
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class RuleJob(Protocol):
+    """The part of a script's global variable `snakemake` that a job needs."""
+
+    input: Any
+    output: Any
+    params: Any
+    log: Any
+    threads: int
+
+
+@dataclass
+class Job:
+    """A running job.
+
+    Attributes:
+        rule_job: The script's global variable `snakemake`.
+        known: Digests of files that were read.
+        made_from: Digests of the inputs, by path, for the sidecars of the outputs.
+        facts: Other fields of the sidecars.
+        sidecars: Sidecars of outputs that this job only copies, by path.
+    """
+
+    rule_job: RuleJob
+    known: Digests = field(default_factory=Digests)
+    made_from: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    sidecars: dict[str, Sidecar] = field(default_factory=dict)
+
+    @property
+    def conditions(self) -> Conditions:
+        """Conditions of the metrics, from the rule's params."""
+        return Conditions.model_validate_json(self.rule_job.params.conditions)
+
+    def digests(self, *paths: str | Path | Iterable[str | Path]) -> dict[str, str]:
+        """Return the SHA-256 of files by path; an argument may be a list, such as an optional file.
+
+        Metric files list them as `computed_from`.
+        """
+        lists = ([each] if isinstance(each, str | Path) else each for each in paths)
+        return self.known.of(*(str(path) for each in lists for path in each))
+
+    def write(self, record: BaseModel) -> None:
+        """Write a record as JSON to the first output."""
+        write_json(self.rule_job.output[0], record.model_dump())
+
+    def begin(self) -> None:
+        """Remove the sidecars of the outputs; check those of the inputs, and hash the inputs."""
+        remove_sidecars(self.rule_job.output)
+        check_made(self.rule_job.input, self.known)
+        self.made_from = self.known.of(*filter(os.path.exists, self.rule_job.input))
+
+    def finish(self) -> None:
+        """Write the sidecars of the outputs."""
+        facts: dict[str, Any] = {
+            "outputs": list(filter(is_made, self.rule_job.output)),
+            "settings": settings_digest(self.rule_job.params.items()),
+        } | self.facts
+        for path in facts["outputs"]:
+            if path in self.sidecars:
+                write_json(sidecar_of(path), self.sidecars[path].model_dump(mode="json"))
+            else:
+                write_sidecar(path, made_from=self.made_from, **facts)
+
+
+@contextmanager
+def job(snakemake: RuleJob) -> Iterator[Job]:
+    """Run a block, which contains all that a script does, as the job of a rule.
+
+    Copies stderr to the rule's log, prints user errors as one line, pins the number of threads, and
+    checks the sidecars of the inputs. If the block succeeds, writes a sidecar for each output.
+
+    Args:
+        snakemake: Global variable `snakemake` of the script.
+
+    Raises:
+        UserError: An input was edited, replaced or copied, or was made from other files.
+    """
+    start_log(snakemake.log[0])
+    pin_threads(snakemake.threads)
+    running = Job(snakemake)
+    running.begin()
+    yield running
+    running.finish()
+
+
+def optional(files: Sequence[str]) -> str | None:
+    """Return the file of an optional input of a rule, or None if the input is empty.
+
+    The input is a list, or a string if the rule names one file.
+    """
+    return files if isinstance(files, str) else next(iter(files), None)
+
+
+def optional_folder(lists: Sequence[str]) -> str | None:
+    """Return the folder of an optional input that is the list of a folder's digests, or None."""
+    listed = optional(lists)
+    return listed and folder_of(listed)
 
 
 def start_log(path: str) -> None:
@@ -36,27 +153,15 @@ def start_log(path: str) -> None:
     sys.excepthook = _print_error
 
 
-def start_job(snakemake: Any) -> None:
-    """Start the log of a script and check the evidence of its inputs.
+def pin_threads(number: int) -> None:
+    """Set the number of threads of OpenMP, BLAS and torch, on which floating-point sums depend.
 
-    Args:
-        snakemake: Global variable `snakemake` of the script.
+    Covers libraries that are already loaded, and those that this process and its children load.
     """
-    start_log(snakemake.log[0])
-    check_evidence(snakemake.input)
-
-
-def finish_job(snakemake: Any) -> None:
-    """Write the evidence of a script's outputs and of all inputs of its rule."""
-    write_evidence(snakemake.output.evidence, files=snakemake.output, made_from=snakemake.input)
-
-
-def optional(files: Sequence[str]) -> str | None:
-    """Return the file of an optional input of a rule, or None if the input is empty.
-
-    The input is a list, or a string if the rule names one file.
-    """
-    return files if isinstance(files, str) else next(iter(files), None)
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(number)))
+    threadpool_limits(number)
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(number)
 
 
 def _end_with(process: int) -> None:

@@ -23,9 +23,9 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from pieline.core.errors import UserError
-from pieline.core.evidence import Evidence
 from pieline.core.files import atomic_path, canonical_json, sha256, sha256_of
-from pieline.core.records import explain, load_record
+from pieline.core.records import explain
+from pieline.core.sidecars import load_sidecar, sidecar_of
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Message, Question
 from pieline.llm.wire import describe_mismatch
@@ -132,19 +132,19 @@ def read_lines(path: str | Path) -> Iterator[Line]:
             raise line.fault("not a recording")
 
 
-def answers_token(evidence: str | Path, recordings: str | Path) -> str:
+def answers_token(output: str | Path, recordings: str | Path) -> str:
     """Return a job parameter that changes if an answer that the job's outputs used was edited.
 
-    The token is empty if the evidence file does not exist. As long as every answer that the outputs
-    used is unchanged or deleted, the token is the one in the evidence file.
+    The token is empty if the output has no sidecar. As long as every answer that the outputs used
+    is unchanged or deleted, the token is the one in the sidecar.
 
     Args:
-        evidence: Evidence file of the outputs.
+        output: First output of the job.
         recordings: Recordings file that the job reads.
     """
-    if not Path(evidence).exists():
+    if not Path(sidecar_of(output)).exists():
         return ""
-    known = load_record(evidence, Evidence)
+    known = load_sidecar(output)
     if not Path(recordings).exists() or known.recordings.get(str(recordings)) == sha256(recordings):
         return known.token
     answers = {key: item.digest for key, item in read_answers(recordings, known.answers).items()}

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from pieline.core.conditions import digest_of
 from pieline.core.errors import UserError
-from pieline.core.evidence import MAKE_AGAIN, check_digests, check_evidence, evidence_of
 from pieline.core.files import canonical_json, read_json, sha256
+from pieline.core.sidecars import MAKE_AGAIN, Digests, check_digests, check_made
 
 Json = dict[str, Any]
 KEY_SHOWN = 12
@@ -76,21 +76,24 @@ def load_metric_file(path: str | Path) -> MetricFile:
     return MetricFile(str(path), sha256(path), fields)
 
 
-def check_metrics(paths: Iterable[str], asked: Mapping[str, str]) -> None:
+def check_metrics(
+    paths: Iterable[str], asked: Mapping[str, str], known: Digests | None = None
+) -> None:
     """Check that metric files match the current configuration.
 
     Args:
         paths: Metric files.
         asked: Digests of the expected conditions by path; other files may have any conditions.
+        known: Known digests.
 
     Raises:
         UserError: A metric file was changed or copied, one of its inputs is missing or has a
             different digest, or the file was computed under different conditions. The hint contains
             the command that recreates the file.
     """
-    known: dict[str, str] = {}
+    known = Digests() if known is None else known
     for metric in map(load_metric_file, paths):
-        check_evidence([evidence_of(metric.path)], known=known)
+        check_made([metric.path], known)
         changed = f"is not the file that {metric.path} was computed from"
         check_digests(metric.inputs, changed=changed, again=metric.path, known=known)
         if asked.get(metric.path) not in (None, metric.conditions_digest):

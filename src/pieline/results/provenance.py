@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pieline.core.errors import UserError
-from pieline.core.evidence import packages_behind
 from pieline.core.files import read_text, sha256
 from pieline.core.records import Frozen, validated
+from pieline.core.sidecars import packages_behind
 from pieline.core.upstream import UpstreamFile
 from pieline.core.yamls import read_yaml
 

@@ -7,7 +7,7 @@ this module.
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -17,8 +17,8 @@ from pieline.archives.matching import Extraction
 from pieline.config import Config
 from pieline.core.conditions import digest_of
 from pieline.core.errors import UserError, pluralize
-from pieline.core.evidence import evidence_of
 from pieline.core.files import canonical_json
+from pieline.core.sidecars import MAKE_AGAIN, load_sidecar, sidecar_of
 from pieline.models.llm import LLMEntry
 from pieline.models.sizing import describe_requirement
 from pieline.reporting.evidence import check_metrics
@@ -26,7 +26,7 @@ from pieline.reporting.models import REHEARSAL_NOTE
 from pieline.results.claims.tables import load_catalogue
 from pieline.results.displays import Displays, StudyDisplays
 from pieline.results.provenance import Code, Model, RunDescription
-from pieline.study import Display, Items, Study, own_data_name
+from pieline.study import Display, Items, Study, own_data_name, raw_name
 
 CATEGORY = "The whole artifact"
 """Category in the Snakemake report for files that do not belong to a single paper."""
@@ -137,15 +137,40 @@ class RunReport:
         }
         return {path: digest_of(each) for path, each in conditions.items() if each}
 
-    def check_settings(self) -> None:
-        """Check existing metric files in a run without Snakemake metadata.
+    def check_raw_files(self, remade: Collection[str] = ()) -> None:
+        """Check that existing raw files have the content of their configured source.
+
+        Args:
+            remade: Files that the run makes again.
 
         Raises:
-            UserError: A file was changed, or was computed under conditions other than the
-                configured ones.
+            UserError: A file comes from other data.
+        """
+        for path in self.raw_files():
+            if path in remade or not Path(sidecar_of(path)).exists():
+                continue
+            known, name, sidecar = self.run.digest(path), raw_name(path), load_sidecar(path)
+            # The digest of a download may be unknown.
+            url = self.run.public_files[name].url if known == "" else None
+            if (known and sidecar.files.get(path) != known) or (url and sidecar.source != url):
+                source = next(iter(self.run.local(name)), None) or self.run.mirror or url
+                raise UserError(
+                    f"is not from the configured data, {source or 'the released files'}, but from"
+                    f" {sidecar.source}",
+                    where=path,
+                    hint=MAKE_AGAIN.format(path),
+                )
+
+    def check_settings(self) -> None:
+        """Check existing raw files and metric files in a run without Snakemake metadata.
+
+        Raises:
+            UserError: A file was changed or comes from other data, or was computed under conditions
+                other than the configured ones.
         """
         present = [path for path in self.metrics() if Path(path).exists()]
         try:
+            self.check_raw_files()
             check_metrics(present, self.configured_digests(present))
         except UserError as error:
             hint = "restore the folder .snakemake, or delete results/ to make everything again"
@@ -154,10 +179,6 @@ class RunReport:
     def files(self, ending: str) -> list[str]:
         """Return the files of tables (csv, html, tex) or figures (pdf, png) with this extension."""
         return self.displays.files(ending)
-
-    def evidence(self) -> list[str]:
-        """Return the evidence files of the tables."""
-        return [evidence_of(path) for path in self.files("html")]
 
     def item_classes(self) -> list[str]:
         """Return the item classes, which also read the files behind metric files."""

@@ -3,6 +3,8 @@
 An index is named after its split (`test`), with a suffix if it excludes usages (`test-lit_idiom`).
 """
 
+from pieline.core.sidecars import LIST_ENDING
+
 RELEASED_TUPLES = "results/raw/idiolink/{split}/triplets_{split}_full.jsonl"
 """Mined tuples for the sentence modes; those for the span modes are not public."""
 CANDIDATES = "results/raw/idiolink/MAGPIE_SOURCE_IDIOMS.csv"
@@ -26,6 +28,7 @@ SAMPLED_TUPLES = "results/datasets/idiolink/{split}/tuples/sampled-seed-{seed}.j
 MINED_TUPLES = "results/datasets/idiolink/{split}/tuples/released.jsonl"
 
 WEIGHTS = "results/training/idiolink/{model}/{train_mode}/{loss}/seed-{seed}/weights"
+WEIGHTS_DIGESTS = f"{WEIGHTS}{LIST_ENDING}"
 TRAINING_LOG = "results/training/idiolink/{model}/{train_mode}/{loss}/seed-{seed}/training.json"
 
 TUNING = "results/predictions/idiolink/{index}/{model}/{query_mode}/tuning.json"
@@ -35,7 +38,7 @@ VECTORS = "results/predictions/idiolink/{split}/{model}/{texts}/seed-{seed}.npy"
 VECTORS_MANIFEST = "results/predictions/idiolink/{split}/{model}/{texts}/seed-{seed}.json"
 
 API_VECTORS = VECTORS.replace("{texts}", "vectors-{texts}")
-"""Embeddings from an API; each file has its own evidence file."""
+"""Embeddings from an API."""
 
 METRICS = "results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.json"
 QUERY_SCORES = "results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.queries.csv"

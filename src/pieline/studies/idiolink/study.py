@@ -10,7 +10,6 @@ from typing import Any, get_args
 from pieline.archives.matching import Extraction
 from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
-from pieline.core.evidence import evidence_of
 from pieline.core.files import canonical_json
 from pieline.languages.spelling import normalize
 from pieline.models.api_embedder import ApiEmbedderEntry
@@ -556,11 +555,14 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         return entry.with_inputs(self.settings.inputs).model_copy(update={"device": device})
 
     def weights(self, model: str, seed: str) -> list[str]:
-        """Return the path of fine-tuned or unpacked weights that replace a checkpoint, if any."""
+        """Return the list of digests of weights that replace a checkpoint, if any.
+
+        They are fine-tuned or unpacked.
+        """
         if "+" in model:
             base, train_mode, loss = model.split("+")
             wildcards = {"model": base, "train_mode": train_mode, "loss": loss, "seed": seed}
-            return [paths.WEIGHTS.format(**wildcards)]
+            return [paths.WEIGHTS_DIGESTS.format(**wildcards)]
         return self.run.unpacked_weights(model)
 
     def tuples_source(self) -> str:
@@ -759,10 +761,6 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def experiment_texts(self, split: str, name: str) -> str:
         """Return the path of a split's texts in the experiments, `indexes` or `queries`."""
         return f"{self.data_folder(self.settings.dataset)}/{split}/{name}.json"
-
-    def evidence_of_texts(self, origin: str) -> list[str]:
-        """Return the path of the evidence of constructed texts; empty for released texts."""
-        return [evidence_of(f"{paths.CONSTRUCTED}.json")] if origin == "constructed" else []
 
     # LLM tasks
 

@@ -1,5 +1,7 @@
 """Path patterns of the ID10M-JAM files, used by rules and study.py."""
 
+from pieline.core.sidecars import LIST_ENDING
+
 RELEASED = "id10m-jam/{language}.json"
 """Path of the released originals, relative to results/raw and to a mirror."""
 VALIDATED = "id10m-jam/variants/{language}.json"
@@ -36,8 +38,10 @@ FOLD_TRAIN = "results/datasets/jam_tagging/{language}/{setting}/fold-{fold}.tsv"
 FOLDS_FILE = "results/datasets/jam_tagging/{language}/{setting}/folds.json"
 
 WEIGHTS = "results/training/jam/{language}/{model}/seed-{seed}/weights"
+WEIGHTS_DIGESTS = f"{WEIGHTS}{LIST_ENDING}"
 TRAINING_LOG = "results/training/jam/{language}/{model}/seed-{seed}/training.json"
 FOLD_WEIGHTS = "results/training/jam/{language}/{model}/{setting}/fold-{fold}/seed-{seed}/weights"
+FOLD_WEIGHTS_DIGESTS = f"{FOLD_WEIGHTS}{LIST_ENDING}"
 FOLD_LOG = FOLD_WEIGHTS.replace("/weights", "/training.json")
 
 PREDICTIONS = "results/predictions/jam/{language}/{model}/{setting}/seed-{seed}.jsonl"
