@@ -28,7 +28,10 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 from rich.text import Text
+from snakemake import cli
+from snakemake.common import configfile
 from snakemake.logging import ColorizingTextHandler
+from snakemake.settings import types
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 
 EVERY_S = 30.0
@@ -41,6 +44,39 @@ _NOISE = re.compile(
 _ORDINARY = ("Missing output files", "Input files updated by another job", "Rules with ")
 _CHANGED_FILE = re.compile(r"'(\S+\.py) [0-9a-f]{16}',?")
 _CHANGED_PARAMS = re.compile(r"before: (.*) now: (.*)", re.DOTALL)
+
+
+def _load_configfile(path: str | Path) -> dict[str, Any]:
+    """Read a configuration file as Snakemake does, but report a mistake in one line."""
+    from pieline.core.errors import UserError, exit_with
+    from pieline.core.yamls import read_settings
+
+    if not str(path).endswith(".json"):
+        try:
+            read_settings(path)
+        except (UserError, OSError) as error:
+            exit_with(error)
+    return dict(_snakemake_load(path))
+
+
+def _parse_config(entries: list[str] | None) -> dict[str, Any]:
+    """Parse the option --config as Snakemake does, but reject numbers such as 010."""
+    from pieline.core.errors import UserError, exit_with
+    from pieline.core.yamls import is_ambiguous
+
+    for entry in entries or []:
+        key, _, value = entry.partition("=")
+        if is_ambiguous(value.strip()):
+            problem = f"{key}: ambiguous number {value}"
+            exit_with(UserError(problem, where="--config", hint="write it in plain digits"))
+    return dict(_snakemake_parse(entries))
+
+
+# Snakemake imports this plugin before it reads any configuration, and reports wrong encodings and
+# missing files with a traceback.
+_snakemake_load, _snakemake_parse = configfile.load_configfile, cli.parse_config
+configfile.load_configfile = types.load_configfile = _load_configfile
+cli.parse_config = _parse_config
 
 
 class LogHandler(LogHandlerBase):
