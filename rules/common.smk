@@ -76,10 +76,14 @@ def sources():
     return by_file | {"--config": workflow.config_settings.config}
 
 
-try:
-    if workflow.exec_mode == ExecMode.DEFAULT:
-        # Otherwise Snakemake fails with a traceback when it creates its own files.
+if workflow.exec_mode == ExecMode.DEFAULT:
+    # Otherwise Snakemake fails with a traceback when it creates its own files.
+    try:
         check_writable(".")
+    except UserError as error:
+        exit_with(error)
+
+try:
     MODELS = ROOT / "models.yaml"
     default_mirror = os.environ.get("PIELINE_MIRROR") if config.get("data") == "released" else None
     raw_config = config | {"mirror": config.get("mirror") or default_mirror}
