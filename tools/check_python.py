@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 
 def problem(version: tuple[int, int], supported: str, modules: Sequence[str]) -> str | None:
@@ -35,10 +35,10 @@ def folder_problem(folder: str) -> str | None:
     Spaces and quotes work. Environments and their programs cannot have the other characters in
     their path, and Snakemake expands braces.
     """
-    found = re.search("[{}:\"$`\\\\\n]", folder)
+    found = re.search('[{}:"$`\\\\\n]', folder)
     return f"the path of this folder contains {found[0]!r}: {folder}; rename it" if found else None
 
 
 if __name__ == "__main__":
     python = problem(sys.version_info[:2], sys.argv[1], sys.argv[2:])
-    sys.exit(python or folder_problem(os.getcwd()))
+    sys.exit(python or folder_problem(str(Path.cwd())))

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 
@@ -18,18 +19,18 @@ def quote_interpreter() -> None:
     See https://github.com/snakemake/snakemake/issues/2645 for scripts, and
     https://github.com/snakemake/snakemake/issues/3211 for jobs of executors.
     """
-    from snakemake.script import PythonScript
-    from snakemake_interface_executor_plugins.executors.real import RealExecutor
-
-    execute = PythonScript._execute_cmd
+    # By name, because jobs in conda environments import this module without Snakemake.
+    scripts: Any = import_module("snakemake.script").PythonScript
+    executors: Any = import_module("snakemake_interface_executor_plugins.executors.real")
+    execute = scripts._execute_cmd
 
     def execute_quoted(script: Any, command: str, **options: Any) -> Any:
         if "py_exec" in options:
             options["py_exec"] = shlex.quote(options["py_exec"])
         return execute(script, command, **options)
 
-    PythonScript._execute_cmd = execute_quoted
-    for executor in RealExecutor.__subclasses__():
+    scripts._execute_cmd = execute_quoted
+    for executor in executors.RealExecutor.__subclasses__():
         path = executor.get_python_executable
         executor.get_python_executable = lambda self, path=path: shlex.quote(path(self))
 

@@ -10,7 +10,6 @@ from typing import Any
 from pieline.core.errors import UserError, pluralize
 from pieline.core.files import read_text, write_text
 
-
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 """Beginning of a cell that spreadsheet programs run as a formula, possibly after apostrophes."""
 

@@ -12,7 +12,6 @@ from pieline.core.errors import UserError
 from pieline.core.files import read_text
 from pieline.core.records import validated
 
-
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
@@ -47,7 +46,10 @@ class _StrictLoader(yaml.SafeLoader):
             )
         if node.tag in _NUMBERS and is_ambiguous(str(node.value)):
             raise yaml.constructor.ConstructorError(
-                None, None, f"ambiguous number {node.value} (quote it if it is text)", node.start_mark
+                None,
+                None,
+                f"ambiguous number {node.value} (quote it if it is text)",
+                node.start_mark,
             )
         return super().construct_scalar(node)
 

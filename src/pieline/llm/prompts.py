@@ -188,7 +188,9 @@ def _check_nodes(tree: nodes.Node, loops: int = 0, filters: int = 0) -> None:
             problem = "{% include %} in a loop"
         elif isinstance(node, nodes.Filter) and filters == _MOST_FILTERS:
             problem = f"more than {_MOST_FILTERS} filters on one value"
-        elif isinstance(node, nodes.Filter) and node.name == "tojson" and (node.args or node.kwargs):
+        elif (
+            isinstance(node, nodes.Filter) and node.name == "tojson" and (node.args or node.kwargs)
+        ):
             problem = "arguments of tojson"
         if problem:
             raise jinja2.TemplateSyntaxError(f"a prompt must not use {problem}", node.lineno)

@@ -136,9 +136,8 @@ def _texts_with(characters: Collection[str], source: Path) -> list[str]:
             for text in re.split(r" & |\\\\", line):
                 if found := sorted(set(text) & set(characters)):
                     codes = ", ".join(f"{one} (U+{ord(one):04X})" for one in found)
-                    text = text.strip("& ")[:_LONGEST_TEXT]
-                    where = f"{path}:{number}"
-                    lines.setdefault(text, f"{where}: no glyph for {codes} in {text!r}")
+                    shown = text.strip("& ")[:_LONGEST_TEXT]
+                    lines.setdefault(shown, f"{path}:{number}: no glyph for {codes} in {shown!r}")
     return list(lines.values())
 
 
