@@ -61,7 +61,8 @@ def settle_environment(library: str | Path) -> None:
     Args:
         library: The only folder from which jobs import packages that are not installed.
     """
-    variables = settled(os.environ) | {"PYTHONPATH": os.path.abspath(library)}
+    path = os.path.abspath(library)  # noqa: PTH100 - keeps symbolic links
+    variables = settled(os.environ) | {"PYTHONPATH": path}
     for name in os.environ.keys() - variables.keys():
         del os.environ[name]
     os.environ.update(variables)

@@ -77,9 +77,8 @@ def read_table(
                 if len(cells) != len(header):
                     problem = f"{pluralize(len(cells), 'cell')} instead of {len(header)}"
                     raise UserError(problem, where=f"{path}:{reader.line_num}", hint=hint)
-                if for_people:
-                    cells = [_restored(cell) for cell in cells]
-                rows.append((reader.line_num, dict(zip(header, cells, strict=True))))
+                row = dict(zip(header, map(_restored, cells) if for_people else cells, strict=True))
+                rows.append((reader.line_num, row))
     except csv.Error as error:
         raise UserError(
             f"not a valid table: {error}", where=f"{path}:{reader.line_num}", hint=hint

@@ -31,63 +31,13 @@ _ESCAPES = {
     "↓": r"$\downarrow$",
 }
 
-_GREEK = dict(
-    zip(
-        "αβγδεζηθικλμνξοπρςστυφχψωΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩ",
-        [
-            "alpha",
-            "beta",
-            "gamma",
-            "delta",
-            "epsilon",
-            "zeta",
-            "eta",
-            "theta",
-            "iota",
-            "kappa",
-            "lambda",
-            "mu",
-            "nu",
-            "xi",
-            "o",
-            "pi",
-            "rho",
-            "varsigma",
-            "sigma",
-            "tau",
-            "upsilon",
-            "phi",
-            "chi",
-            "psi",
-            "omega",
-            "A",
-            "B",
-            "Gamma",
-            "Delta",
-            "E",
-            "Z",
-            "H",
-            "Theta",
-            "I",
-            "K",
-            "Lambda",
-            "M",
-            "N",
-            "Xi",
-            "O",
-            "Pi",
-            "P",
-            "Sigma",
-            "T",
-            "Upsilon",
-            "Phi",
-            "X",
-            "Psi",
-            "Omega",
-        ],
-        strict=True,
-    )
+_LETTERS = "αβγδεζηθικλμνξοπρςστυφχψωΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩ"
+_NAMES = (
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi o pi rho varsigma"
+    " sigma tau upsilon phi chi psi omega A B Gamma Delta E Z H Theta I K Lambda M N Xi O Pi P"
+    " Sigma T Upsilon Phi X Psi Omega"
 )
+_GREEK = dict(zip(_LETTERS, _NAMES.split(), strict=True))
 """Names in math mode, because fonts for Greek text are in no common LaTeX distribution."""
 _ACCENTS = {"\u0301": r"\acute", "\u0308": r"\ddot"}
 
