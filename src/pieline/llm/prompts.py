@@ -15,7 +15,7 @@ turn begins with a line that names its role:
 The file is split into turns before values are filled in, so a value cannot create a turn. Blank
 lines around a turn are not sent, but a `{{ "\n" }}` at the end of a turn is.
 
-Templates may use conditions, up to two nested loops, a few filters per expression and included
+Templates may use conditions, up to two nested loops, a few filters per value and included
 files. Assignments, macros, multiplication and all calls except a few string and mapping methods are
 forbidden, so that templates cannot run arbitrary code or run for long.
 """
