@@ -21,6 +21,9 @@ CREATE := $(PYTHON) -m venv
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 endif
 
+# Profiles and packages of the user must not change what the targets do.
+unexport SNAKEMAKE_PROFILE PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONOPTIMIZE
+
 .PHONY: help reproduce report test explore check audit verify rehearse environment lock clean
 
 help:  ## List the targets.
@@ -59,7 +62,7 @@ audit: $(READY)  ## List known vulnerabilities of the locked packages, according
 
 verify: $(READY)  ## Check the numbers that a laptop can compute from the real data (downloaded, or from MIRROR).
 	$(BIN)/snakemake --cores all --directory runs/released \
-	    --configfile config/released.yaml $(if $(MIRROR),--config mirror=$(abspath $(MIRROR))) -- all
+	    --configfile config/released.yaml $(if $(MIRROR),--config mirror="$$(cd '$(MIRROR)' && pwd)") -- all
 	@# The other four cannot be reproduced: the released data has other counts of distinct PIEs and gold texts.
 	$(BIN)/python tools/report_comparison.py runs/released/paper_tables/printed_numbers.csv --at-least 44
 

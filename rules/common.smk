@@ -15,7 +15,11 @@ LIBRARY = ROOT / "src"
 
 # Lets scripts import the library.
 sys.path.insert(0, str(LIBRARY))
-os.environ.update(PYTHONPATH=os.path.abspath(LIBRARY))
+
+from pieline.core.environment import settle_environment
+
+# Must precede imports of other packages, which read variables.
+settle_environment(LIBRARY)
 PACKAGES = ("pieline",)
 
 if config.get("rehearsal"):
@@ -44,13 +48,15 @@ from pieline.models.sizing import (
     server_gpus,
     server_host_memory_mb,
 )
-from pieline.patches import patch_snakemake
+from pieline.patches import patch_snakemake, quote_interpreter
 from pieline.results.run_report import RunReport, code_state
 from pieline.studies.idiolink import paths as idiolink_paths
 from pieline.studies.idiots import paths as idiots_paths
 from pieline.studies.jam import paths as jam_paths
 from pieline.studies.jam.settings import ADDED, FOLDS
 from pieline.study import alternatives
+
+quote_interpreter()
 
 
 def config_files():
@@ -70,10 +76,14 @@ def sources():
     return by_file | {"--config": workflow.config_settings.config}
 
 
-try:
-    if workflow.exec_mode == ExecMode.DEFAULT:
-        # Otherwise Snakemake fails with a traceback when it creates its own files.
+if workflow.exec_mode == ExecMode.DEFAULT:
+    # Otherwise Snakemake fails with a traceback when it creates its own files.
+    try:
         check_writable(".")
+    except UserError as error:
+        exit_with(error)
+
+try:
     MODELS = ROOT / "models.yaml"
     default_mirror = os.environ.get("PIELINE_MIRROR") if config.get("data") == "released" else None
     raw_config = config | {"mirror": config.get("mirror") or default_mirror}

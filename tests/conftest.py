@@ -7,7 +7,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 from filelock import FileLock
-from support import copy_project, copy_run, run_snakemake
+from support import ROOT, copy_project, copy_run, run_snakemake
+
+from pieline.models import registry
 
 # Collection creates a million permanent objects, and scanning them for garbage takes seconds.
 gc.disable()
@@ -26,6 +28,17 @@ IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 if IS_WORKER:
     # Workers share the cores, and torch's threads busy-wait for each other.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+# Before collection, because some test modules load the registry.
+_entries = registry._entries
+
+
+def _entries_without_the_users(path: Path) -> registry.Registry:
+    return {} if path == ROOT / "models.local.yaml" else _entries(path)
+
+
+registry._entries = _entries_without_the_users
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -22,7 +22,9 @@ from pieline.studies.jam.records import Original
 
 ROOT = Path(__file__).parents[1]
 MIRROR = Path(os.environ.get("PIELINE_MIRROR") or ROOT.parent / "shared" / "mirror")
-OUTPUTS = {"results", "paper_tables", "runs", "logs", "models.local.yaml"}
+OUTPUTS = {"results", "paper_tables", "runs", "logs"}
+OF_THE_USER = {"models.local.yaml", "weights", "ro-crate-metadata.json"}
+"""Ignored files in the root that users create; tests must not depend on them."""
 
 needs_mirror = pytest.mark.skipif(
     not MIRROR.is_dir(), reason=f"the papers' real data is not here: {MIRROR} (PIELINE_MIRROR)"
@@ -136,7 +138,9 @@ def copy_project(target: Path) -> Path:
         hidden = {name for name in names if name.startswith(".")}
         if not Path(folder).is_relative_to(ROOT / "src"):
             hidden.add("__pycache__")
-        return hidden | OUTPUTS if Path(folder) == ROOT else hidden
+        if Path(folder) == ROOT / "recordings":
+            hidden |= {name for name in names if name == "ask" or name.startswith("spending.")}
+        return hidden | OUTPUTS | OF_THE_USER if Path(folder) == ROOT else hidden
 
     shutil.copytree(ROOT, target, ignore=not_copied)
     return target

@@ -1,4 +1,4 @@
-"""Reject a Python that cannot create the environment: unsupported, or without venv and pip."""
+"""Reject a Python or a folder in which the environment cannot work."""
 
 # This program must also run on Python versions that are too old for the project.
 from __future__ import annotations
@@ -7,6 +7,7 @@ import importlib.util
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 
 def problem(version: tuple[int, int], supported: str, modules: Sequence[str]) -> str | None:
@@ -28,5 +29,16 @@ def problem(version: tuple[int, int], supported: str, modules: Sequence[str]) ->
     return None
 
 
+def folder_problem(folder: str) -> str | None:
+    """Return an error message with a hint, or None if the environment can be in the folder.
+
+    Spaces and quotes work. Environments and their programs cannot have the other characters in
+    their path, and Snakemake expands braces.
+    """
+    found = re.search('[{}:"$`\\\\\n]', folder)
+    return f"the path of this folder contains {found[0]!r}: {folder}; rename it" if found else None
+
+
 if __name__ == "__main__":
-    sys.exit(problem(sys.version_info[:2], sys.argv[1], sys.argv[2:]))
+    python = problem(sys.version_info[:2], sys.argv[1], sys.argv[2:])
+    sys.exit(python or folder_problem(str(Path.cwd())))

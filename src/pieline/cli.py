@@ -150,11 +150,11 @@ def _recompute(options: argparse.Namespace) -> None:
 
 def _settings(root: Path, files: Sequence[Path]) -> dict[str, Any]:
     """Merge config.yaml and other configuration files; later files take precedence."""
-    from pieline.core.yamls import merge, read_yaml
+    from pieline.core.yamls import merge, read_settings
 
     settings: dict[str, Any] = {}
     for file in (root / "config.yaml", *files):
-        settings = merge(settings, read_yaml(file) or {})
+        settings = merge(settings, read_settings(file))
     return settings
 
 

@@ -1,13 +1,38 @@
-"""Patches to installed packages, which only save time.
+"""Patches to installed packages.
 
-Setting PIELINE_NO_PATCHES=1 disables the patches and changes no result.
+Setting PIELINE_NO_PATCHES=1 disables those that only save time, and changes no result.
 """
 
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from typing import Any
+
+
+@cache  # a second call would quote twice
+def quote_interpreter() -> None:
+    """Quote the path of Python in the commands of jobs, because it may contain spaces.
+
+    See https://github.com/snakemake/snakemake/issues/2645 for scripts, and
+    https://github.com/snakemake/snakemake/issues/3211 for jobs of executors.
+    """
+    # By name, because jobs in conda environments import this module without Snakemake.
+    scripts: Any = import_module("snakemake.script").PythonScript
+    executors: Any = import_module("snakemake_interface_executor_plugins.executors.real")
+    execute = scripts._execute_cmd
+
+    def execute_quoted(script: Any, command: str, **options: Any) -> Any:
+        if "py_exec" in options:
+            options["py_exec"] = shlex.quote(options["py_exec"])
+        return execute(script, command, **options)
+
+    scripts._execute_cmd = execute_quoted
+    for executor in executors.RealExecutor.__subclasses__():
+        path = executor.get_python_executable
+        executor.get_python_executable = lambda self, path=path: shlex.quote(path(self))
 
 
 def patches_enabled() -> bool:

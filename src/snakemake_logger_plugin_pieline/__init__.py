@@ -27,8 +27,13 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 from rich.text import Text
+from snakemake import cli
+from snakemake.common import configfile
+from snakemake.exceptions import WorkflowError
 from snakemake.logging import ColorizingTextHandler
+from snakemake.settings import types
 from snakemake_interface_logger_plugins.base import LogHandlerBase
+from yaml import MarkedYAMLError
 
 from snakemake_logger_plugin_pieline.reasons import explain, summarize
 
@@ -39,6 +44,51 @@ _NOISE = re.compile(
     r"None$|Select jobs to execute|Execute \d+ jobs|host: |Assuming unrestricted shared"
     r"|Using shell: |Conda environments: ignored|Group jobs: inactive"
 )
+
+
+def _load_configfile(path: str | Path) -> dict[str, Any]:
+    """Read a configuration file as Snakemake does, but report a mistake in one line."""
+    try:
+        return dict(_snakemake_load(path))
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        byte = f"byte 0x{error.object[error.start]:02x}"
+        problem = f"{path}:{line}: not UTF-8 ({byte}); save the file as UTF-8"
+    except OSError as error:
+        problem = f"{path}: {error.strerror}; check the path"
+    except WorkflowError as error:
+        cause = error.__context__
+        if isinstance(cause, MarkedYAMLError) and cause.problem_mark:
+            line = cause.problem_mark.line + 1
+            problem = f"{path}:{line}: not valid YAML: {cause.problem}; correct this line"
+        else:
+            problem = f"{path}: not valid YAML; write `key: value` lines (docs/configuration.md)"
+    raise _user_error(problem)
+
+
+def _parse_config(entries: list[str] | None) -> dict[str, Any]:
+    """Parse the option --config as Snakemake does, but reject numbers such as 010 and 1_000."""
+    for entry in entries or []:
+        key, _, value = entry.partition("=")
+        if re.fullmatch(r"[-+]?(0[\d_]+|\d+_[\d_]+)", value.strip()):
+            raise _user_error(
+                f"--config: {key}: ambiguous number {value}; write it in plain digits"
+            )
+    return dict(_snakemake_parse(entries))
+
+
+def _user_error(problem: str) -> SystemExit:
+    """Print an error and return the exception that ends the program."""
+    print(f"error: {problem}", file=sys.stderr)
+    return SystemExit(2)
+
+
+# Snakemake imports this plugin before it reads any configuration, and reports wrong encodings and
+# missing files with a traceback. The library must not be imported here, because the workflow uses
+# the one in its own folder.
+_snakemake_load, _snakemake_parse = configfile.load_configfile, cli.parse_config
+configfile.load_configfile = types.load_configfile = _load_configfile
+cli.parse_config = _parse_config
 
 
 class LogHandler(LogHandlerBase):

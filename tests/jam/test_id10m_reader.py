@@ -51,7 +51,7 @@ def test_the_last_sentence_may_end_the_file_in_any_way(tmp_path, end):
     ("text", "line", "problem"),
     [
         ("He \tO\nkept \tB-MWE\n", 2, "unknown tag 'B-MWE'"),
-        ("He \tO\r\nkept \tO\r\n", 1, "contains a carriage return; use line feeds"),
+        ("He \tO\r\nkept \tO\r\n", 1, "Windows line endings (carriage return); use line feeds"),
         ("He \tO\nmum\tI-IDIOM\n", 2, "I-IDIOM without B-IDIOM"),
         ("He \tB-IDIOM\n\nmum\tI-IDIOM\n", 3, "I-IDIOM without B-IDIOM"),
         ("He \tO\n\n\n\nmum\tI-IDIOM\n", 5, "I-IDIOM without B-IDIOM"),

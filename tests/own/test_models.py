@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 from own_cases import registry_with, run_report
-from support import ROOT
+from support import OF_THE_USER, ROOT
 
 from pieline.core.errors import UserError
+from pieline.models import registry
 from pieline.models.registry import load_registry
 from pieline.results.run_report import RunReport
 
@@ -133,3 +134,10 @@ def test_adding_a_model_triggers_no_reruns(tmp_path: Path) -> None:
 
     more = run_report(registry_with(tmp_path, f"mine: {{{EMBEDDER}}}\n"))
     assert handed(more) == handed(run_report(ROOT / "models.yaml"))
+
+
+def test_tests_ignore_the_users_models() -> None:
+    """`conftest.py` hides the file in the project's folder."""
+    own = ROOT / "models.local.yaml"
+    assert registry._entries(own) == {}
+    assert "models.local.yaml" in OF_THE_USER

@@ -180,7 +180,9 @@ def test_ci_runs_on_the_oldest_and_newest_python() -> None:
     # YAML 1.1 parses the key `on` as true.
     forge = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert forge["permissions"] == {"contents": "read"}
-    linux, mac = forge["jobs"].values()
+    jobs = forge["jobs"]
+    assert list(jobs) == ["run", "mac", "container", "conda", "windows-checkout"]
+    linux, mac = jobs["run"], jobs["mac"]
     (_, low), (_, high) = bounds()
     matrix = linux["strategy"]["matrix"]
     assert matrix["python"] == [f"3.{low}", f"3.{high - 1}"]
@@ -189,8 +191,24 @@ def test_ci_runs_on_the_oldest_and_newest_python() -> None:
     assert mac["runs-on"].startswith("macos-")
     for job in (linux, mac):
         assert job["steps"][-1] == {"run": ".ci/run"}
-    used = [step["uses"] for job in (linux, mac) for step in job["steps"] if "uses" in step]
+    used = {step["uses"] for job in jobs.values() for step in job["steps"] if "uses" in step}
     assert all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", each) for each in used), used
+    # One version of each action, of a major that runs on Node 24.
+    majors = dict(re.findall(r"actions/([\w-]+)@[0-9a-f]{40} # v(\d+)", path.read_text("utf-8")))
+    assert len(majors) == len(used)
+    for action, lowest in {"checkout": 5, "cache": 5, "setup-python": 6}.items():
+        assert int(majors[action]) >= lowest
+
+
+def test_ci_builds_the_container_and_the_conda_environments() -> None:
+    forge = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+    commands = {
+        name: " ".join(step.get("run", "") for step in job["steps"])
+        for name, job in forge["jobs"].items()
+    }
+    assert "docker build --file envs/Containerfile" in commands["container"]
+    assert "--sdm conda --conda-create-envs-only all" in commands["conda"]
+    assert "core.autocrlf true" in commands["windows-checkout"]
 
 
 @pytest.mark.parametrize(("system", "asks_for_cuda"), [("Linux", True), ("Darwin", False)])
@@ -216,6 +234,26 @@ def test_make_rejects_an_unsupported_python_and_one_without_venv() -> None:
         assert f"Python 3.{minor} is not supported" in problem((three, minor), supported, [])
     lacking = problem((three, low), supported, ["no_such_module"])
     assert lacking.endswith("install the package python3-venv")
+
+
+@pytest.mark.parametrize("name", ["it's mine", "ü & [x] (y) #1 100%"])
+def test_make_accepts_a_folder_with_spaces_and_quotes(name: str) -> None:
+    assert tool("check_python").folder_problem(f"/home/{name}") is None
+
+
+@pytest.mark.parametrize("name", ["{a}", "a:b", "$HOME", '"a"', "`a`", "a\\b", "a\nb"])
+def test_make_rejects_a_folder_in_which_programs_cannot_start(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    for path in ("Makefile", "pyproject.toml", "tools/check_python.py", "envs"):
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).symlink_to(ROOT / path)
+    result = subprocess.run(
+        ["make", "environment"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert result.returncode != 0
+    assert "the path of this folder contains" in result.stderr
+    assert not (folder / ".venv").exists()
 
 
 @pytest.mark.parametrize("name", ["Containerfile", "pieline.def"])

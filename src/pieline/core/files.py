@@ -196,6 +196,12 @@ def read_text(path: str | Path) -> str:
         ) from None
 
 
+def line_ending_note(path: str | Path) -> str:
+    """Return a note for an error message if a file has Windows line endings, else ""."""
+    with Path(path).open("rb") as stream:
+        return " (the file has Windows line endings)" if b"\r\n" in stream.read(1 << 16) else ""
+
+
 @contextmanager
 def open_gzip(path: str | Path) -> Iterator[gzip.GzipFile]:
     """Open a gzip file for atomic writing; identical content produces byte-identical files.

@@ -54,7 +54,7 @@ def reviewed_rows(
     """
     if Path(path).suffix.lower() == ".csv":
         columns = [*shown, *controls.values()]
-        for line, row in read_table(path, columns, hint=hint):
+        for line, row in read_table(path, columns, for_people=True, hint=hint):
             fields = {name: row[name].strip() for name in columns}
             yield ReviewedRow(f"{path}:{line} ({fields[columns[0]]})", "", fields)
         return

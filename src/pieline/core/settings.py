@@ -2,12 +2,14 @@
 
 from collections.abc import Collection, Iterable
 from pathlib import PurePath
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
-from pydantic import Field
+from pydantic import Field, GetCoreSchemaHandler
+from pydantic_core import core_schema
 
 from pieline.core.errors import nearest
 from pieline.core.records import Frozen
+from pieline.core.yamls import is_ambiguous
 
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 """Random seed; numpy accepts only 32-bit seeds."""
@@ -23,6 +25,27 @@ class Settings(Frozen):
 
     MAY_HAVE_BRACES: ClassVar[Collection[str]] = ()
 
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        """Add `_plain_numbers` to the schemas of fields with numbers.
+
+        As a pydantic validator of all fields, it would not be allowed for discriminators.
+        """
+        schema = handler(source)
+        model: Any = handler.resolve_ref_schema(schema)
+        while model["type"] != "model-fields":
+            model = model["schema"]
+        for name, field in model["fields"].items():
+            kinds = set(_types(cls.model_fields[name].annotation))
+            if kinds & {int, float} and not kinds & {bool, object, Any}:
+                inner = field["schema"] if field["schema"]["type"] == "default" else field
+                inner["schema"] = core_schema.no_info_before_validator_function(
+                    _plain_numbers if str not in kinds else _no_booleans, inner["schema"]
+                )
+        return schema
+
     # A pydantic validator would appear in the error locations of union fields.
     def model_post_init(self, _: object) -> None:
         """Raise a `ValueError` if a list repeats an item or a string contains braces."""
@@ -36,6 +59,37 @@ class Settings(Frozen):
                 braced = [text for text in texts if "{" in text or "}" in text]
                 if braced and name not in self.MAY_HAVE_BRACES:
                     raise ValueError(f"{name} contains braces: {braced[0]!r}")
+
+
+def _no_booleans(value: Any) -> Any:
+    """Raise a `ValueError` for true and false, which pydantic would convert to 1 and 0."""
+    for item in _items(value):
+        if isinstance(item, bool):
+            raise ValueError(f"{str(item).lower()} is not a number")
+    return value
+
+
+def _plain_numbers(value: Any) -> Any:
+    """Raise a `ValueError` for booleans, and for texts of which the number is ambiguous."""
+    for item in _items(_no_booleans(value)):
+        if isinstance(item, str) and is_ambiguous(item.strip()):
+            raise ValueError(f"ambiguous number {item}")
+    return value
+
+
+def _items(value: Any) -> list[Any]:
+    listed = list(value.values()) if isinstance(value, dict) else value
+    return listed if isinstance(listed, list) else [listed]
+
+
+def _types(annotation: Any) -> list[Any]:
+    """Return the types in an annotation."""
+    if get_origin(annotation) is Literal:
+        return []
+    parts = get_args(annotation)
+    if get_origin(annotation) is Annotated:
+        parts = parts[:1]
+    return [kind for part in parts for kind in _types(part)] if parts else [annotation]
 
 
 def check_settings(named: Iterable[str], own: Collection[str], known: Collection[str]) -> None:

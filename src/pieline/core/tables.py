@@ -10,6 +10,17 @@ from typing import Any
 from pieline.core.errors import UserError, pluralize
 from pieline.core.files import read_text, write_text
 
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+"""Beginning of a cell that spreadsheet programs run as a formula, possibly after apostrophes."""
+
+
+def _harmless(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+
+
+def _restored(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
 
 def read_table(
     path: str | Path,
@@ -18,6 +29,7 @@ def read_table(
     more: Collection[str] | None = None,
     delimiter: str = ",",
     quoted: bool = True,
+    for_people: bool = False,
     hint: str,
 ) -> list[tuple[int, dict[str, str]]]:
     """Return, for each row of a table, the number of its last line and its cells by column.
@@ -30,6 +42,7 @@ def read_table(
         more: Optional columns; None allows any column.
         delimiter: Cell separator.
         quoted: Whether cells may be quoted; otherwise, quotes are ordinary characters.
+        for_people: Whether `write_csv` wrote the table with this option.
         hint: Hint for a wrong row or header.
 
     Raises:
@@ -64,7 +77,8 @@ def read_table(
                 if len(cells) != len(header):
                     problem = f"{pluralize(len(cells), 'cell')} instead of {len(header)}"
                     raise UserError(problem, where=f"{path}:{reader.line_num}", hint=hint)
-                rows.append((reader.line_num, dict(zip(header, cells, strict=True))))
+                row = dict(zip(header, map(_restored, cells) if for_people else cells, strict=True))
+                rows.append((reader.line_num, row))
     except csv.Error as error:
         raise UserError(
             f"not a valid table: {error}", where=f"{path}:{reader.line_num}", hint=hint
@@ -80,8 +94,17 @@ def write_csv(
     rows: Iterable[Mapping[str, Any]],
     *,
     delimiter: str = ",",
+    for_people: bool = False,
 ) -> None:
     """Write rows as CSV, atomically; None and missing values become empty cells.
+
+    Args:
+        path: Path of the file.
+        columns: Names of the columns.
+        rows: Values by column.
+        delimiter: Cell separator.
+        for_people: Whether to put an apostrophe before texts that spreadsheet programs would run as
+            formulas; `read_table` removes it.
 
     Raises:
         ValueError: A row has a key that is not in `columns`.
@@ -89,5 +112,8 @@ def write_csv(
     text = io.StringIO()
     table = csv.DictWriter(text, columns, delimiter=delimiter, lineterminator="\n")
     table.writeheader()
-    table.writerows(rows)
+    table.writerows(
+        {name: _harmless(value) for name, value in row.items()} if for_people else row
+        for row in rows
+    )
     write_text(path, text.getvalue())

@@ -11,7 +11,14 @@ from typing import Literal
 from pydantic import Field
 
 from pieline.core.errors import UserError
-from pieline.core.files import atomic_path, git_blob, read_text, sha256, write_text
+from pieline.core.files import (
+    atomic_path,
+    git_blob,
+    line_ending_note,
+    read_text,
+    sha256,
+    write_text,
+)
 from pieline.core.progress import Progress
 from pieline.core.records import Frozen, validated
 from pieline.core.yamls import read_mapping
@@ -50,7 +57,7 @@ class UpstreamFile(Frozen):
             ("Git object", self.git_blob, git_blob),
         ):
             if expected and (actual := compute(path)) != expected:
-                return f"{kind} is {actual}, expected {expected}"
+                return f"{kind} is {actual}, expected {expected}{line_ending_note(path)}"
         return ""
 
 

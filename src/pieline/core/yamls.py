@@ -12,9 +12,19 @@ from pieline.core.errors import UserError
 from pieline.core.files import read_text
 from pieline.core.records import validated
 
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+
+
+def is_ambiguous(text: str) -> bool:
+    """Return whether programs disagree on the value of a number, such as 010, 1:30 or 1_000.
+
+    YAML 1.1 reads them as 8, 90 and 1000.
+    """
+    return bool(re.fullmatch(r"[-+]?(0[\d_xXbB][\da-fA-F_]*|\d[\d_]*([_:][\d_]+)+(\.\d*)?)", text))
+
 
 class _StrictLoader(yaml.SafeLoader):
-    """Safe loader that rejects duplicate keys and invalid characters."""
+    """Safe loader that rejects duplicate keys, ambiguous numbers and invalid characters."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
@@ -33,6 +43,13 @@ class _StrictLoader(yaml.SafeLoader):
         if re.search("[\0\ud800-\udfff]", str(node.value)):
             raise yaml.constructor.ConstructorError(
                 None, None, "contains NUL or an unpaired surrogate", node.start_mark
+            )
+        if node.tag in _NUMBERS and is_ambiguous(str(node.value)):
+            raise yaml.constructor.ConstructorError(
+                None,
+                None,
+                f"ambiguous number {node.value} (quote it if it is text)",
+                node.start_mark,
             )
         return super().construct_scalar(node)
 
@@ -64,6 +81,16 @@ def parse_yaml(text: str, *, where: str | Path, above: int = 0) -> Any:
     except (ValueError, RecursionError) as error:  # invalid date or number, or deep nesting
         problem = str(error)
     raise UserError(f"not valid YAML: {problem}", where=where, hint="correct this line")
+
+
+def read_settings(path: str | Path) -> dict[str, Any]:
+    """Read a configuration file; an empty file has no settings.
+
+    Raises:
+        UserError: `read_yaml` raises an error, or the content is not a mapping with string keys.
+    """
+    hint = "write one `key: value` per line (docs/configuration.md)"
+    return validated(dict[str, Any], read_yaml(path) or {}, where=path, hint=hint)
 
 
 def read_mapping(path: str | Path, *, hint: str) -> dict[str, Any]:

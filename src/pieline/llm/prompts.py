@@ -15,9 +15,9 @@ turn begins with a line that names its role:
 The file is split into turns before values are filled in, so a value cannot create a turn. Blank
 lines around a turn are not sent, but a `{{ "\n" }}` at the end of a turn is.
 
-Templates may use conditions, up to two nested loops, some filters and included files. Assignments,
-macros, multiplication and all calls except a few string and mapping methods are forbidden, so that
-templates cannot run arbitrary code or run for long.
+Templates may use conditions, up to two nested loops, a few filters per value and included
+files. Assignments, macros, multiplication and all calls except a few string and mapping methods are
+forbidden, so that templates cannot run arbitrary code or run for long.
 """
 
 import re
@@ -58,6 +58,8 @@ _METHODS |= {"startswith", "strip", "title", "upper", "values"}
 _FILTERS = {"abs", "capitalize", "count", "default", "e", "escape", "first", "int", "last"}
 _FILTERS |= {"length", "lower", "round", "string", "title", "tojson", "trim", "upper"}
 _DEEPEST_LOOP = 2
+_MOST_FILTERS = 4
+"""Maximum number of filters applied to a value; each `tojson` can double its length."""
 _PROBES = (
     "Ann broke the ice at work.",
     "Bob broke the ice at work.",
@@ -139,12 +141,24 @@ class Prompt:
             )
 
 
+class _Loader(jinja2.FileSystemLoader):
+    """Loader of included files, which must not be links to files outside the folder."""
+
+    def get_source(self, environment: jinja2.Environment, template: str) -> Any:
+        """Return the source, path and staleness check of an included file."""
+        source, filename, is_current = super().get_source(environment, template)
+        folder = Path(self.searchpath[0]).resolve()
+        if not Path(filename).resolve().is_relative_to(folder):
+            raise ValueError(f"{template} is a link to a file outside {folder.name}")
+        return source, filename, is_current
+
+
 class _Environment(SandboxedEnvironment):
     """Jinja environment restricted to features that prompts need and that always terminate."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(
-            loader=jinja2.FileSystemLoader(folder),
+            loader=_Loader(folder),
             undefined=jinja2.StrictUndefined,
             autoescape=False,
             trim_blocks=True,
@@ -161,7 +175,7 @@ class _Environment(SandboxedEnvironment):
         return super().compile(tree, *args, **options)
 
 
-def _check_nodes(tree: nodes.Node, loops: int = 0) -> None:
+def _check_nodes(tree: nodes.Node, loops: int = 0, filters: int = 0) -> None:
     """Raise a `TemplateSyntaxError` if a template uses a forbidden feature."""
     for node in tree.iter_child_nodes():
         problem = _FORBIDDEN.get(type(node), "")
@@ -172,9 +186,17 @@ def _check_nodes(tree: nodes.Node, loops: int = 0) -> None:
             problem = f"more than {_DEEPEST_LOOP} nested loops"
         elif isinstance(node, nodes.Include) and loops:
             problem = "{% include %} in a loop"
+        elif isinstance(node, nodes.Filter) and filters == _MOST_FILTERS:
+            problem = f"more than {_MOST_FILTERS} filters on one value"
+        elif (
+            isinstance(node, nodes.Filter) and node.name == "tojson" and (node.args or node.kwargs)
+        ):
+            problem = "arguments of tojson"
         if problem:
             raise jinja2.TemplateSyntaxError(f"a prompt must not use {problem}", node.lineno)
-        _check_nodes(node, loops + isinstance(node, nodes.For))
+        _check_nodes(
+            node, loops + isinstance(node, nodes.For), filters + isinstance(node, nodes.Filter)
+        )
 
 
 def _printable(value: Any) -> Any:
@@ -207,7 +229,9 @@ def load_prompt(path: str | Path) -> Prompt:
             invalid template.
     """
     path = Path(path)
-    about, body, skipped = _split_front_matter(path, read_text(path))
+    # Line endings of any system, which Jinja also replaces in included files.
+    text = re.sub("\r\n?", "\n", read_text(path))
+    about, body, skipped = _split_front_matter(path, text)
     if not isinstance(answer := about.get("answer", {}), dict):
         hint = "map each field of the answer to its JSON schema"
         raise UserError("`answer` is not a mapping", where=f"{path}:1", hint=hint)

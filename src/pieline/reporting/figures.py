@@ -11,8 +11,10 @@ from pieline.reporting.models import REHEARSAL_NOTE
 
 
 def use_style(path: str | Path) -> None:
-    """Select matplotlib's non-interactive backend and a style file."""
+    """Select matplotlib's non-interactive backend and a style file over matplotlib's defaults."""
     mpl.use("Agg")
+    # A matplotlibrc in the working directory takes precedence over every environment variable.
+    mpl.rcdefaults()
     plt.style.use(path)
 
 

@@ -1,5 +1,6 @@
 """Render LaTeX and HTML from Jinja templates."""
 
+import unicodedata
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -30,10 +31,35 @@ _ESCAPES = {
     "↓": r"$\downarrow$",
 }
 
+_LETTERS = "αβγδεζηθικλμνξοπρςστυφχψωΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩ"
+_NAMES = (
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi o pi rho varsigma"
+    " sigma tau upsilon phi chi psi omega A B Gamma Delta E Z H Theta I K Lambda M N Xi O Pi P"
+    " Sigma T Upsilon Phi X Psi Omega"
+)
+_GREEK = dict(zip(_LETTERS, _NAMES.split(), strict=True))
+"""Names in math mode, because fonts for Greek text are in no common LaTeX distribution."""
+_ACCENTS = {"\u0301": r"\acute", "\u0308": r"\ddot"}
+
 
 def escape(value: object) -> str:
     """Escape text for LaTeX."""
-    return "".join(_ESCAPES.get(character, character) for character in str(value))
+    text = unicodedata.normalize("NFC", str(value))
+    escaped = "".join(_ESCAPES.get(character) or _greek(character) for character in text)
+    # At the start of a row, LaTeX would read these characters as options of the previous command.
+    return f"{{}}{escaped}" if text.lstrip().startswith(("[", "*")) else escaped
+
+
+def _greek(character: str) -> str:
+    """Return a Greek letter in math mode, and any other character unchanged."""
+    base, *marks = unicodedata.normalize("NFD", character)
+    if base not in _GREEK or not _ACCENTS.keys() >= set(marks):
+        return character
+    name = _GREEK[base]
+    formula = rf"\mathrm{{{name}}}" if len(name) == 1 else rf"\{name}"
+    for mark in marks:
+        formula = f"{_ACCENTS[mark]}{{{formula}}}"
+    return f"${formula}$"
 
 
 def render_latex(template: str | Path, output: str | Path, **values: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field, PositiveInt
 
 from pieline.core.errors import UserError
-from pieline.core.files import sha256
+from pieline.core.files import line_ending_note, sha256
 from pieline.core.records import Frozen, validated
 from pieline.core.tables import read_table, write_csv
 from pieline.core.uncertainty import Interval
@@ -198,7 +198,8 @@ def read_printed(path: str | Path) -> list[dict[str, str]]:
     if len(rows) != expected.rows:
         raise UserError(f"{len(rows)} rows, expected {expected.rows}", where=path, hint=hint)
     if (digest := sha256(path)) != expected.sha256:
-        raise UserError(f"SHA-256 is {digest}, expected {expected.sha256}", where=path, hint=hint)
+        problem = f"SHA-256 is {digest}, expected {expected.sha256}{line_ending_note(path)}"
+        raise UserError(problem, where=path, hint=hint)
     return [row for _, row in rows]
 
 

@@ -4,13 +4,14 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from pieline.core.errors import UserError
-from pieline.core.files import sha256, write_bytes
+from pieline.core.files import read_text, sha256, write_bytes
 from pieline.reporting.latex import render_latex
 from pieline.results.displays import Displays
 from pieline.results.provenance import Model
@@ -20,6 +21,8 @@ _RUNS = 3
 """Number of pdflatex runs after which longtable columns and references are stable."""
 
 _LONGEST_SECONDS = 300
+_LONGEST_TEXT = 80
+"""Maximum number of characters of a text in a message."""
 
 
 def write_paper_source(
@@ -70,6 +73,8 @@ def _part(shown: Display, folder: Path) -> dict[str, Any]:
 def compile_pdf(source: str | Path, output: str | Path) -> None:
     """Compile a LaTeX file with pdflatex; identical sources produce byte-identical PDFs.
 
+    Prints which texts have characters that the document shows only by their code points.
+
     Raises:
         UserError: pdflatex is not installed, or it fails; the message contains its first error.
     """
@@ -85,8 +90,9 @@ def compile_pdf(source: str | Path, output: str | Path) -> None:
         "max_print_line": "1000",
     }
     with tempfile.TemporaryDirectory(prefix="paper-") as folder:
-        # TeX requires HOME to be set, but does not use its content.
+        # TeX requires HOME to be set. Files in the user's texmf tree must not replace others.
         environment.setdefault("HOME", folder)
+        environment["TEXMFHOME"] = folder
         command = [
             program,
             "-interaction=nonstopmode",
@@ -108,12 +114,31 @@ def compile_pdf(source: str | Path, output: str | Path) -> None:
             except subprocess.TimeoutExpired:
                 problem = f"pdflatex did not finish within {_LONGEST_SECONDS} s"
                 raise UserError(problem, where=source, hint="run pdflatex on it") from None
+            log = result.stdout.decode("utf-8", errors="replace")
             if result.returncode:
-                log = result.stdout.decode("utf-8", errors="replace")
                 raise UserError(
                     _first_error(log), where=source, hint="correct the table or its template"
                 )
+        missing = {chr(int(code, 16)) for code in re.findall(r"no glyph: U\+([0-9A-F]+)", log)}
+        for line in _texts_with(missing, source):
+            print(f"{line}; {Path(output).name} shows the code points", file=sys.stderr)
         write_bytes(output, (Path(folder) / source.with_suffix(".pdf").name).read_bytes())
+
+
+def _texts_with(characters: Collection[str], source: Path) -> list[str]:
+    """Return a line for each text of a document that contains one of the characters."""
+    if not characters:
+        return []
+    names = re.findall(r"\\input\{(.+\.tex)\}", read_text(source))
+    lines: dict[str, str] = {}
+    for path in (source, *(source.parent / name for name in names)):
+        for number, line in enumerate(read_text(path).split("\n"), start=1):
+            for text in re.split(r" & |\\\\", line):
+                if found := sorted(set(text) & set(characters)):
+                    codes = ", ".join(f"{one} (U+{ord(one):04X})" for one in found)
+                    shown = text.strip("& ")[:_LONGEST_TEXT]
+                    lines.setdefault(shown, f"{path}:{number}: no glyph for {codes} in {shown!r}")
+    return list(lines.values())
 
 
 def _first_error(log: str) -> str:

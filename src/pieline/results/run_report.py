@@ -4,6 +4,7 @@ The rules `claims`, `comparison`, `results_page`, `paper_source`, `paper_pdf` an
 this module.
 """
 
+import os
 import shutil
 import subprocess
 from collections import Counter
@@ -16,6 +17,7 @@ from typing import Any
 from pieline.archives.matching import Extraction
 from pieline.config import Config
 from pieline.core.conditions import digest_of
+from pieline.core.environment import settled
 from pieline.core.errors import UserError, pluralize
 from pieline.core.files import canonical_json
 from pieline.core.sidecars import MAKE_AGAIN, load_sidecar, sidecar_of
@@ -367,7 +369,10 @@ def code_state(root: Path) -> Code:
     def git(*arguments: str) -> str | None:
         command = ["git", "-C", str(root), *arguments]
         try:
-            result = subprocess.run(command, capture_output=True, text=True, check=True)
+            # Without the user's GIT_DIR and the like, which name another repository.
+            result = subprocess.run(
+                command, capture_output=True, text=True, check=True, env=settled(os.environ)
+            )
         except (OSError, subprocess.CalledProcessError):
             return None
         return result.stdout.strip()

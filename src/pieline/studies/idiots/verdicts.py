@@ -160,7 +160,7 @@ def save_cases(cases: Iterable[ReviewCase], *, jsonl: str | Path, table: str | P
     """Save cases as JSONL and as CSV; `read_cases` reads both."""
     cases = list(cases)
     save_jsonl(jsonl, cases)
-    write_csv(table, COLUMNS, [case.model_dump() for case in cases])
+    write_csv(table, COLUMNS, [case.model_dump() for case in cases], for_people=True)
 
 
 def read_cases(path: str | Path) -> list[ReviewCase]:
@@ -178,7 +178,7 @@ def read_cases(path: str | Path) -> list[ReviewCase]:
             "the file is neither .csv nor .jsonl", where=path, hint="save the table as .csv"
         )
     rows: Iterable[tuple[int, object]] = (
-        read_table(path, COLUMNS, more=[], hint=_HINT)
+        read_table(path, COLUMNS, more=[], for_people=True, hint=_HINT)
         if is_table
         else (
             (number, line)

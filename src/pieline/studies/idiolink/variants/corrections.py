@@ -127,7 +127,7 @@ def write_review(
 ) -> None:
     """Write the review sheet (CSV) and Label Studio tasks (JSON), including existing decisions."""
     values = [_cells(row, corrections.get(row.text.id)) for row in rows]
-    write_csv(sheet, COLUMNS, values)
+    write_csv(sheet, COLUMNS, values, for_people=True)
     write_json(tasks, [_task(cells) for cells in values])
 
 

@@ -114,7 +114,7 @@ def write_form(
     fields = [
         {"variant_id": item.id, "sentence": item.sentence, "pie": item.pies[0]} for item in variants
     ]
-    write_csv(form, ["variant_id", "sentence", "pie", "label"], fields)
+    write_csv(form, ["variant_id", "sentence", "pie", "label"], fields, for_people=True)
     write_json(tasks, [{"data": item} for item in fields])
     choices = "".join(f"    <Choice value={quoteattr(label)}/>\n" for label in get_args(Label))
     write_text(labelling, _LABELLING.format(choices=choices))
@@ -188,7 +188,7 @@ def _read_both(path: str | Path) -> list[LabeledVariant]:
     hint = f"{_LABELS}, of {', '.join(get_args(Origin))}"
     header = f"use the header {','.join(COLUMNS)}, or name the files filled in by two people"
     rows: list[LabeledVariant] = []
-    for line, row in read_table(path, COLUMNS, hint=header):
+    for line, row in read_table(path, COLUMNS, for_people=True, hint=header):
         where = f"{path}:{line}"
         fields: dict[str, object] = {name: row[name] for name in COLUMNS}
         if "sentence" in row:

@@ -111,9 +111,10 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
     lines = text.removesuffix("\n").split("\n") if text else []
     for number, line in enumerate(lines, start=1):
         if line.endswith("\r"):
-            hint = "use line feeds only, as the released files do"
             raise UserError(
-                "the line contains a carriage return", where=f"{path}:{number}", hint=hint
+                "Windows line endings (carriage return)",
+                where=f"{path}:{number}",
+                hint="use line feeds only, as the released files do",
             )
         if line == "":
             if rows:

@@ -158,7 +158,9 @@ def read_adjudications(path: str | Path) -> list[Review]:
     """
     hint = "fill in the table of disputed variants written by the workflow"
     reviews = []
-    for line, row in read_table(path, _ADJUDICATION_COLUMNS, more=[], delimiter="\t", hint=hint):
+    for line, row in read_table(
+        path, _ADJUDICATION_COLUMNS, more=[], delimiter="\t", for_people=True, hint=hint
+    ):
         where = f"{path}:{line}"
         if not row["reviewed"]:
             raise UserError("the cell `reviewed` is empty", where=where, hint=hint)
@@ -170,7 +172,7 @@ def read_adjudications(path: str | Path) -> list[Review]:
 def write_adjudications(path: str | Path, texts: Mapping[str, str]) -> None:
     """Write a tab-separated adjudication form with one row for each text; keys are item ids."""
     rows = ({"item_id": name, "reviewed": text} for name, text in texts.items())
-    write_csv(path, _ADJUDICATION_COLUMNS, rows, delimiter="\t")
+    write_csv(path, _ADJUDICATION_COLUMNS, rows, delimiter="\t", for_people=True)
 
 
 def settle(

@@ -1,0 +1,69 @@
+"""Settle the environment variables of jobs, so that outputs do not depend on the user's.
+
+This module must import only the standard library, because it runs before other imports.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+_FIXED = {
+    # Order of sets, encoding of files, and no packages from the user's home.
+    "PYTHONHASHSEED": "0",
+    "PYTHONUTF8": "1",
+    "PYTHONNOUSERSITE": "1",
+    # Messages and formats of other programs, and the encoding of paths in the environment's files.
+    "LC_ALL": "en_US.UTF-8" if sys.platform == "darwin" else "C.UTF-8",
+    "TZ": "UTC",
+    # A notebook's backend cannot be imported elsewhere. The null device is an empty settings file.
+    "MPLBACKEND": "Agg",
+    "MATPLOTLIBRC": os.devnull,
+}
+_REMOVED = (
+    *("PYTHON", "LC_", "LANG"),
+    # Run by every shell, or change how it runs commands.
+    *("BASH_ENV", "BASH_FUNC_", "SHELLOPTS", "BASHOPTS", "CDPATH", "POSIXLY_CORRECT"),
+    *("COLUMNS", "LINES", "FORCE_COLOR", "CLICOLOR"),
+    # Another repository, or other settings of git.
+    "GIT_",
+    # Other kernels, precision or numbers of threads; Snakemake sets the threads of each rule.
+    *("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "GOTO_", "BLIS_", "VECLIB_", "NUMEXPR_"),
+    *("ATEN_", "ONEDNN_", "DNNL_", "NPY_", "SCIPY_", "SKLEARN_", "XLA_", "CUBLAS_"),
+    *("NVIDIA_TF32_OVERRIDE", "TORCH_", "TORCHDYNAMO_", "TORCHINDUCTOR_", "PYTORCH_JIT"),
+    # Settings of training, distribution, caches and code that entries and rules decide.
+    *("ACCELERATE_", "FSDP_", "PARALLELISM_CONFIG_", "RANK", "LOCAL_", "WORLD_SIZE", "MASTER_"),
+    *("TRANSFORMERS_", "SENTENCE_TRANSFORMERS_", "TRUST_REMOTE_CODE", "USE_HUB_KERNELS", "USE_T"),
+    *("SOURCE_DATE_EPOCH", "TEXINPUTS", "TEXMFHOME"),
+)
+"""Beginnings of the names of variables that can change or prevent an output."""
+_KEPT = (
+    *("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONUNBUFFERED", "PYTHONFAULTHANDLER"),
+    *("TRANSFORMERS_OFFLINE", "TRANSFORMERS_VERBOSITY", "TORCH_HOME"),
+)
+"""Exceptions. Variables that only locate something (caches, tokens, proxies, GPUs) are kept too."""
+
+
+def settled(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return environment variables without those on which an output could depend."""
+    kept = {
+        name: value
+        for name, value in environment.items()
+        if name in _KEPT or not name.startswith(_REMOVED)
+    }
+    return kept | _FIXED
+
+
+def settle_environment(library: str | Path) -> None:
+    """Settle the variables of this process, which its jobs inherit.
+
+    Args:
+        library: The only folder from which jobs import packages that are not installed.
+    """
+    path = os.path.abspath(library)  # noqa: PTH100 - keeps symbolic links
+    variables = settled(os.environ) | {"PYTHONPATH": path}
+    for name in os.environ.keys() - variables.keys():
+        del os.environ[name]
+    os.environ.update(variables)
+    time.tzset()

@@ -1,0 +1,179 @@
+"""Outputs do not depend on the environment of the user, and a clone may be in any folder."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import ROOT, copy_project, run_snakemake
+
+from pieline.core.environment import settled
+from pieline.results.run_report import code_state
+
+DISPLAYS = [
+    "paper_tables/jam_drift.csv",
+    "paper_tables/idiots_detection.csv",
+    "paper_tables/idiolink_zero_shot.csv",
+    "paper_tables/figures/idiolink_by_pie.pdf",
+    "paper_tables/figures/jam_accuracy_vs_drift.pdf",
+]
+TRAINING = "results/training/jam/english/minilm-tagger/seed-5/training.json"
+SETTINGS = (
+    "text.usetex: True\nfont.size: 20\nfigure.dpi: 60\nbackend: nosuch\naxes.facecolor: red\n"
+)
+
+
+def hostile(folder: Path) -> dict[str, str]:
+    """Create files that a user may have, and return variables that a user may have set."""
+    (folder / "settings/matplotlib").mkdir(parents=True)
+    (folder / "settings/matplotlib/matplotlibrc").write_text(SETTINGS)
+    (folder / "modules").mkdir()
+    for name in ("json", "numpy", "pydantic", "sitecustomize"):
+        (folder / f"modules/{name}.py").write_text("raise SystemExit('shadowed')")
+    (folder / "bashrc").write_text("export MPLBACKEND=nosuch PYTHONOPTIMIZE=2; echo noise\n")
+    return {
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        "MATPLOTLIBRC": str(folder / "settings/matplotlib/matplotlibrc"),
+        "XDG_CONFIG_HOME": str(folder / "settings"),
+        "PYTHONPATH": str(folder / "modules"),
+        "PYTHONHASHSEED": "7",
+        "PYTHONOPTIMIZE": "2",
+        "PYTHONSAFEPATH": "1",
+        "PYTHONUTF8": "0",
+        "PYTHONWARNINGS": "error",
+        "PYTHONIOENCODING": "ascii:strict",
+        "LC_ALL": "tr_TR.UTF-8",
+        "LANG": "tr_TR.UTF-8",
+        "TZ": "Pacific/Kiritimati",
+        "BASH_ENV": str(folder / "bashrc"),
+        "OMP_NUM_THREADS": "7",
+        "OMP_THREAD_LIMIT": "1",
+        "MKL_CBWR": "COMPATIBLE",
+        "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
+        "ATEN_CPU_CAPABILITY": "default",
+        "ONEDNN_MAX_CPU_ISA": "SSE41",
+        "NPY_DISABLE_CPU_FEATURES": "AVX2",
+        "ACCELERATE_MIXED_PRECISION": "bf16",
+        "SENTENCE_TRANSFORMERS_HOME": str(folder),
+        "GIT_DIR": str(folder / "nosuch"),
+        "COLUMNS": "20",
+        "FORCE_COLOR": "1",
+        "SOURCE_DATE_EPOCH": "1000000000",
+        "TEXINPUTS": str(folder),
+    }
+
+
+@pytest.mark.slow
+def test_tables_figures_and_a_training_have_the_same_bytes(finished: Path, tmp_path: Path) -> None:
+    variables = hostile(tmp_path)
+    # matplotlib reads a file in the working directory before any other.
+    (finished / "matplotlibrc").write_text(SETTINGS)
+    made = [path for name in DISPLAYS for path in finished.glob(f"{name.rpartition('.')[0]}.*")]
+    made += [path for path in (finished / TRAINING).parent.rglob("*") if path.is_file()]
+    assert len(made) > 12
+    before = {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in made}
+    for path in made:
+        path.unlink()
+    # Only the jobs of these files.
+    targets = ["--force", "--rerun-triggers", "mtime", "--", *DISPLAYS, TRAINING]
+    result = run_snakemake(finished, "--cores", "2", *targets, environment=variables)
+    assert result.returncode == 0, result.stderr[-3000:]
+    after = {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in made}
+    assert [path for path in made if before[path] != after[path]] == []
+
+
+def test_variables_that_locate_something_are_kept(tmp_path: Path) -> None:
+    kept = {
+        "HF_HOME": "/data/hub",
+        "HF_TOKEN": "token",
+        "CUDA_VISIBLE_DEVICES": "1",
+        "OPENAI_API_KEY": "key",
+        "https_proxy": "http://proxy",
+        "PATH": "/bin",
+        "TMPDIR": "/scratch",
+        "PIELINE_VLLM": "vllm serve",
+        "SLURM_CONF": "/etc/slurm.conf",
+    }
+    result = settled(kept | hostile(tmp_path))
+    assert kept.items() <= result.items()
+    changed = {"MPLBACKEND", "MATPLOTLIBRC", "PYTHONHASHSEED", "PYTHONUTF8", "LC_ALL", "TZ"}
+    names = hostile(tmp_path / "again").keys() - changed - {"XDG_CONFIG_HOME"}
+    assert names & result.keys() == set()
+    for name in changed:
+        assert result[name] == settled({})[name]
+
+
+def test_the_commit_is_that_of_the_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b")
+    for name in ("ours", "other"):
+        subprocess.run([*git, "init", "--quiet", name], cwd=tmp_path, check=True)
+        command = [*git, "commit", "--quiet", "--allow-empty", "--message", name]
+        subprocess.run(command, cwd=tmp_path / name, check=True)
+    commit = code_state(tmp_path / "ours").commit
+    assert commit
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other/.git"))
+    assert code_state(tmp_path / "ours").commit == commit
+
+
+@pytest.mark.slow
+def test_a_clone_with_its_environment_in_a_folder_with_spaces_and_quotes(tmp_path: Path) -> None:
+    """`make` puts the environment into the clone, so that Python's path has the same characters."""
+    project = copy_project(tmp_path / "the project's folder & [more] #1")
+    (project / ".venv").symlink_to(sys.prefix)
+    python = project / ".venv/bin" / Path(sys.executable).name
+    assert python.exists()
+    result = subprocess.run(
+        [python, "-m", "snakemake", "--cores", "1", "paper_tables/idiots_dataset.tex"],
+        cwd=project,
+        env=os.environ | {"PYTHONPATH": str(project / "src"), "PIELINE_NO_PATCHES": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert (project / "paper_tables/idiots_dataset.tex").exists()
+
+
+@pytest.fixture(scope="module")
+def windows_checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Clone the repository as Git for Windows does."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a clone")
+    folder = tmp_path_factory.mktemp("windows") / "project"
+    options = ("-c", "core.autocrlf=true", "-c", "core.eol=crlf")
+    command = ["git", *options, "clone", "--quiet", str(ROOT), str(folder)]
+    subprocess.run(command, check=True, env=settled(os.environ))
+    return folder
+
+
+def test_a_checkout_on_windows_has_the_same_bytes(windows_checkout: Path) -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "--eol"],
+        cwd=windows_checkout,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert len(listed.stdout.splitlines()) > 500
+    assert [line for line in listed.stdout.splitlines() if "w/crlf" in line] == []
+
+
+def test_a_checkout_on_windows_runs(windows_checkout: Path) -> None:
+    result = run_snakemake(windows_checkout, "-n", "all")
+    assert result.returncode == 0, result.stderr[-2000:]
+
+
+@pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="needs Linux")
+def test_a_read_only_working_directory(tmp_path: Path) -> None:
+    """Not even root can write to this folder."""
+    arguments = ("--snakefile", str(ROOT / "Snakefile"), "--directory", "/sys/kernel")
+    result = run_snakemake(ROOT, "-n", *arguments, "all")
+    assert result.returncode == 2
+    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert errors == [
+        "error: /sys/kernel: Permission denied; check path, permissions and free space"
+    ]
+    assert "Traceback" not in result.stderr
+    assert "NameError" not in result.stderr
