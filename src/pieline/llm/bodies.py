@@ -101,13 +101,13 @@ def answer_fields(path: str, body: Body) -> dict[str, Any]:
         raise MalformedResponseError("the response has no text and no reason for stopping")
     if reason == "stop" and output.calls:
         reason = "tool_calls"
-    stated = ", ".join(name for name in dict.fromkeys(reasons) if name != reason)
+    stated = ", ".join(dict.fromkeys(reasons))
     return {
         "text": text,
         "reasoning": ("\n\n" if read is _read_responses else "").join(output.thoughts) or None,
         "refusal": "".join(output.refusals) or None,
         "finish_reason": reason,
-        "provider_reason": stated or None,
+        "provider_reason": stated if stated and stated != reason else None,
         "tool_calls": tuple(output.calls) or None,
         "fingerprint": _string(body.get("system_fingerprint")),
         **counts,
@@ -368,8 +368,8 @@ def token_counts(body: Body) -> dict[str, int | None]:
     inputs = _objects(usage, "prompt_tokens_details", "input_tokens_details")
     outputs = _objects(usage, "completion_tokens_details", "output_tokens_details")
     flat = {**inputs, **outputs}
-    read = flat.get("cached_tokens"), usage.get("cachedContentTokenCount"), cached[0]
-    read += (usage.get("prompt_cache_hit_tokens"),)
+    read = [flat.get("cached_tokens"), usage.get("cachedContentTokenCount"), cached[0]]
+    read.append(usage.get("prompt_cache_hit_tokens"))  # DeepSeek
     spent = flat.get("reasoning_tokens"), flat.get("thinking_tokens"), thoughts or None
     counts = {
         "input_tokens": input_tokens,

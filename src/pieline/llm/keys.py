@@ -35,7 +35,6 @@ DEFAULT_ADDRESSES = {
     "nscale": "https://inference.api.nscale.com/v1",
     "nvidia_nim": "https://integrate.api.nvidia.com/v1",
     "openai": "https://api.openai.com/v1",
-    "openrouter": "https://openrouter.ai/api/v1",
     "perplexity": "https://api.perplexity.ai",
     "sambanova": "https://api.sambanova.ai/v1",
     "together_ai": "https://api.together.ai/v1",

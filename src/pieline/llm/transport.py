@@ -12,6 +12,7 @@ import logging
 import os
 import socket
 import urllib.request
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -50,6 +51,8 @@ from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
 from openai import AsyncOpenAI
 
 litellm.suppress_debug_info = True
+# About malformed fields of responses, which are ignored.
+warnings.filterwarnings("ignore", message="Pydantic serializer warnings")
 for _name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "agno", "agno-team", "agno-workflow"):
     logging.getLogger(_name).disabled = True
 for _name in ("openai", "httpx", "httpcore", "aiohttp", "anthropic"):
