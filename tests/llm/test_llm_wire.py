@@ -152,7 +152,7 @@ def test_the_provider_gets_only_the_question(folder: Path, name: str) -> None:
         assert any(KEY in value for value in request.headers.values())
     kept = (folder / "a.jsonl").read_text()
     assert verify(folder / "a.jsonl") == []
-    assert KEY not in kept and kept.count("127.0.0.1") == 1  # the address that answered
+    assert KEY not in kept and kept.count("127.0.0.1") == kept.count('"address"')
     assert kept.count("Any idiom?") == 1
 
 
