@@ -185,7 +185,6 @@ FULL[0][1]["choices"][0] |= {"logprobs": {"content": []}, "native_finish_reason"
 DECISIVE = {
     *("choices", "message", "content", "finish_reason", "native_finish_reason", "error", "text"),
     *("stop_reason", "candidates", "parts", "finishReason", "output", "status", "type"),
-    *("tool_calls",),
 }
 """Fields that decide whether a body is an answer, and which text it has."""
 ODD: list[Any] = [

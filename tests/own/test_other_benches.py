@@ -252,7 +252,7 @@ def test_a_log_in_json_is_read(tmp_path: Path) -> None:
     zipped = write_log(tmp_path / "a.eval", *log["samples"])
     assert detected(path) == detected(zipped)
     path.write_text(json.dumps({name: log[name] for name in ("version", "status")}))
-    with pytest.raises(UserError, match="not an Inspect AI log.*`inspect log convert --to eval`"):
+    with pytest.raises(UserError, match=r"not an Inspect AI log.*`inspect log convert --to eval`"):
         detected(path)
 
 
