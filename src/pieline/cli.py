@@ -293,10 +293,13 @@ def _format_answer(answer: "Answer", entry: "LLMEntry") -> str:
     usd = answer_usd(answer, entry)
     cost = "free" if not entry.paid else "unknown" if usd is None else f"${usd:.6f}"
     model, reason = answer.returned_model or "an unnamed model", answer.finish_reason
+    if answer.provider_reason:
+        reason = f"{reason} ({answer.provider_reason})"
+    place = f" at {answer.address}" if answer.address else ""
     return "\n".join(
         [
             *lines,
-            f"answered by {model}, finish reason {reason}",
+            f"answered by {model}{place}, finish reason {reason}",
             f"tokens: {', '.join(tokens) or 'not counted'}",
             f"cost: {cost}",
         ]

@@ -152,7 +152,7 @@ def test_the_provider_gets_only_the_question(folder: Path, name: str) -> None:
         assert any(KEY in value for value in request.headers.values())
     kept = (folder / "a.jsonl").read_text()
     assert verify(folder / "a.jsonl") == []
-    assert KEY not in kept and "127.0.0.1" not in kept
+    assert KEY not in kept and kept.count("127.0.0.1") == kept.count('"address"')
     assert kept.count("Any idiom?") == 1
 
 
@@ -199,7 +199,7 @@ def test_the_address_of_an_entry_takes_precedence(
     assert bases == [
         "https://gateway.example.org/v1", "https://own.example.org/v1", "https://other.example.org",
     ]  # fmt: skip
-    assert api_base(API["claude-4-sonnet"], settings) is None
+    assert api_base(API["claude-4-sonnet"], settings) == "https://api.anthropic.com"
 
 
 def test_a_retired_checkpoint_can_be_asked_through_a_gateway() -> None:
@@ -279,7 +279,7 @@ BILLED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
      message({"type": "tool_use", "id": "t", "name": "look_up", "input": {"pie": 1}},
              stop="tool_use"),
      {"tool_calls": CALLED, "finish_reason": "tool_calls"}),
-    ("claude-4-sonnet", message(stop="refusal"), {"finish_reason": "content_filter"}),
+    ("claude-4-sonnet", message(stop="refusal"), {"finish_reason": "refusal"}),
     ("claude-4-sonnet", message(content=None), {}),
     ("gemini-2.5-pro", generated({"functionCall": {"name": "look_up", "args": {"pie": 1}}}),
      {"tool_calls": CALLED, "finish_reason": "tool_calls"}),

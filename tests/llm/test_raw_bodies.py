@@ -403,7 +403,7 @@ def test_one_question_from_the_command_line(
     assert request.body["thinking"] == fields["body"]["thinking"]
     assert rest.splitlines() == [
         "yes [ANTHROPIC_API_KEY]",
-        "answered by claude-haiku-4-5-20251001, finish reason stop",
+        f"answered by claude-haiku-4-5-20251001 at {server.address}, finish reason stop (end_turn)",
         "tokens: 100 in, 90 read from the cache, 30 out, 0 for reasoning",
         f"cost: ${(10 * 1 + 90 * 0.1 + 30 * 5) / 1e6:.6f}",
         "recorded in recordings/ask/claude.jsonl",

@@ -231,9 +231,38 @@ def test_long_texts_of_a_log_are_read_from_attachments(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_refusal_in_a_log_is_refused(tmp_path: Path) -> None:
+    refused = [{"type": "text", "text": "I can't help with that.", "refusal": True}]
+    parts = [{"type": "text", "text": YES[:20]}, {"type": "text", "text": YES[20:]}]
+    path = write_log(tmp_path / "a.eval", sample("s1", refused), sample("s2", parts))
+    assert [(one.outcome, one.has_idiom) for one in detected(path)] == [
+        ("refused", None), ("ok", True),
+    ]  # fmt: skip
+
+
+def test_a_log_in_json_is_read(tmp_path: Path) -> None:
+    log = {
+        "version": 2,
+        "status": "success",
+        "results": {"scores": [{"metrics": {"accuracy": {"value": float("nan")}}}]},
+        "samples": [sample("s2", YES, scores={"x": {"value": float("nan")}}), sample("s1", "no")],
+    }
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(log), encoding="utf-8-sig")
+    zipped = write_log(tmp_path / "a.eval", *log["samples"])
+    assert detected(path) == detected(zipped)
+    path.write_text(json.dumps({name: log[name] for name in ("version", "status")}))
+    with pytest.raises(UserError, match=r"not an Inspect AI log.*`inspect log convert --to eval`"):
+        detected(path)
+
+
 @pytest.mark.parametrize(
     ("samples", "message"),
     [
+        (
+            [sample("s1", YES), sample("s2", [{"type": "image", "image": "x"}])],
+            "sample 's2' has content of type 'image'",
+        ),
         ([sample("s1", YES)], "no prediction for 1 of 2 sentences, such as 's2'"),
         ([sample("s1", YES), sample("s1", YES)], "sample 's1' occurs twice"),
         ([sample("s1", YES), sample("s2", "", error={"message": "x"})], "1 sample failed.*'s2'"),

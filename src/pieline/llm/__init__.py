@@ -11,12 +11,13 @@ Modules:
 - `client`: `ask(questions, spec, settings, recordings_path)`
 - `answers`, `recordings`, `archive`: answers and the files that store them
 - `wire`: comparison of a request body with its question
+- `bodies`: from the body of a response to the fields of an answer
 - `parsing`, `idioms`: from the text of an answer to an object, or to the idioms that the answer
   names, with an outcome and a rule
 - `task`, `text_task`: tasks that make questions and read answers
 - `readings`: counts of how recorded answers were read
 - `costs`, `estimates`, `spending`: expected cost, actual cost and the spending cap
-- `keys`: API keys, and their removal from every output
+- `keys`: addresses, and API keys and their removal from every output
 - `asking`, `transport`, `retries`, `stopping`: the implementation of `client`
 - `server`, `llama_cpp`, `guard`: the server of a local model
 - `inspect_logs`: answers from logs of Inspect AI

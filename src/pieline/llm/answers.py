@@ -56,8 +56,9 @@ class Answer(Frozen):
         text: Text of the answer; null if the model returned none.
         reasoning: Reasoning that the provider returned separately from the text.
         refusal: Message that the provider returned instead of a text because the model declined.
-        finish_reason: Reason why the model stopped, in litellm's terms (`stop`, `length`,
-            `content_filter`, `tool_calls`, ...).
+        finish_reason: Reason why the model stopped: `stop`, `length`, `content_filter`, `refusal`
+            or `tool_calls`; null if the provider states none.
+        provider_reason: Reason in the provider's words; null if it is `finish_reason`.
         tool_calls: Function calls that the model requested; they are never executed.
         returned_model: Model that the response names; null if it names none.
         fingerprint: Provider's identifier for the backend that answered.
@@ -68,6 +69,8 @@ class Answer(Frozen):
             written to it; null if the provider reports none.
         reasoning_tokens: Output tokens used for reasoning; null if the provider does not count
             them.
+        address: Scheme, host and port of the server that answered; null for local models, whose key
+            identifies the weights, and in older recordings.
         sent: Request that was sent; null in older and in hand-written recordings.
         origin: `asked` if a model answered; `hand-written` in a sample recording.
     """
@@ -76,16 +79,18 @@ class Answer(Frozen):
     text: Text | None = None
     reasoning: Text | None = None
     refusal: Text | None = None
-    finish_reason: str | None = None
+    finish_reason: Text | None = None
+    provider_reason: Text | None = None
     tool_calls: tuple[ToolCall, ...] | None = None
-    returned_model: str | None = None
-    fingerprint: str | None = None
-    response_id: str | None = None
+    returned_model: Text | None = None
+    fingerprint: Text | None = None
+    response_id: Text | None = None
     input_tokens: NonNegativeInt | None = None
     output_tokens: NonNegativeInt | None = None
     cached_tokens: NonNegativeInt | None = None
     cache_write_tokens: NonNegativeInt | None = None
     reasoning_tokens: NonNegativeInt | None = None
+    address: str | None = None
     sent: SentRequest | None = None
     origin: Literal["asked", "hand-written"] = "asked"
 
@@ -130,4 +135,26 @@ def check_answering_model(answers: Iterable[Answer], spec: LLMEntry, where: Path
                 hint="if it is the same model, add the name ('*': any or none) to answers_as in its"
                 " entry in models.yaml; otherwise leave the model out, or remove these answers to"
                 " ask again",
+            )
+
+
+def check_address(
+    answers: Iterable[Answer], spec: LLMEntry, asked_at: str | None, where: Path
+) -> None:
+    """Raise a `UserError` if another server than that of the model's entry answered.
+
+    Args:
+        answers: Recorded answers.
+        spec: Entry of the queried model.
+        asked_at: Scheme, host and port of the server that the model is asked at; None if unknown.
+        where: File of the answers, for the error message.
+    """
+    for answer in answers:
+        if not spec.accepts_origin(answer.address, asked_at):
+            raise UserError(
+                f"{spec.label} is asked at {asked_at}, but {answer.address} answered",
+                where=where,
+                hint=f"if that server has the same model, set its address (api_base or"
+                f" llm.api_bases.{spec.provider}) or add {answer.address} to answers_from in its"
+                " entry in models.yaml; otherwise remove these answers to ask again",
             )

@@ -181,7 +181,7 @@ class QuestionRun:
                 raise UserError(
                     str(error),
                     where=self._spec.label,
-                    hint="start its server, or correct its address in models.yaml or llm.api_bases",
+                    hint=error.hint,
                 ) from None
             if is_fatal(error):
                 raise UserError(
@@ -267,6 +267,7 @@ class QuestionRun:
     def _describe(self, error: Exception) -> str:
         # litellm includes full tracebacks in some of its messages.
         message = str(error).partition("Traceback (most recent call last)")[0]
+        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
         text = " ".join(message.split()) or "no answer in time"
         # Redact before truncating, because a truncated key would not be recognized.
-        return redact(f"{type(error).__name__}: {text}", self._spec)[:300]
+        return redact(f"{type(error).__name__}: {text}", self._spec)[:300] + notes

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pieline.core.errors import UserError, pluralize
 from pieline.core.progress import Progress
-from pieline.llm.answers import Answer, check_answering_model
+from pieline.llm.answers import Answer, check_address, check_answering_model
 from pieline.llm.costs import answer_usd, estimate
-from pieline.llm.keys import api_base, api_key
+from pieline.llm.keys import api_base, api_key, expected_origin
 from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Question
 from pieline.llm.recordings import (
@@ -83,7 +83,7 @@ def ask(
     unique = {question.key: question for question in questions}
     _check(unique.values(), spec, settings, path)
     target = path.with_name(path.name + FRESH_SUFFIX) if settings.mode == "fresh" else path
-    answers = _recorded(target, unique, spec)
+    answers = _recorded(target, unique, spec, settings)
     missing = [question for key, question in unique.items() if key not in answers]
     if missing and settings.mode == "replay":
         raise _not_recorded(missing, spec, path)
@@ -134,14 +134,14 @@ def _ask_missing(
                 )
             )
         # Another run may have recorded answers in the meantime.
-        answers = _recorded(target, unique, spec)
+        answers = _recorded(target, unique, spec, settings)
         missing = [question for name, question in unique.items() if name not in answers]
         if not missing:
             return answers
         report(_announcement(unique, spec, answers, settings))
         if spec.is_local:
             server = server or stack.enter_context(Server(spec))
-            address: str | None = server.address(settings.start_timeout_s, report)
+            address = server.address(settings.start_timeout_s, report)
         else:
             address = api_base(spec, settings)
 
@@ -170,15 +170,18 @@ def _ask_missing(
     return answers | asked
 
 
-def _recorded(path: Path, unique: dict[str, Question], spec: LLMEntry) -> dict[str, Answer]:
+def _recorded(
+    path: Path, unique: dict[str, Question], spec: LLMEntry, settings: LLMSettings
+) -> dict[str, Answer]:
     """Return the recorded answers to the given questions, by key.
 
     Raises:
-        UserError: An answer names another model; old recordings may name none.
+        UserError: An answer names another model or server; old recordings may name none.
     """
     answers = read_answers(path, unique.keys())
     stated = (answer for answer in answers.values() if answer.returned_model is not None)
     check_answering_model(stated, spec, path)
+    check_address(answers.values(), spec, expected_origin(spec, settings), path)
     return answers
 
 
@@ -259,8 +262,10 @@ def _announcement(
 
 def _summary(asked: dict[str, Answer], spec: LLMEntry) -> str:
     answers = asked.values()
+    origins = dict.fromkeys(answer.address for answer in answers if answer.address)
+    place = f" from {', '.join(origins)}" if origins else ""
     text = (
-        f"{spec.label}: {pluralize(len(asked), 'answer')},"
+        f"{spec.label}: {pluralize(len(asked), 'answer')}{place},"
         f" {sum(answer.input_tokens or 0 for answer in answers)} tokens in,"
         f" {sum(answer.output_tokens or 0 for answer in answers)} out"
     )

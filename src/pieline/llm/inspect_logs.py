@@ -1,4 +1,7 @@
-"""Read answers from Inspect AI logs (`.eval`): zip archives with one JSON file per sample."""
+"""Read answers from Inspect AI logs.
+
+A log is a zip archive with one JSON file per sample (`.eval`), or one JSON file with all samples.
+"""
 
 import json
 import struct
@@ -11,7 +14,7 @@ import zstandard
 
 from pieline.core.errors import UserError, pluralize
 from pieline.core.external import check_ids
-from pieline.core.files import parse_json, sha256_of
+from pieline.core.files import sha256_of
 from pieline.llm.answers import FILTERED, Answer
 
 _ZSTANDARD = 93
@@ -19,6 +22,8 @@ _ZSTANDARD = 93
 _LOCAL_HEADER = 30
 _FINISH = {"max_tokens": "length", "model_length": "length", "content_filter": FILTERED}
 """litellm's finish reason by Inspect's stop reason, where the two differ."""
+_READ = {"text", "reasoning"}
+"""Types of content that are read; a log with any other content is rejected."""
 _ATTACHED = "attachment://"
 _RUN_AGAIN = "run the task again, without --limit and --epochs"
 
@@ -33,8 +38,7 @@ def read_inspect_log(path: str | Path, ids: Sequence[str]) -> dict[str, Answer]:
     samples: dict[str, dict[str, Any]] = {}
     failed = []
     try:
-        for text in _members(Path(path)):
-            sample = parse_json(text)
+        for sample in _samples(Path(path)):
             name = str(sample["id"])
             if name in samples:
                 raise UserError(f"sample {name!r} occurs twice", where=path, hint=_RUN_AGAIN)
@@ -47,11 +51,13 @@ def read_inspect_log(path: str | Path, ids: Sequence[str]) -> dict[str, Answer]:
             raise UserError(problem, where=path, hint="run inspect eval-retry on the log")
         return {name: inspect_answer(samples[name]) for name in ids}
     except (
-        *(OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, IndexError),
-        *(struct.error, zipfile.BadZipFile, zstandard.ZstdError, NotImplementedError),
+        *(OSError, EOFError, LookupError, TypeError, ValueError, AttributeError, RuntimeError),
+        *(struct.error, zipfile.BadZipFile, zstandard.ZstdError),
     ) as error:
         raise UserError(
-            f"not an Inspect AI log: {error}", where=path, hint="use an .eval file"
+            f"not an Inspect AI log: {error}",
+            where=path,
+            hint="use an .eval file; `inspect log convert --to eval` makes one",
         ) from None
 
 
@@ -66,23 +72,42 @@ def inspect_answer(sample: dict[str, Any]) -> Answer:
         raise ValueError(f"sample {sample['id']!r} has no output")
     message = choices[0]["message"]
     content = message["content"]
-    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
     attached = sample.get("attachments") or {}
 
-    def joined(kind: str, field: str) -> str | None:
-        texts = [part[field] for part in parts if part["type"] == kind]
+    def joined(kind: str, field: str, separator: str = "", *, refused: bool = False) -> str | None:
+        texts = [
+            part[field]
+            for part in parts
+            if part["type"] == kind and (part.get("refusal") is True) == refused
+        ]
         texts = [attached.get(text.removeprefix(_ATTACHED), text) for text in texts]
-        return "\n".join(texts) if texts else None
+        return separator.join(texts) if texts else None
 
+    if unknown := sorted({part["type"] for part in parts} - _READ):
+        raise ValueError(f"sample {sample['id']!r} has content of type {unknown[0]!r}")
     finish = choices[0].get("stop_reason")
-    text, reasoning = joined("text", "text"), joined("reasoning", "reasoning")
+    text, reasoning = joined("text", "text"), joined("reasoning", "reasoning", "\n")
     identity = json.dumps([sample["id"], text, finish])
     return Answer(
         key=sha256_of(identity.encode()),
         text=text,
         reasoning=reasoning,
+        refusal=joined("text", "text", refused=True),
         finish_reason="tool_calls" if message.get("tool_calls") else _FINISH.get(finish, finish),
     )
+
+
+def _samples(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the samples in a log, whose scores may be NaN."""
+    if zipfile.is_zipfile(path):
+        yield from map(json.loads, _members(path))
+        return
+    with path.open("rb") as file:
+        start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not start.startswith(b"{"):
+        raise ValueError("neither a zip archive nor a JSON object")
+    yield from json.loads(path.read_text(encoding="utf-8-sig"))["samples"]
 
 
 def _members(path: Path) -> Iterator[str]:

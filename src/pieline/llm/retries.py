@@ -23,7 +23,7 @@ _RETRY_INFO = re.compile(r"retryDelay\W+(\d+(?:\.\d+)?)s")
 
 
 class MalformedResponseError(Exception):
-    """The response of the provider has an unknown format."""
+    """The response of the provider has an unknown format, or reports that it failed."""
 
 
 class NotSentError(UserError):
@@ -31,7 +31,15 @@ class NotSentError(UserError):
 
 
 class NotConnectedError(Exception):
-    """The connection was refused, or the host is unknown."""
+    """The connection was refused by the host or a proxy, or the host is unknown."""
+
+    def __init__(
+        self,
+        reason: str,
+        hint: str = "start its server, or correct its address in models.yaml or llm.api_bases",
+    ) -> None:
+        super().__init__(reason)
+        self.hint = hint
 
 
 class TooLongWaitError(Exception):

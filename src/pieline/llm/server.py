@@ -74,7 +74,6 @@ class Server:
             UserError: The weights are missing or do not match the entry, or the server does not
                 start; in the latter case, the message contains the end of its output.
         """
-        _without_proxy()
         if self._process is None:
             self._process = self._start(timeout_s, report)
         return f"http://{LOOPBACK}:{self._port}/v1"
@@ -221,14 +220,6 @@ def server_environment(spec: LLMEntry) -> dict[str, str]:
     if spec.serves_with == "vllm":  # override the user's environment
         environment[BATCH_INVARIANT] = "1" if spec.batch_invariant else "0"
     return environment
-
-
-def _without_proxy() -> None:
-    """Exclude this machine from the proxy settings in the environment."""
-    for name in ("no_proxy", "NO_PROXY"):
-        named = os.environ.get(name, "")
-        if LOOPBACK not in named.split(","):
-            os.environ[name] = f"{named},{LOOPBACK}".strip(",")
 
 
 def _prepare(weights: Path, folder: Path, template: str | None) -> None:

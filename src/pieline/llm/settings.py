@@ -8,7 +8,7 @@ from pydantic import Field
 
 from pieline.core.errors import UserError, nearest
 from pieline.core.settings import Settings
-from pieline.models.llm import LLMEntry
+from pieline.models.llm import LLMEntry, check_url
 
 TIMEOUT_S = 120.0
 THINKING_TIMEOUT_S = 900.0
@@ -72,7 +72,7 @@ class LLMSettings(Settings):
             entries: Entries of models.yaml.
 
         Raises:
-            UserError: `api_bases` names a provider that no entry has.
+            UserError: `api_bases` names a provider that no entry has, or a value is not a URL.
         """
         models = [entry for entry in entries if isinstance(entry, LLMEntry)]
         providers = {entry.provider for entry in models if not entry.is_local}
@@ -82,6 +82,13 @@ class LLMSettings(Settings):
                 where="llm.api_bases",
                 hint=nearest(name, providers),
             )
+        for name, address in self.api_bases.items():
+            try:
+                check_url(address)
+            except ValueError as error:
+                raise UserError(
+                    str(error), where=f"llm.api_bases.{name}", hint="correct it"
+                ) from None
         ended = {
             entry.checkpoint: entry.retired
             for entry in models

@@ -49,6 +49,24 @@ def _check_variable(name: str) -> str:
 Variable = Annotated[str, AfterValidator(_check_variable)]
 
 
+def check_url(value: str) -> str:
+    """Return the URL of a server.
+
+    Raises:
+        ValueError: The value is not a URL with scheme and host.
+    """
+    # An address may contain a password, which the message must not repeat.
+    shown = value.rpartition("@")[2]
+    try:
+        parts = urlsplit(value)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_url = False
+    if not is_url or re.search(r"\s", value):
+        raise ValueError(f"should be an address that starts with http:// or https:// ({shown!r})")
+    return value
+
+
 class Prices(Settings):
     """Prices in US dollars per million tokens."""
 
@@ -96,6 +114,12 @@ class LLMEntry(ModelEntry):
         min_length=1,
         description="Model names accepted in responses, as shell patterns ('*' matches any name and"
         " no name); null: the litellm_id without its prefix, or any name for a local model.",
+    )
+    answers_from: tuple[str, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="Servers whose recorded answers are accepted besides those of the address that"
+        " the model is asked at, as shell patterns ('http://node*:8000').",
     )
     provider: str = Field(
         min_length=1, description="Provider whose limits apply (llm.providers in config.yaml)."
@@ -260,6 +284,11 @@ class LLMEntry(ModelEntry):
             check_hub_name("repository", str(self.repository), self.path)
         if self.api_base and self.api_base_env:
             raise ValueError("set either api_base or api_base_env, not both")
+        if self.api_base:
+            try:
+                check_url(self.api_base)
+            except ValueError as error:
+                raise ValueError(f"api_base {error}") from None
         if self.source == "api":
             if not (self.api_key_env or self.api_base or self.api_base_env):
                 raise ValueError("source: api needs api_key_env, api_base or api_base_env")
@@ -355,7 +384,7 @@ class LLMEntry(ModelEntry):
         """
         if self.is_local or self.prices is not None:
             return False
-        return self.api_key_env is not None or not _is_loopback(self.api_base or "")
+        return self.api_key_env is not None or not is_loopback(self.api_base or "")
 
     @property
     def bills_thoughts(self) -> bool:
@@ -392,6 +421,16 @@ class LLMEntry(ModelEntry):
         wire = "*" if self.is_local else api_model_name(self.checkpoint)
         allowed = self.answers_as or (wire,)
         return any(name == each or fnmatchcase(name or "", each) for each in allowed)
+
+    def accepts_origin(self, origin: str | None, asked_at: str | None) -> bool:
+        """Return whether an answer of the server at `origin` is accepted.
+
+        Args:
+            origin: Origin of the server that answered; None in older recordings.
+            asked_at: Origin of the server that the model is asked at; None if it is not known.
+        """
+        known = origin is None or asked_at is None or origin == asked_at
+        return known or any(fnmatchcase(str(origin), each) for each in self.answers_from or ())
 
     def split_parameters(
         self, parameters: Mapping[str, Any]
@@ -450,7 +489,7 @@ def _short(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:8]
 
 
-def _is_loopback(address: str) -> bool:
+def is_loopback(address: str) -> bool:
     """Return whether the host of a URL is localhost or a loopback address."""
     host = urlsplit(address).hostname or ""
     try:

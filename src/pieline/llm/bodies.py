@@ -1,0 +1,405 @@
+"""Read the body of a provider's response into the fields of an answer.
+
+The body is read as the provider sent it, because litellm maps every reason for stopping that it
+does not know to `stop`, and rejects bodies with malformed secondary fields. Only the content and
+the reason for stopping decide whether a body is an answer; a malformed count, id or name is
+ignored.
+"""
+
+import json
+import math
+import re
+import sys
+from array import array
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pieline.llm.answers import FILTERED, ToolCall
+from pieline.llm.retries import MalformedResponseError
+
+Body = Mapping[str, Any]
+
+_REASONS = {
+    FILTERED: "blocklist content_filter content_filtered error_toxic escalation"
+    " guardrail_intervened image_other image_prohibited_content image_recitation image_safety"
+    " language other prohibited_content recitation safety sensitive spii",
+    "refusal": "refusal refused",
+    "length": "length max_length max_output_tokens max_tokens model_context_window_exceeded"
+    " model_length",
+    "tool_calls": "function_call tool_call tool_calls tool_use",
+    "stop": "complete completed done end end_turn eos eos_found eos_token finish_reason_stop"
+    " finished normal stop stop_sequence stop_token",
+}
+"""Providers' reasons for stopping in lower case, by our name; earlier names take precedence."""
+_KNOWN = {reason: name for name, reasons in _REASONS.items() for reason in reasons.split()}
+_INCOMPLETE = "incomplete"
+"""Status of OpenAI's /responses whose reason is in another field."""
+
+_FILTER_CODES = {
+    "content_filter",
+    "content_policy_violation",
+    "data_inspection_failed",
+    "datainspectionfailed",
+    "moderation_blocked",
+    "responsibleaipolicyviolation",
+}
+_FILTER_MESSAGE = re.compile(
+    r"content (?:management|filtering|safety|usage) polic|usage polic|content exists risk"
+    r"|blocked by content filter",
+    re.IGNORECASE,
+)
+_SHOWN = 200
+
+
+@dataclass
+class _Output:
+    """What a provider generated.
+
+    Attributes:
+        exists: Whether the body contains an output, even an empty one.
+        texts, thoughts, refusals: Texts of the parts of each kind.
+        calls: Requested function calls.
+        reasons: Reasons for stopping, in the provider's words.
+        errors: Errors that the body reports.
+    """
+
+    exists: bool = False
+    texts: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    calls: list[ToolCall] = field(default_factory=list)
+    reasons: list[Any] = field(default_factory=list)
+    errors: list[Any] = field(default_factory=list)
+
+
+def answer_fields(path: str, body: Body) -> dict[str, Any]:
+    """Return the fields of an `Answer`; empty if the body has neither output nor token counts.
+
+    Args:
+        path: Path of the URL, whose end determines the format.
+        body: Body of a successful response.
+
+    Raises:
+        MalformedResponseError: The generation failed (an error, or an unknown reason for stopping),
+            or the content has an unknown format.
+    """
+    if path.endswith("/embeddings"):
+        _check_errors([body.get("error")])
+        return _embedding_fields(body)
+    read = next((read for end, read in _FORMATS.items() if path.endswith(end)), _read_chat)
+    output = read(body)
+    counts = token_counts(body)
+    is_filtered = _check_errors([body.get("error"), *output.errors])
+    if not (output.exists or counts or is_filtered):
+        return {}
+    reasons = [FILTERED] if is_filtered else [name for name in output.reasons if name is not None]
+    reason = _finish_reason(reasons)
+    text = "".join(output.texts) if output.texts else None
+    if reason is None and output.exists and not (text or output.refusals or output.calls):
+        raise MalformedResponseError("the response has no text and no reason for stopping")
+    if reason == "stop" and output.calls:
+        reason = "tool_calls"
+    stated = ", ".join(dict.fromkeys(reasons))
+    return {
+        "text": text,
+        "reasoning": ("\n\n" if read is _read_responses else "").join(output.thoughts) or None,
+        "refusal": "".join(output.refusals) or None,
+        "finish_reason": reason,
+        "provider_reason": stated if stated and stated != reason else None,
+        "tool_calls": tuple(output.calls) or None,
+        "fingerprint": _string(body.get("system_fingerprint")),
+        **counts,
+    }
+
+
+def is_filtered_error(body: Any, *, by_message: bool = True) -> bool:
+    """Return whether the body of an error states that a filter rejected the request.
+
+    Args:
+        body: Parsed body.
+        by_message: Whether the text of the message counts, too.
+    """
+    error = body.get("error", body) if isinstance(body, Mapping) else body
+    if not isinstance(error, Mapping):
+        return by_message and isinstance(error, str) and bool(_FILTER_MESSAGE.search(error))
+    inner, metadata = error.get("innererror"), error.get("metadata")
+    codes = [error.get("code"), error.get("type"), error.get("status")]
+    codes += [inner.get("code")] if isinstance(inner, Mapping) else []
+    if any(isinstance(code, str) and code.lower() in _FILTER_CODES for code in codes):
+        return True
+    if isinstance(metadata, Mapping) and metadata.get("flagged_input"):  # OpenRouter's moderation
+        return True
+    return by_message and bool(_FILTER_MESSAGE.search(str(error.get("message"))))
+
+
+def _check_errors(errors: Iterable[Any]) -> bool:
+    """Return whether one of the errors of a successful response is that of a filter.
+
+    Some providers send an empty error with every answer.
+
+    Raises:
+        MalformedResponseError: There is another error.
+    """
+    is_filtered = False
+    for error in errors:
+        if not (any(error.values()) if isinstance(error, Mapping) else error):
+            continue
+        if not is_filtered_error(error):
+            shown = json.dumps(error, ensure_ascii=False, default=str)[:_SHOWN]
+            raise MalformedResponseError(f"the response reports an error: {shown}")
+        is_filtered = True
+    return is_filtered
+
+
+def _finish_reason(reasons: Iterable[Any]) -> str | None:
+    """Return our name for the reasons that a provider states; None if it states none.
+
+    Raises:
+        MalformedResponseError: A reason is not known, so the generation may have failed.
+    """
+    names = set()
+    for reason in reasons:
+        # Google's OpenAI-compatible endpoint writes "content_filter: SAFETY".
+        first = str(reason).partition(":")[0].strip().lower().replace("-", "_")
+        if first not in _KNOWN:
+            raise MalformedResponseError(
+                f"the generation ended with the reason {str(reason)[:_SHOWN]!r}, which is not known"
+            )
+        names.add(_KNOWN[first])
+    return next((name for name in _REASONS if name in names), None)
+
+
+def _read_chat(body: Body) -> _Output:
+    output = _Output()
+    choice = _first(body.get("choices"))
+    if choice is None:
+        return output
+    output.exists = True
+    reasons = choice.get("finish_reason"), choice.get("native_finish_reason")
+    output.reasons = [reason or None for reason in reasons]
+    output.errors.append(choice.get("error"))
+    message = choice.get("message")
+    if not isinstance(message, Mapping):
+        return output
+    _add_content(message.get("content"), output)
+    output.errors.append(message.get("error"))
+    stated = next(
+        (
+            message[name]
+            for name in ("reasoning_content", "reasoning")
+            if isinstance(message.get(name), str)
+        ),
+        None,
+    )
+    if stated and not output.thoughts:
+        output.thoughts.append(stated)
+    if refusal := _string(message.get("refusal")):
+        output.refusals.append(refusal)
+    called = message.get("tool_calls")
+    for call in (*(called if isinstance(called, list) else ()), message.get("function_call")):
+        if isinstance(call, Mapping):
+            function = call.get("function", call)
+            output.calls.append(_call(function if isinstance(function, Mapping) else call))
+    return output
+
+
+def _read_messages(body: Body) -> _Output:
+    output = _Output(exists="content" in body, reasons=[body.get("stop_reason")])
+    _add_content(body.get("content"), output)
+    return output
+
+
+def _read_generated(body: Body) -> _Output:
+    output = _Output()
+    candidate = _first(body.get("candidates"))
+    if candidate is None:
+        feedback = body.get("promptFeedback")
+        if isinstance(feedback, Mapping) and feedback.get("blockReason"):
+            output.exists, output.reasons = True, [FILTERED]
+        return output
+    output.exists, output.reasons = True, [candidate.get("finishReason")]
+    content = candidate.get("content")
+    _add_content(content.get("parts") if isinstance(content, Mapping) else content, output)
+    return output
+
+
+def _read_responses(body: Body) -> _Output:
+    items = body.get("output")
+    status, details = body.get("status"), body.get("incomplete_details")
+    reason = details.get("reason") if isinstance(details, Mapping) else None
+    output = _Output(exists=isinstance(items, list))
+    output.reasons = [None if status == _INCOMPLETE and reason else status, reason]
+    for item in items if isinstance(items, list) else ():
+        if isinstance(item, Mapping) and item.get("type", "message") == "message":
+            _add_content(item.get("content"), output)
+        else:
+            _add_part(item, output)
+    return output
+
+
+_FORMATS: dict[str, Callable[[Body], _Output]] = {
+    "/messages": _read_messages,
+    ":generateContent": _read_generated,
+    "/responses": _read_responses,
+}
+
+
+def _first(items: Any) -> Body | None:
+    """Return the first object in a list; None if there is none."""
+    first = items[0] if isinstance(items, list) and items else None
+    return first if isinstance(first, Mapping) else None
+
+
+def _add_content(content: Any, output: _Output) -> None:
+    """Add the content of a message: a text, a list of parts, or null.
+
+    Raises:
+        MalformedResponseError: The content or a part has an unknown format.
+    """
+    if isinstance(content, list):
+        for part in content:
+            _add_part(part, output)
+    elif content is not None:
+        _add_part(content, output)
+
+
+def _add_part(part: Any, output: _Output) -> None:
+    if isinstance(part, str):
+        output.texts.append(part)
+        return
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    if kind in _THOUGHTS or (kind is None and isinstance(part, Mapping) and part.get("thought")):
+        output.thoughts += _thoughts(part)
+    elif kind == "refusal" and isinstance(part.get("refusal"), str):
+        output.refusals.append(part["refusal"])
+    elif kind in ("tool_use", "function_call"):
+        output.calls.append(_call(part))
+    elif kind is None and isinstance(part, Mapping) and isinstance(part.get("functionCall"), dict):
+        output.calls.append(_call(part["functionCall"]))
+    elif kind in ("text", "output_text", None) and _is_text(part):
+        # Some providers mark the text of a refusal.
+        (output.refusals if part.get("refusal") is True else output.texts).append(part["text"])
+    elif not (kind is None and isinstance(part, Mapping) and part.keys() == {"thoughtSignature"}):
+        shown = json.dumps(part, ensure_ascii=False, default=str)[:_SHOWN]
+        raise MalformedResponseError(f"the content has a part of an unknown kind: {shown}")
+
+
+_THOUGHTS = frozenset({"reasoning", "reasoning_text", "redacted_thinking", "thinking"})
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, Mapping) and isinstance(part.get("text"), str)
+
+
+def _thoughts(part: Body) -> Iterator[str]:
+    """Yield the texts in a part with reasoning, which may be nested."""
+    for name in ("thinking", "reasoning", "text", "summary", "content"):
+        value = part.get(name)
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, str):
+                yield each
+            elif isinstance(each, Mapping):
+                yield from _thoughts(each)
+
+
+def _call(call: Body) -> ToolCall:
+    arguments = next(
+        (call[name] for name in ("arguments", "input", "args") if call.get(name) is not None), ""
+    )
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return ToolCall(name=_string(call.get("name")), arguments=text)
+
+
+def _string(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def identifiers(body: Body) -> dict[str, str | None]:
+    """Return the model and the id that a body states."""
+    return {
+        "returned_model": _string(body.get("modelVersion")) or _string(body.get("model")),
+        "response_id": _string(body.get("id")) or _string(body.get("responseId")),
+    }
+
+
+def _embedding_fields(body: Body) -> dict[str, Any]:
+    """Return the fields of an embedding; empty if the body has no finite vector.
+
+    The text of the answer is the base64 encoding of the vector as little-endian float32.
+    """
+    try:
+        vector = array("f", body["data"][0]["embedding"])
+    except (LookupError, TypeError, OverflowError):
+        return {}
+    if not vector or not all(map(math.isfinite, vector)):
+        return {}
+    if sys.byteorder == "big":
+        vector.byteswap()
+    counts = {"input_tokens": None} | token_counts(body) | {"output_tokens": 0}
+    return {"text": b64encode(vector.tobytes()).decode(), **counts}
+
+
+def token_counts(body: Body) -> dict[str, int | None]:
+    """Return the token counts in a body by field of `Answer`; empty if there are none.
+
+    A missing count is 0, because Gemini omits zeros. A count that is not a finite number of at
+    least 0 is None (unknown); fractions are rounded up.
+    """
+    usage = body.get("usage") or body.get("usageMetadata")
+    if not isinstance(usage, Mapping):
+        return {}
+    cached = _sum(usage, "cache_read_input_tokens"), _sum(usage, "cache_creation_input_tokens")
+    if "prompt_tokens" in usage:
+        input_tokens = _sum(usage, "prompt_tokens")
+    else:  # Anthropic's input tokens exclude the cache.
+        names = "input_tokens", "promptTokenCount"
+        input_tokens = _total(_sum(usage, *names), *cached)
+    output = _sum(usage, "completion_tokens", "output_tokens", "candidatesTokenCount")
+    thoughts = _sum(usage, "thoughtsTokenCount")
+    # Some of Gemini's models include thoughts in the candidates.
+    if _total(input_tokens, output, _sum(usage, "toolUsePromptTokenCount")) != (
+        _sum(usage, "totalTokenCount") or None
+    ):
+        output = _total(output, thoughts)
+    if not (input_tokens or output):
+        return {}
+    inputs = _objects(usage, "prompt_tokens_details", "input_tokens_details")
+    outputs = _objects(usage, "completion_tokens_details", "output_tokens_details")
+    flat = {**inputs, **outputs}
+    read = [flat.get("cached_tokens"), usage.get("cachedContentTokenCount"), cached[0]]
+    read.append(usage.get("prompt_cache_hit_tokens"))  # DeepSeek
+    spent = flat.get("reasoning_tokens"), flat.get("thinking_tokens"), thoughts or None
+    counts = {
+        "input_tokens": input_tokens,
+        "output_tokens": output,
+        "cached_tokens": next(filter(None, map(_count, read)), None),
+        "cache_write_tokens": _count(flat.get("cache_write_tokens")) or cached[1] or None,
+        "reasoning_tokens": next((n for n in map(_count, spent) if n is not None), None),
+    }
+    return {name: n for name, n in counts.items() if n is not None or name.endswith("put_tokens")}
+
+
+def _count(value: Any) -> int | None:
+    """Return a token count; None if the value is not a usable number."""
+    if isinstance(value, float) and math.isfinite(value):
+        value = math.ceil(value)
+    return value if type(value) is int and value >= 0 else None
+
+
+def _sum(usage: Body, *names: str) -> int | None:
+    """Return the sum of the counts with these names; None if one is present but unusable."""
+    return _total(*(_count(usage[name]) for name in names if name in usage))
+
+
+def _total(*counts: int | None) -> int | None:
+    return None if None in counts else sum(count or 0 for count in counts)
+
+
+def _objects(usage: Body, *names: str) -> dict[str, Any]:
+    """Return the fields of all objects with these names."""
+    found = (usage.get(name) for name in names)
+    return {
+        key: value for each in found if isinstance(each, Mapping) for key, value in each.items()
+    }
