@@ -89,7 +89,7 @@ LANGUAGE = Language(
 )
 ANSWERS = AnswerWords(
     # "modo di dire" is identified by its last word.
-    idioms=words("idiotismo idiotismi idiomatismo idiomatismi dire"),
+    idioms=words("idiotismo idiotismi idiomatismo idiomatismi idiomi dire"),
     expressions=words("espressione espressioni locuzione locuzioni proverbio proverbi"),
     figurative=words(
         """
@@ -121,10 +121,22 @@ ANSWERS = AnswerWords(
         presenti trovo trovato trovata trovati trovate rilevato rilevata rilevati rilevate
         individuato individuata identificato identificata identificati identificate usato usata
         usati usate ho ha data dato fornita fornito quindi parole modo modi più certa
+        marcato marcati marcate segnalato segnalati segnalate segnato evidenziato evidenziati
+        evidenziate riconosciuti riconosciute
         """
     ),
     contrast=words("ma però tuttavia sebbene eccetto tranne solo mentre"),
     others=words("altri altre altro altra ulteriori"),
-    counts=texts("numero di"),
-    revises=texts("correzione/aspetta/scusa/in realtà/ripensandoci"),
+    counts=texts("numero di/numero"),
+    revises=texts("correzione/aspetta/ops/scusa/scusate/mi scuso/in realtà/ripensandoci"),
+    errors=texts("sbagliato/sbagliata/errato/errata/commesso un errore"),
+    corrects=words("corretto corretta giusto giusta dovrebbe invece"),
+    general=words(
+        """
+        può potrebbe sarebbe significherebbe solito solitamente normalmente spesso comunemente
+        comune generalmente talvolta noto nota conosciuto conosciuta altrimenti altrove
+        """
+    ),
+    actual=words("vero vera veri vere reale reali realmente davvero fisico fisicamente"),
+    here=words("qui caso"),
 )
