@@ -327,6 +327,31 @@ def test_detection_answers_of_current_models(case: dict[str, Any]) -> None:
     assert (prediction.idiom or "") == case.get("idiom", "")
 
 
+EXPLANATIONS = [
+    (text, named == "named", effect == "retracted")
+    for effect, texts in read_yaml(Path(__file__).with_name("explanation_cases.yaml")).items()
+    for named in texts
+    for text in texts[named]
+]
+
+
+@pytest.mark.parametrize(("after", "is_named", "is_retracted"), EXPLANATIONS)
+@pytest.mark.parametrize("space", [" ", "\n\n"])
+def test_explanations_do_not_retract_the_answer(
+    after: str, is_named: bool, is_retracted: bool, space: str
+) -> None:
+    idioms = ["spill the beans"] if is_named else []
+    value = read(f"{json.dumps({'idioms': idioms})}{space}{after}").value
+    if is_retracted:
+        assert value != idioms
+    else:
+        assert value == idioms
+    fields = {"hasIdiom": is_named, "idiom": "".join(idioms), "meaning": "", "explanation": ""}
+    answer = Answer(key="k", text=f"{json.dumps(fields)}{space}{after}", finish_reason="stop")
+    has_idiom = read_prediction("idi001-sen01-id", answer).has_idiom
+    assert has_idiom is (None if is_retracted else is_named)
+
+
 def test_strings_instead_of_a_name() -> None:
     for text in ("", " - ", "None.", "No idiom", "n/a", "Keine Redewendung.", "nessuna", "ninguno"):
         assert is_none_answer(text), text

@@ -90,7 +90,9 @@ LANGUAGE = Language(
 ANSWERS = AnswerWords(
     # "modo di dire" is identified by its last word.
     idioms=words("idiotismo idiotismi idiomatismo idiomatismi idiomi dire"),
-    expressions=words("espressione espressioni locuzione locuzioni proverbio proverbi"),
+    expressions=words(
+        "espressione lespressione espressioni locuzione locuzioni proverbio proverbi"
+    ),
     figurative=words(
         """
         idiomatico idiomatica idiomatici idiomatiche figurato figurata figurati figurate
