@@ -107,7 +107,8 @@ def find_views(text: str) -> set[View]:
         elif False in affirmations:
             views.add("doubts")
         if True in affirmations:
-            views.add("affirms")
+            # "It literally means to hit a pail, but figuratively to die" leaves nothing open.
+            views = views - {"doubts"} | {"affirms"}
     return views
 
 
@@ -388,7 +389,8 @@ def kind_of(key: str) -> Kind | None:
 def may_list_idioms(key: str) -> bool:
     """Return whether a list under a key without a kind is a list of idioms ("figurative")."""
     form = set(normalize(_split_words(key)).split())
-    return bool(form) and form <= _all("figurative") | _all("fillers")
+    related = _all("figurative") | _all("fillers")
+    return bool(form & related) and form <= related | _all("uses")
 
 
 def is_conjunction(between: str) -> bool:
