@@ -172,7 +172,9 @@ def _mark_phrases(text: str, named: Collection[str]) -> str:
 
     text = _QUOTED.sub(mark, text)
     for name in filter(normalize, named):
-        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", f" {_NAMED} ", text, flags=re.IGNORECASE)
+        if name.lower() in text.lower():
+            phrase = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+            text = phrase.sub(f" {_NAMED} ", text)
     return text
 
 

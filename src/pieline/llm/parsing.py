@@ -334,7 +334,7 @@ _FINAL = re.compile(
 _WRAPPER = re.compile(
     r"""
     <\|(?:begin|start|end)_(?:of_)?(?:answer|box|response|solution)\|>
-    | <details\ type="reasoning"[^>]*>.*?</details>
+    | \A\s*<details\ type="reasoning"[^>]*>.*?</details>
     | \A(?:\s*(?:
         <[|｜](?:(?:im_)?start\w*|begin\w*|end_header_id|message|assistant|bos|chatbot_token)[|｜]>
         | <s> | <bos> | <start_of_turn>
