@@ -1,16 +1,19 @@
 """Test the formats in which models name idioms, in four languages."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pieline.core.yamls import read_yaml
 from pieline.languages.denial import denies_idioms, find_views, is_none_answer, is_retracted
 from pieline.llm.answers import Answer
 from pieline.llm.idioms import parse_idioms
 from pieline.llm.parsing import Parsed
+from pieline.studies.idiots.predictions import read_prediction
 
 NAMES: list[tuple[str, list[str]]] = [
     # Lists of strings.
@@ -303,6 +306,52 @@ def test_parsed_answers_have_a_rule(text: str, outcome: str, rule: str) -> None:
     assert (str(parsed.outcome), parsed.rule) == (outcome, rule)
 
 
+CASES: dict[str, list[dict[str, Any]]] = read_yaml(Path(__file__).with_name("answer_cases.yaml"))
+
+
+@pytest.mark.parametrize(
+    "case", [case for name in CASES if name != "detection" for case in CASES[name]]
+)
+def test_answers_of_current_models(case: dict[str, Any]) -> None:
+    parsed = read(case["answer"])
+    expected = None if case["idioms"] == "unreadable" else case["idioms"]
+    assert parsed.value == expected, parsed.rule or parsed.reason
+
+
+@pytest.mark.parametrize("case", CASES["detection"])
+def test_detection_answers_of_current_models(case: dict[str, Any]) -> None:
+    answer = Answer(key="k", text=case["answer"], finish_reason="stop")
+    prediction = read_prediction("idi001-sen01-id", answer)
+    expected = None if case["has_idiom"] == "unreadable" else case["has_idiom"]
+    assert prediction.has_idiom is expected, prediction.rule or prediction.reason
+    assert (prediction.idiom or "") == case.get("idiom", "")
+
+
+EXPLANATIONS = [
+    (text, named == "named", effect == "retracted")
+    for effect, texts in read_yaml(Path(__file__).with_name("explanation_cases.yaml")).items()
+    for named in texts
+    for text in texts[named]
+]
+
+
+@pytest.mark.parametrize(("after", "is_named", "is_retracted"), EXPLANATIONS)
+@pytest.mark.parametrize("space", [" ", "\n\n"])
+def test_explanations_do_not_retract_the_answer(
+    after: str, is_named: bool, is_retracted: bool, space: str
+) -> None:
+    idioms = ["spill the beans"] if is_named else []
+    value = read(f"{json.dumps({'idioms': idioms})}{space}{after}").value
+    if is_retracted:
+        assert value != idioms
+    else:
+        assert value == idioms
+    fields = {"hasIdiom": is_named, "idiom": "".join(idioms), "meaning": "", "explanation": ""}
+    answer = Answer(key="k", text=f"{json.dumps(fields)}{space}{after}", finish_reason="stop")
+    has_idiom = read_prediction("idi001-sen01-id", answer).has_idiom
+    assert has_idiom is (None if is_retracted else is_named)
+
+
 def test_strings_instead_of_a_name() -> None:
     for text in ("", " - ", "None.", "No idiom", "n/a", "Keine Redewendung.", "nessuna", "ninguno"):
         assert is_none_answer(text), text
@@ -324,7 +373,7 @@ def test_views_that_texts_express() -> None:
 NAME = st.from_regex(r"[bcdfgh]{2,8}( [bcdfgh]{2,8}){0,2}", fullmatch=True)
 IDIOMS = st.lists(NAME, max_size=3)
 PROSE = st.text(alphabet=st.characters(exclude_characters="[]{}<>`\"'“”:=")).filter(
-    lambda text: not (find_views(text) or is_retracted(text, has_idiom=True))
+    lambda text: not (find_views(text) or is_retracted(text, ["x"]) or is_retracted(text, []))
 )
 
 

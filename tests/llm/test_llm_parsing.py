@@ -187,10 +187,89 @@ def test_strict_types_that_json_supports() -> None:
     assert "label" in parse_object(answer_with('{"label": "x", "spans": []}'), Labelled).reason
 
 
-def test_thoughts_are_removed_from_a_text() -> None:
-    assert without_thoughts("<think>a</think>x<think>b</think>y") == "xy"
-    assert without_thoughts("a</think>x<think>b") == "x"
-    assert without_thoughts("no thoughts ") == "no thoughts "
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("no thoughts ", "no thoughts "),
+        ("<think>a</think>x<think>b</think>y", "xy"),
+        ("a</think>x<think>b", "x"),
+        ("<think>a<think>b</think>c</think>x", "x"),
+        ("<think>\n<think>a</think>x", "x"),
+        ("a</think>b</think>x", "x"),
+        ("<thinking>a<reflection>b</reflection>c", ""),
+        ("<thinking>a<reflection>b</reflection>c</thinking>x", "x"),
+        ("<seed:think>a</seed:think>x", "x"),
+        ("<THOUGHT>a</THOUGHT>x", "x"),
+        ('<reasoning effort="high">a</reasoning>x', "x"),
+        ("◁think▷a◁/think▷x", "x"),
+        ("[THINK]a[/THINK]x", "x"),
+        ("a[/THINK]x", "x"),
+        ("<|begin_of_thought|>a<|end_of_thought|><|begin_of_solution|>x<|end_of_solution|>", "x"),
+        ("<|START_THINKING|>a<|END_THINKING|><|START_RESPONSE|>x<|END_RESPONSE|>", "x"),
+        ("<|channel>thought\na<channel|>x<turn|>", "x"),
+        ("<|channel|>analysis<|message|>a", ""),
+        (
+            "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final"
+            "<|message|>x<|return|>",
+            "x",
+        ),
+        (
+            "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>commentary"
+            "<|message|>b<|end|><|start|>assistant<|channel|>final <|constrain|>json<|message|>x",
+            "x",
+        ),
+        ("analysisWe need a.assistantfinalx", "x"),
+        ("Analysis: x", "Analysis: x"),
+        ("analysis of x", "analysis of x"),
+        ("Here is my thought process: a\nHere is my response:x", "x"),
+        ("Here are my steps: a\n[BEGIN FINAL RESPONSE]x[END FINAL RESPONSE]\n<|end|>", "x"),
+        ('<details type="reasoning" done="true"><summary>a</summary>b</details>x', "x"),
+        ("x<|im_end|>", "x"),
+        ("x<|eot_id|>y", "x"),
+        ("x</s>", "x"),
+        ("x<end_of_turn>\n", "x"),
+        ("x<｜end▁of▁sentence｜>", "x"),
+        ("<|im_start|>assistant\nx<|im_end|>\n<|im_start|>user\ny", "\nx"),
+        ("<|start_header_id|>assistant<|end_header_id|>x<|eot_id|>", "x"),
+        ("a</think>x<|im_end|><|im_start|>assistant\nb</think>y", "x"),
+        ("x <|begin_of_box|>y<|end_of_box|>.", "x y."),
+        # Other tags and brackets belong to the answer.
+        ("<answer>x</answer>", "<answer>x</answer>"),
+        ("x</b> [think] [/INSTALL] <y>", "x</b> [think] [/INSTALL] <y>"),
+    ],
+)
+def test_reasoning_and_special_tokens_are_removed(text: str, answer: str) -> None:
+    assert without_thoughts(text) == answer
+
+
+QUOTES = {
+    "['bull's eye']": ["bull's eye"],
+    "['Achilles' heel']": ["Achilles' heel"],
+    "['rock 'n' roll', 'x']": ["rock 'n' roll", "x"],
+    "['don't', \"can't\", 'x']": ["don't", "can't", "x"],
+    "['dogs' dinner', 'cats' pyjamas',]": ["dogs' dinner", "cats' pyjamas"],
+    "[‘bull’s eye’, ‘x’]": ["bull’s eye", "x"],
+    "[«a b», „c d“]": ["a b", "c d"],
+    "['it\\'s what it's']": ["it's what it's"],
+    "{'a': 'it's', b: 'x'}": {"a": "it's", "b": "x"},
+    "{'a': 'l'asso', 'b': ['dell'acqua', 'c'è'], 'c': null}": {
+        "a": "l'asso", "b": ["dell'acqua", "c'è"], "c": None,
+    },
+    '["a b" "c d"]': ["a b", "c d"],
+    # Where the string ends is unclear.
+    "['the boys', dogs']": None,
+    "['a' 'b']": None,
+    "['a''s']": None,
+    "['bull's eye]": None,
+    "{'a': 'he said 'no', then left', 'b': 'x'}": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", QUOTES)
+def test_apostrophes_do_not_end_strings(text: str) -> None:
+    (piece,) = json_values(text)
+    expected = Outcome.UNPARSEABLE if QUOTES[text] is None else Outcome.REPAIRED
+    assert (piece.value, piece.outcome) == (QUOTES[text], expected)
 
 
 def test_the_reason_names_the_first_field_that_is_wrong() -> None:
@@ -228,7 +307,7 @@ def test_any_strict_object_is_returned_unchanged(
 ) -> None:
     before = before.replace("{", "").replace("<", "")
     text = f"{before}{canonical_json({'idiom': idiom, 'figurative': figurative})}{after}"
-    if "think>" in text:
+    if without_thoughts(text) != text:
         return
     parsed = parse_object(answer_with(text), Judgement)
     cleaned = answer_with(idiom).text

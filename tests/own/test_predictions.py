@@ -78,6 +78,47 @@ def test_idioms_and_tags_are_read_in_the_order_of_the_sentences(name: str, tmp_p
     assert {item.outcome for item in predictions} == {"ok"}
 
 
+@pytest.mark.parametrize(
+    ("cell", "idioms"),
+    [
+        ("\"['broke the ice']\"", ("broke the ice",)),
+        ("\"['broke the ice', 'the ice']\"", ("broke the ice", "the ice")),
+        ('"[""broke the ice"", ""the ice""]"', ("broke the ice", "the ice")),
+        ("[]", ()),
+    ],
+)
+def test_a_list_in_a_cell_is_read_as_a_list(
+    cell: str, idioms: tuple[str, ...], tmp_path: Path
+) -> None:
+    text = f"id,idioms\ntest-0001,{cell}\ntest-0001-v1,\n"
+    predictions = jam.read_predictions(write(tmp_path / "a.csv", text), SENTENCES)
+    assert [item.idioms for item in predictions] == [idioms, ()]
+    tags = f'id,tags\ntest-0001,"{TAGS}"\ntest-0001-v1,"{TAGS}"\n'
+    predictions = jam.read_predictions(write(tmp_path / "b.csv", tags), SENTENCES)
+    assert {item.idioms for item in predictions} == {("broke the ice",)}
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "[broke the ice]",
+        "[1]",
+        "\"('broke the ice',)\"",
+        '"{""idioms"": [""broke the ice""]}"',
+        '"[[""broke the ice""]]"',
+        "\"['broke the ice' 'the ice']\"",
+        "['broke the ice'];['the ice']",
+    ],
+)
+def test_a_cell_in_brackets_is_a_list_of_texts_or_rejected(cell: str, tmp_path: Path) -> None:
+    text = f"id,idioms\ntest-0001,{cell}\ntest-0001-v1,\n"
+    with pytest.raises(UserError, match=r"a\.csv:2: idioms: .*semicolons"):
+        jam.read_predictions(write(tmp_path / "a.csv", text), SENTENCES)
+    rows = lines(ROW, {"id": "test-0001-v1", "idioms": ["['broke the ice', 'the ice']"]})
+    with pytest.raises(UserError, match=r"a\.jsonl:2: idioms: .*semicolons"):
+        jam.read_predictions(write(tmp_path / "a.jsonl", rows), SENTENCES)
+
+
 def test_no_answer_differs_from_no_idiom(tmp_path: Path) -> None:
     rows = lines({"id": "test-0001", "idioms": None}, {"id": "test-0001-v1", "idioms": []})
     predictions = jam.read_predictions(write(tmp_path / "a.jsonl", rows), SENTENCES)

@@ -1,9 +1,9 @@
 """Detect statements that no idiom is present, in every supported language."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Literal
 
 from pieline.languages.language import AnswerWords
@@ -20,6 +20,18 @@ idioms under a broader term such as "expression"."""
 
 _BREAK = re.compile(r"([.!?;:,()\[\]\n…–—]| - )")
 _QUOTE = re.compile(r"[\"“”„«»`]|(?<!\w)['‘’]|['’](?!\w)")
+_QUOTED = re.compile(
+    r"\"[^\"\n]+\"|“[^”\n]+”|„[^“”\n]+[“”]|«[^»\n]+»|`[^`\n]+`|(?<!\w)['‘][^\n]+?['’](?!\w)"
+    r"|\*+[^*\n:]+\*+(?!:)"
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s|\n")
+_HEADING = re.compile(r"#.*|[*_]+[^.!?]*[*_]+|.*:\W*")
+_NAMED, _OTHER = "thenamedidiom", "anotherphrase"
+"""Words that replace named idioms and other quoted phrases in an explanation."""
+_LONGEST_ERROR = 6
+"""Maximum number of words in a clause such as "my answer was wrong"."""
+_BEFORE_MEANING = {":", "(", " - ", "–", "—"}
+"""Punctuation before the meaning of an idiom."""
 
 
 def is_none_answer(text: str) -> bool:
@@ -68,16 +80,22 @@ def find_views(text: str) -> set[View]:
     views: set[View] = set()
     clauses = list(_clauses(text))
     before = ""
-    for clause, stop in clauses:
+    for (clause, stop), (following, _) in pairwise([*clauses, ([""], "")]):
         affirmations = _affirmations(clause)
         tokens = set(clause)
+        # In "literally, it would mean to hit a pail" and "the literal meaning is a pail, but here".
+        is_compared = (tokens & _all("meanings") and following[0] in _all("contrast")) or (
+            len(clause) == 1 and not _all("general").isdisjoint(following)
+        )
         is_label = stop == ":" and (
             tokens & _all("meanings") or (before == "(" and len(clause) == 1)
         )
         before = stop
-        # Skip "There are no other idioms" and "die (literally: hit a pail)".
+        # Skip "There are no other idioms", "die (literally: hit a pail)" and "literally, it would".
         if (tokens & _all("others") and not tokens & _all("literal")) or (
-            is_label and tokens & _all("literal") and not tokens & _all("figurative")
+            (is_label or is_compared or tokens & _all("general"))
+            and tokens & _all("literal")
+            and not tokens & _all("figurative")
         ):
             continue
         if (
@@ -89,7 +107,8 @@ def find_views(text: str) -> set[View]:
         elif False in affirmations:
             views.add("doubts")
         if True in affirmations:
-            views.add("affirms")
+            # "It literally means to hit a pail, but figuratively to die" leaves nothing open.
+            views = views - {"doubts"} | {"affirms"}
     return views
 
 
@@ -100,30 +119,205 @@ def has_denying_comment(name: str) -> bool:
     return (is_statement or is_literal) and not find_views(name.replace(":", " ")) <= {"affirms"}
 
 
-def is_retracted(after: str, *, has_idiom: bool) -> bool:
-    """Return whether the text after an answer retracts the answer.
+def is_retracted(after: str, named: Collection[str]) -> bool:
+    """Return whether the text after an answer retracts it or names another answer.
 
-    An answer that names an idiom (`has_idiom`) is retracted by texts such as "None.", "My answer:
-    none" and "Wait, ...", but not by "Other idioms: none". An answer without an idiom is retracted
-    only by an affirmation.
+    An explanation does not retract the answer, even if it calls other phrases literal or mentions
+    that a phrase is an idiom in general. Only these statements do:
+
+    - The answer was wrong ("Wait, that is wrong."), or another answer is correct.
+    - There is no idiom ("My answer: none"), or a named idiom is literal.
+    - The sentence does have an idiom, although the answer names none. This statement must be about
+      the sentence ("is an idiom here") or begin with a word such as "wait", and nothing may suggest
+      literal use.
+
+    Args:
+        after: Text after the answer.
+        named: Idioms that the answer names; empty if it names none.
     """
-    views = find_views(after)
-    if not has_idiom:
-        return views == {"affirms"}
-    if views & {"denies", "doubts"}:
-        return True
-    before = ""
-    for place, piece in enumerate(re.split(r"[\n.:,;!?]", after)):
-        form = normalize(piece)
-        tokens = set(form.split())
-        if (place == 0 and tokens & _all("rejected")) or any(
-            f"{form} ".startswith(f"{start} ") for start in _all("revises")
+    sentences = [
+        sentence
+        for sentence in _SENTENCE_END.split(_mark_phrases(after, named))
+        if normalize(sentence)
+    ]
+    return (
+        any(_calls_wrong(sentence) or _names_another(sentence, named) for sentence in sentences)
+        or bool(named and _deny_named(sentences))
+        or bool(not named and _affirm_any(sentences))
+    )
+
+
+def views_about(text: str, named: Collection[str]) -> set[View]:
+    """Return the views that an explanation expresses about the named idioms (see `find_views`).
+
+    Sentences that quote only other phrases are ignored.
+    """
+    sentences = _SENTENCE_END.split(_mark_phrases(text, named))
+    return find_views("\n".join(one for one in sentences if not _is_of_others(one)))
+
+
+def _mark_phrases(text: str, named: Collection[str]) -> str:
+    """Replace named idioms by `_NAMED`, and other quoted or bold phrases by `_OTHER`.
+
+    Parts of a named idiom and words such as "literal" are not replaced.
+    """
+    names = [f" {form} " for form in map(normalize, named) if form]
+
+    def mark(quoted: re.Match[str]) -> str:
+        form = f" {normalize(quoted[0])} "
+        if any(name in form for name in names):
+            return f" {_NAMED} "
+        is_plain = any(form in name for name in names) or _everything().issuperset(form.split())
+        return quoted[0] if is_plain else f" {_OTHER} "
+
+    text = _QUOTED.sub(mark, text)
+    for name in filter(normalize, named):
+        if name.lower() in text.lower():
+            phrase = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+            text = phrase.sub(f" {_NAMED} ", text)
+    return text
+
+
+def _is_of_others(sentence: str) -> bool:
+    return _OTHER in sentence and _NAMED not in sentence
+
+
+def _revises(sentence: str) -> bool:
+    return any(
+        f"{' '.join(clause)} ".startswith(f"{start} ")
+        for clause, _ in _clauses(sentence)
+        for start in _all("revises")
+    )
+
+
+def _calls_wrong(sentence: str) -> bool:
+    """Return whether a sentence states that the answer is wrong: "I was wrong"."""
+    stop_before = ""
+    for clause, stop in _clauses(sentence):
+        text = f" {' '.join(clause)} "
+        if (
+            any(f" {error} " in text for error in _all("errors"))
+            and (_all("negations") | _all("literal") | {_NAMED, _OTHER}).isdisjoint(clause)
+            and (3 if stop == ":" else 2) <= len(clause) <= _LONGEST_ERROR
+            and stop_before not in _BEFORE_MEANING
         ):
             return True
-        is_of_others = announces_others(before) or _all("others") & set(before.split())
-        if is_none_answer(piece) and form and not (form.isdecimal() or is_of_others):
+        stop_before = stop
+    return False
+
+
+def _names_another(sentence: str, named: Collection[str]) -> bool:
+    """Return whether a sentence states an answer other than the given one."""
+    tokens = set(normalize(sentence).split())
+    if _NAMED in tokens:
+        return False
+    nothing = _all("nothing") | _all("no")
+    known = _everything() | _all("answers") | _all("corrects") | nothing | _all("yes")
+    if tokens & _all("corrects") and (tokens & _all("answers") or tokens - {_OTHER} <= known):
+        is_denied = tokens & (_all("negations") - _all("corrects"))
+        contrary = nothing if named else _all("yes")
+        if tokens & contrary or (_OTHER in tokens and not is_denied):
             return True
-        before = form or before
+    (label, stop), *rest = _clauses(sentence)
+    content = {word for clause, _ in rest for word in clause}
+    return (
+        stop == ":"
+        and not _all("answers").isdisjoint(label)
+        and known.issuperset(label)
+        and not content <= known
+        and not content & _all("negations")
+        and not find_views(sentence)
+    )
+
+
+def _deny_named(sentences: Iterable[str]) -> bool:
+    """Return whether an explanation of an answer that names idioms denies them."""
+    literal = affirmed = is_asked = about_others = False
+    for sentence in sentences:
+        views, revises = find_views(sentence), _revises(sentence)
+        if _is_of_others(sentence):
+            if revises and "affirms" in views:
+                return True
+            about_others = True
+            is_asked = sentence.rstrip().endswith("?")
+            continue
+        about_others = about_others and _NAMED not in sentence
+        affirmed |= "affirms" in views
+        if (revises and "affirms" not in views) or (not is_asked and _says_none(sentence)):
+            return True
+        if not _HEADING.fullmatch(sentence.strip()):
+            literal |= _calls_literal(sentence, about_others=about_others)
+        is_asked = sentence.rstrip().endswith("?")
+    return literal and not affirmed
+
+
+def _says_none(sentence: str) -> bool:
+    """Return whether a clause of a sentence is an answer that there is no idiom."""
+    before, stop_before = list[str](), ""
+    for clause, stop in _clauses(sentence):
+        is_of_answer = not before or (
+            kind_of(" ".join(before)) in ("answer", "idioms")
+            or not _all("answers").isdisjoint(before)
+        )
+        if (
+            is_none_answer(" ".join(clause))
+            and not clause[0].isdecimal()
+            and stop != "?"
+            and (is_of_answer if stop_before == ":" else _all("others").isdisjoint(before))
+        ):
+            return True
+        before, stop_before = clause, stop
+    return False
+
+
+def _calls_literal(sentence: str, *, about_others: bool) -> bool:
+    """Return whether a sentence states that the named idioms are literal.
+
+    The statement must name an idiom, or begin the sentence ("It is used literally here.").
+    """
+    begins = not about_others
+    clauses = list(_clauses(sentence))
+    for clause, stop in clauses:
+        body = [word for word in clause if word != _NAMED]
+        if (
+            (begins or _NAMED in clause)
+            and len(clause) >= min(2, len(clauses))
+            and body
+            and stop not in (":", "?")
+            and _affirmations(body) == {False}
+            and _all("others").isdisjoint(body)
+            and _all("general").isdisjoint(body)
+            and _is_closed(body)
+        ):
+            return True
+        begins = begins and (_all("contrast") | _all("fillers") | _all("revises")).issuperset(
+            clause
+        )
+    return False
+
+
+def _affirm_any(sentences: Sequence[str]) -> bool:
+    """Return whether an explanation of an answer that names no idiom affirms one."""
+    clauses = [clause for sentence in sentences for clause, _ in _clauses(sentence)]
+    # "However, it is an idiom."
+    is_about_sentence = 0 < len(clauses) <= 2 and clauses[0][0] in _all("contrast")
+    words = [word for clause in clauses for word in clause][is_about_sentence:]
+    # "doch" is no contrast in "Moment, das ist doch eine Redewendung".
+    is_revised = any(map(_revises, sentences))
+    contrasts = {clause[0] for clause in clauses} if is_revised else set(words)
+    if (
+        contrasts & _all("contrast")
+        or not (_all("general") | _all("actual")).isdisjoint(words)
+        or find_views("\n".join(sentences)) != {"affirms"}
+    ):
+        return False
+    for sentence in sentences:
+        is_about_sentence |= _revises(sentence)
+        is_here = False
+        for clause, stop in _clauses(sentence):
+            is_here |= not (_all("here") | _all("sentences")).isdisjoint(clause)
+            if (is_here or is_about_sentence) and stop != "?" and _affirmations(clause) == {True}:
+                return True
     return False
 
 
@@ -137,6 +331,14 @@ def view_of_flag(key: str, truth: bool) -> View | None:
         return "affirms" if truth in affirmations else "denies"
     # A false value of another key ("valid", "used") may still refer to the idiom.
     return None if truth else "doubts"
+
+
+def is_count(key: str) -> bool:
+    """Return whether a number under a key is a number of idioms ("idiom_count", "idioms_found")."""
+    words = normalize(_split_words(key)).split()
+    is_of_idioms = set(words) & (_all("idioms") | _all("expressions") | _all("figurative"))
+    counts = any(f" {count} " in f" {' '.join(words)} " for count in _all("counts"))
+    return kind_of(key) in ("idioms", "expressions") or bool(is_of_idioms and counts)
 
 
 def views_of_value(key: str, item: object) -> set[View] | None:
@@ -184,6 +386,13 @@ def kind_of(key: str) -> Kind | None:
             kind = next((kind for kind, vocabulary in vocabularies if form & vocabulary), None)
             return "idioms" if kind == "expressions" and form & words.figurative else kind
     return None
+
+
+def may_list_idioms(key: str) -> bool:
+    """Return whether a list under a key without a kind is a list of idioms ("figurative")."""
+    form = set(normalize(_split_words(key)).split())
+    related = _all("figurative") | _all("fillers")
+    return bool(form & related) and form <= related | _all("uses")
 
 
 def is_conjunction(between: str) -> bool:
@@ -291,6 +500,12 @@ def _known(words: AnswerWords) -> frozenset[str]:
         words.idioms, words.expressions, words.figurative, words.uses, words.meanings,
         words.sentences, words.negations, words.concord, words.fillers,
     )  # fmt: skip
+
+
+@cache
+def _everything() -> frozenset[str]:
+    """Return all words that can occur in statements about figurative and literal use."""
+    return frozenset().union(*(_known(words) | words.literal for words in answer_words()))
 
 
 @cache

@@ -111,13 +111,27 @@ ANSWERS = AnswerWords(
         contain contains contained include includes present found find identify identified detect
         detected extracted see appear appears exist exists used using given provided following
         above list names named meant such clear obvious actual real words word so therefore thus
-        most certain english german italian spanish
+        most certain english german italian spanish marked tagged labeled labelled recognized
+        recognised highlighted spotted flagged annotated
         """
     ),
     contrast=words(
         "but however although though yet except besides apart only unless while whereas still"
     ),
     others=words("other others another further additional"),
-    counts=texts("count/total/number of"),
-    revises=texts("correction/wait/sorry/actually/on second thought/on reflection"),
+    counts=texts("count/total/number of/num"),
+    revises=texts(
+        "correction/wait/hold on/hmm/oops/sorry/i apologize/my mistake/my apologies/actually"
+        "/on second thought/on reflection/upon reflection"
+    ),
+    errors=texts("wrong/incorrect/mistaken/made a mistake/made an error"),
+    corrects=words("correct corrected right revised should instead better"),
+    general=words(
+        """
+        can could may might would usual usually normal normally often frequently sometimes common
+        commonly typical typically general generally known familiar popular otherwise elsewhere
+        """
+    ),
+    actual=words("real actual physical physically concrete genuine"),
+    here=words("here case"),
 )

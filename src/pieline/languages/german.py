@@ -102,7 +102,8 @@ ANSWERS = AnswerWords(
     negations=words("kein keine keinen keinem keiner keines nicht nichts nie ohne statt"),
     nothing=texts(
         "kein/keine/keiner/keines/keins/nichts/entfällt/nicht vorhanden/nicht zutreffend"
-        "/keine gefunden/keine vorhanden/nichts gefunden/nicht gefunden/nicht erkannt/k a/leer"
+        "/keine gefunden/keine vorhanden/nichts gefunden/nicht gefunden/nicht erkannt/k a"
+        "/leer/leere"
     ),
     yes=words("ja wahr"),
     no=words("nein falsch"),
@@ -113,11 +114,26 @@ ANSWERS = AnswerWords(
         beinhaltet kommt kommen vor vorhanden gefunden gefundene finde finden erkannt erkannte
         erkennbar erkenne identifiziert verwendet benutzt gebraucht gemeint ich kann konnte habe
         sehe um handelt sich als von zu und oder gegebenen vorliegenden obigen worte wörter also
-        daher somit sicherste deutschen englischen
+        daher somit sicherste deutschen englischen markiert markierte gekennzeichnet
+        gekennzeichnete hervorgehoben hervorgehobene hat gibts
         """
     ),
     contrast=words("aber jedoch doch allerdings obwohl außer nur sondern während sonst zwar"),
     others=words("andere anderen anderer weitere weiteren weiterer sonstige sonstigen"),
-    counts=texts("anzahl"),
-    revises=texts("korrektur/moment/entschuldigung/eigentlich/doch nicht"),
+    counts=texts("anzahl/zahl der"),
+    revises=texts(
+        "korrektur/moment/halt/hoppla/entschuldigung/verzeihung/eigentlich/doch nicht"
+        "/bei näherem hinsehen"
+    ),
+    errors=texts("falsch/inkorrekt/geirrt/fehler gemacht"),
+    corrects=words("richtig richtige korrekt korrekte korrigierte sollte müsste stattdessen"),
+    general=words(
+        """
+        kann können könnte könnten würde würden wäre normalerweise oft häufig üblicherweise
+        meist meistens manchmal gewöhnlich typischerweise allgemein bekannt bekannte bekannter
+        bekanntes bekannten gängig gängige gängiger übliche sonst
+        """
+    ),
+    actual=words("echt echte echten echter echtes tatsächlich tatsächliche real reale wirklich"),
+    here=words("hier fall"),
 )

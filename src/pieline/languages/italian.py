@@ -89,8 +89,10 @@ LANGUAGE = Language(
 )
 ANSWERS = AnswerWords(
     # "modo di dire" is identified by its last word.
-    idioms=words("idiotismo idiotismi idiomatismo idiomatismi dire"),
-    expressions=words("espressione espressioni locuzione locuzioni proverbio proverbi"),
+    idioms=words("idiotismo idiotismi idiomatismo idiomatismi idiomi dire"),
+    expressions=words(
+        "espressione lespressione espressioni locuzione locuzioni proverbio proverbi"
+    ),
     figurative=words(
         """
         idiomatico idiomatica idiomatici idiomatiche figurato figurata figurati figurate
@@ -121,10 +123,22 @@ ANSWERS = AnswerWords(
         presenti trovo trovato trovata trovati trovate rilevato rilevata rilevati rilevate
         individuato individuata identificato identificata identificati identificate usato usata
         usati usate ho ha data dato fornita fornito quindi parole modo modi più certa
+        marcato marcati marcate segnalato segnalati segnalate segnato evidenziato evidenziati
+        evidenziate riconosciuti riconosciute
         """
     ),
     contrast=words("ma però tuttavia sebbene eccetto tranne solo mentre"),
     others=words("altri altre altro altra ulteriori"),
-    counts=texts("numero di"),
-    revises=texts("correzione/aspetta/scusa/in realtà/ripensandoci"),
+    counts=texts("numero di/numero"),
+    revises=texts("correzione/aspetta/ops/scusa/scusate/mi scuso/in realtà/ripensandoci"),
+    errors=texts("sbagliato/sbagliata/errato/errata/commesso un errore"),
+    corrects=words("corretto corretta giusto giusta dovrebbe invece"),
+    general=words(
+        """
+        può potrebbe sarebbe significherebbe solito solitamente normalmente spesso comunemente
+        comune generalmente talvolta noto nota conosciuto conosciuta altrimenti altrove
+        """
+    ),
+    actual=words("vero vera veri vere reale reali realmente davvero fisico fisicamente"),
+    here=words("qui caso"),
 )

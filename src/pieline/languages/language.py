@@ -89,6 +89,11 @@ class AnswerWords:
         others: Words that refer to further idioms; denying further idioms does not deny the first.
         counts: Texts in keys whose value is the number of idioms.
         revises: Beginnings of sentences that retract the preceding answer.
+        errors: Texts in clauses that call the answer wrong.
+        corrects: Words that call an answer correct or required.
+        general: Words of statements about possible or common use, not about the given sentence.
+        actual: Words for real things, which suggest literal use.
+        here: Words, besides `sentences`, that refer to the given sentence.
     """
 
     idioms: frozenset[str]
@@ -111,6 +116,11 @@ class AnswerWords:
     others: frozenset[str]
     counts: frozenset[str]
     revises: frozenset[str]
+    errors: frozenset[str]
+    corrects: frozenset[str]
+    general: frozenset[str]
+    actual: frozenset[str]
+    here: frozenset[str]
 
 
 def words(text: str) -> frozenset[str]:

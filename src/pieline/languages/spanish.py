@@ -118,11 +118,22 @@ ANSWERS = AnswerWords(
         encontraron detectado detectada detectados detectadas detectaron detectó identificó
         identificado identificada
         identificados identificadas identificaron usa usan usado usada existe existen dada dado
-        proporcionada proporcionado palabras frases más segura
+        proporcionada proporcionado palabras frases más segura marcado marcados marcadas
+        señalado señalados señaladas reconocidos reconocidas resaltados tiene
         """
     ),
     contrast=words("pero aunque excepto salvo solo sólo mientras"),
     others=words("otro otra otros otras demás"),
-    counts=texts("número de/numero de/total"),
-    revises=texts("corrección/espera/perdón/en realidad/pensándolo bien"),
+    counts=texts("número de/numero de/cantidad de/total"),
+    revises=texts("corrección/espera/ups/perdón/disculpa/lo siento/en realidad/pensándolo bien"),
+    errors=texts("incorrecto/incorrecta/equivocado/equivocada/equivoqué/cometí un error"),
+    corrects=words("correcto correcta debe debería deberían cambio"),
+    general=words(
+        """
+        puede podría sería significaría suele suelen normalmente frecuentemente menudo comúnmente
+        común generalmente veces conocido conocida otro otros
+        """
+    ),
+    actual=words("real reales verdad verdadero verdadera realmente físico físicamente"),
+    here=words("aquí caso"),
 )

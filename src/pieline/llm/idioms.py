@@ -5,7 +5,7 @@ A phrase that the answer rejects never counts as an idiom, and an ambiguous answ
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -18,12 +18,15 @@ from pieline.languages.denial import (
     find_views,
     has_denying_comment,
     is_conjunction,
+    is_count,
     is_none_answer,
     is_retracted,
     is_sentence_key,
     kind_of,
+    may_list_idioms,
     parse_boolean,
     view_of_flag,
+    views_about,
     views_of_value,
 )
 from pieline.languages.spelling import normalize
@@ -39,18 +42,21 @@ _ENFORCED_FIELDS = {"sentence", "potential_idioms", "explanation", "idioms"}
 _BULLET = r"(?:[-*•>]|\d+[.)])[ \t]+"
 _LABEL = re.compile(
     rf"(?:^[ \t]*(?:{_BULLET})?|(?<=[:.!?;] ))[*_`\"']*(?P<label>[^\W\d_][\w ()/-]{{0,40}}?)"
-    r"[*_`\"']*[ \t]*[:=](?!//)[*_`]*[ \t]*",
+    r"[*_`\"']*[ \t]*[:=](?!//)[*_`]*(?:</\w+>)?[ \t]*",
     re.MULTILINE,
 )
 _SPACE = re.compile(r"\s*(?:```\w*\s*)?")
 _BULLETS = re.compile(rf"[ \t]*\n\s*?((?:^[ \t]*{_BULLET}.*\n?)+)", re.MULTILINE)
 _BARE_LIST = re.compile(r"\[([^\[\]]*)\]")
+_TAGS = re.compile(r"\A(?:\s*<[a-zA-Z_]+>)+|(?:\s*</[a-zA-Z_]+>)+\s*\Z")
+"""Tags around an answer, such as `<answer>`."""
 _EXPLANATION = re.compile(r"[:.] | [-–—] |\s*\(")
 """Separator between an idiom and its explanation."""
 
 
 _RANKS: tuple[Kind | Literal["items"], ...] = ("answer", "idioms", "expressions", "items")
 _NO_CANDIDATES = "no candidates"
+_LABELED_TEXT = "labeled text"
 _LONGEST_LABEL = 3
 """Maximum number of words in a label; a longer text before a colon is prose."""
 
@@ -131,6 +137,7 @@ def _read(text: str) -> Reading:
     Raises:
         AmbiguousError: The text contains no clear answer.
     """
+    text = _TAGS.sub("", text)
     plain = re.sub(r"```\w*", "", text).strip()
     is_text = not plain.startswith(("[", "{", '"'))
     if is_text and is_none_answer(plain) and (normalize(plain) or set(plain) <= set("-–—/")):
@@ -148,7 +155,11 @@ def _read(text: str) -> Reading:
         raise AmbiguousError("no JSON, no list, and not the words that there is no idiom")
     # Ignore candidates if there is a choice anywhere in the text.
     every = pieces
-    pieces = [piece for piece in pieces if not _is_of_candidates(piece.result)] or pieces
+    pieces = [
+        piece
+        for place, piece in enumerate(pieces)
+        if not (_is_of_candidates(piece.result) or _is_discussed(piece, pieces[:place], text))
+    ] or pieces
     last = pieces[-1]
     for one, other in pairwise(reversed(pieces)):
         if not is_conjunction(re.sub(r"```\w*", "", text[other.end : one.start])):
@@ -166,7 +177,7 @@ def _read(text: str) -> Reading:
     for other in every[every.index(last) + 1 :]:  # skip candidates and the text that announces them
         rest += text[end : max(end, text.rfind("\n", 0, other.start))]
         end = other.end
-    if is_retracted(rest + text[end:], has_idiom=bool(last.result.idioms)):
+    if is_retracted(rest + text[end:], last.result.idioms):
         raise AmbiguousError("the text after the answer takes it back")
     return last.result
 
@@ -232,7 +243,7 @@ def _list_reading(idioms: list[str], kind: Kind, outcome: Outcome = Outcome.REPA
         if idioms:
             raise CandidatesError("candidates and no choice")
         return Reading([], _NO_CANDIDATES, outcome)
-    rule = "labeled list" if outcome is Outcome.OK else "labeled text"
+    rule = "labeled list" if outcome is Outcome.OK else _LABELED_TEXT
     return Reading(idioms, rule, outcome, kind != "expressions")
 
 
@@ -269,6 +280,18 @@ def _attempt(read: Callable[[], Reading]) -> Result:
 def _is_of_candidates(result: Result) -> bool:
     return isinstance(result, CandidatesError) or (
         isinstance(result, Reading) and result.rule == _NO_CANDIDATES
+    )
+
+
+def _is_discussed(piece: Piece, earlier: Iterable[Piece], text: str) -> bool:
+    """Return whether a labeled text after JSON names a phrase that is then called literal."""
+    return (
+        isinstance(piece.result, Reading)
+        and piece.result.rule == _LABELED_TEXT
+        and bool(piece.result.idioms)
+        and any(isinstance(one.result, Reading) and text[one.end - 1] in "]}" for one in earlier)
+        and "affirms" not in (views := find_views(text[piece.end :]))
+        and bool(views)
     )
 
 
@@ -317,19 +340,30 @@ def _parts(
     expressed: set[View] = set()
     affirmed = False
     rejected: set[str] = set()
+    others: dict[str, Any] = {}
     for key, item in value.items():
         if item is DUPLICATE:
             raise AmbiguousError("a key twice, with different values")
-        kind = kind_of(key) or ("items" if is_item and key.lower() in _NAMES_OF_ITEMS else None)
+        kind: str | None = kind_of(key)
+        if kind is None and is_item and key.lower() in _NAMES_OF_ITEMS:
+            kind = "items"
+        elif kind is None and isinstance(item, list) and may_list_idioms(key):
+            kind = "expressions"
         truth = _truth(item)
-        if kind is None:
-            expressed |= _views_in(key, item)
-            rejected |= _forms(_texts_in(item)) if announces_others(key) else set()
-        elif truth is None or (item is not truth and not truth):
+        if type(item) in (int, float) and is_count(key):
+            affirmed |= item > 0
+            expressed |= {"affirms"} if item > 0 else {"denies", "doubts"}
+        elif kind is None:
+            others[key] = item
+        elif truth is None or (not truth and kind in ("answer", "candidates", "items")):
             groups.setdefault(kind, {})[key] = item
         else:
             expressed.add("affirms" if truth else "denies")
             affirmed |= truth
+    named = list(_texts_in([groups[kind] for kind in _RANKS if kind in groups]))
+    for key, item in others.items():
+        expressed |= _views_in(key, item, named)
+        rejected |= _forms(_texts_in(item)) if announces_others(key) else set()
     return groups, expressed, affirmed, rejected
 
 
@@ -365,7 +399,7 @@ def _rule_without_name(candidates: dict[str, Any], expressed: set[View]) -> str:
     Raises:
         AmbiguousError: The object does neither.
     """
-    if expressed == {"denies"}:
+    if "denies" in expressed and "affirms" not in expressed:
         return "object that says no"
     if candidates and not expressed and not _forms(_texts_in(list(candidates.values()))):
         return _NO_CANDIDATES
@@ -398,19 +432,19 @@ def _read_field(item: Any, kind: str) -> list[str]:
     return read_value(item, is_item=True)[0]
 
 
-def _views_in(key: str, item: Any) -> set[View]:
-    """Return the views that all strings and truth values under a key express."""
+def _views_in(key: str, item: Any, named: Collection[str]) -> set[View]:
+    """Return the views that all strings and truth values under a key express about `named`."""
     if isinstance(item, dict):
-        return set().union(*(_views_in(inner, value) for inner, value in item.items()))
+        return set().union(*(_views_in(inner, value, named) for inner, value in item.items()))
     if isinstance(item, list):
-        return set().union(*(_views_in(key, value) for value in item))
+        return set().union(*(_views_in(key, value, named) for value in item))
     if (expressed := views_of_value(key, item)) is not None:
         return expressed
     truth = _truth(item)
     if truth is not None:
         view = view_of_flag(key, truth)
         return {view} if view else set()
-    return find_views(item) if isinstance(item, str) and not is_sentence_key(key) else set()
+    return views_about(item, named) if isinstance(item, str) and not is_sentence_key(key) else set()
 
 
 def _truth(item: Any) -> bool | None:
@@ -458,7 +492,7 @@ def _read_choice(text: str) -> list[str]:
 
 def _split_bare_list(inside: str) -> list[str]:
     """Return the idioms in the content of a list, split at commas outside quotes."""
-    pieces = re.findall(r"""\s*("[^"]*"|'(?:[^']|'(?=\w))*'|[^,]+)\s*(?:,|$)""", inside)
+    pieces = re.findall(r"""\s*("[^"]*"|'(?:[^']|'(?!\s*(?:,|$)))*'|[^,]+)\s*(?:,|$)""", inside)
     return _names(_unquoted(piece) for piece in pieces)
 
 
@@ -481,7 +515,9 @@ def _read_line(text: str) -> list[str]:
     if is_none_answer(name) and name and "affirms" not in find_views("".join(explanation)):
         return []
     names = _split_bare_list(name.rstrip(" .,"))
-    if not names or find_views(text) & {"denies", "doubts"} or re.search(r"\?\s*\w", text):
+    if find_views(text) & {"denies", "doubts"}:
+        raise CandidatesError("a label, and no idiom after it")
+    if not names or re.search(r"\?\s*\w", text):
         raise AmbiguousError("a label, and no idiom after it")
     return names
 

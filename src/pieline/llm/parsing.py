@@ -148,16 +148,29 @@ def answer_text(answer: Answer) -> tuple[str, Parsed[Any] | None]:
 
 
 def without_thoughts(text: str) -> str:
-    """Remove reasoning (`<think>...</think>`) from a text.
+    """Remove reasoning and special tokens from the text of an answer.
 
-    If there is no opening tag before the first closing tag, all text before the closing tag is
-    reasoning, because some chat templates write the opening tag into the prompt. If an opening tag
-    is never closed, all text after it is reasoning.
+    Reasoning is text between tags such as `<think>` and `</think>` (see `_OPENING`), which may be
+    nested, and all text before a channel for the final answer. If there is no opening tag before a
+    closing tag, all text before the closing tag is reasoning, because some chat templates write the
+    opening tag into the prompt. If an opening tag is never closed, all text after it is reasoning.
+    The answer ends at the first token that ends a turn.
     """
-    before, closing, after = text.partition("</think>")
-    if closing and "<think>" not in before:
-        text = after
-    return re.sub(r"<think>.*?(?:</think>|\Z)", "", text, flags=re.DOTALL)
+    text = _CLOSING.sub("</think>", _FINAL.split(text)[-1])
+    text = _OPENING.sub("<think>", text)
+    kept, depth = "", 0
+    for part in re.split("(</?think>)", text):
+        if part == "<think>":
+            depth += 1
+        elif part == "</think>":
+            kept = kept if depth else ""
+            depth = max(0, depth - 1)
+        elif not depth:
+            answer, *next_turn = _TURN_END.split(_WRAPPER.sub("", part), maxsplit=1)
+            kept += answer
+            if next_turn:
+                break
+    return kept
 
 
 def json_values(text: str, position: int = 0, opening: str = "{[") -> Iterator[Json]:
@@ -215,17 +228,34 @@ def _closing(text: str, start: int, *, quotes: bool) -> int:
 
 
 def _repaired(piece: str) -> Any:
-    """Parse a closed value that is almost JSON or is a Python literal; return None on failure."""
+    """Parse a closed value that is almost JSON or is a Python literal; return None on failure.
+
+    Apostrophes inside strings in single quotes do not end them (`['bull's eye']`). If it is unclear
+    where such a string ends, the value is not parsed.
+    """
     try:
-        return ast.literal_eval(piece)
+        # Python would join two strings without a comma between them.
+        if not re.search(r'""\s*""', _PYTHON_STRING.sub('""', piece)):
+            return ast.literal_eval(piece)
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         pass
     from json_repair import repair_json
 
+    piece = _STRING.sub(_to_double_quotes, piece)
+    if _STRAY_QUOTE.search(re.sub(r'"(?:\\.|[^"\\])*"', '""', piece, flags=re.DOTALL)):
+        return None
     try:
         return repair_json(piece, return_objects=True)
     except (ValueError, RecursionError):
         return None
+
+
+def _to_double_quotes(string: re.Match[str]) -> str:
+    """Return a string of `_STRING` in double quotes, or unchanged if its end is unclear."""
+    content = string["content"]
+    if content is None or re.search(r"['’]\s*[,'‘]|,\s*['‘]", content):
+        return string[0]
+    return string["before"] + json.dumps(re.sub(r"\\(['’])", r"\1", content), ensure_ascii=False)
 
 
 def _complete_and_parse(piece: str) -> Any:
@@ -273,8 +303,68 @@ def _mark_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _STRICT = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_mark_duplicates)
+_REASONING = r"[a-z:_]*(?:think|thought|reason|reflect|analysis|scratchpad|rationale)[a-z_]*"
+_OPENING = re.compile(
+    rf"""
+    (?:(?:
+        <\|?{_REASONING}(?:\s[^<>]*)?\|?> | ◁think▷ | (?-i:\[THINK(?:ING)?\]) | <\|inner_prefix\|>
+        | <\|channel\|?>[^<]*(?:<\|constrain\|>[^<]*)?(?:<\|message\|>)?
+        | \A\s*(?:here(?:'s|\ is)\ my\ thought\ process: | analysis(?-i:(?=[A-Z])))
+    )\s*)+  # repeated if both the chat template and the server write it
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Beginnings of reasoning in current models: tags (`<think>`, `<seed:think>`, `[THINK]`,
+`<|begin_of_thought|>`), and the channels of gpt-oss with and without special tokens."""
+_CLOSING = re.compile(
+    rf"""
+    <\|?(?:/|end_(?:of_)?){_REASONING}\|?> | ◁/think▷ | (?-i:\[/THINK(?:ING)?\])
+    | <\|inner_suffix\|> | <channel\|> | ^here(?:'s|\ is)\ my\ response:
+    """,
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+_FINAL = re.compile(
+    r"""
+    <\|channel\|>\s*final\b\s*(?:<\|constrain\|>\s*\w+\s*)?(?:<\|message\|>)?
+    | \A\s*analysis(?=[A-Z]).*?assistantfinal | \[BEGIN\ FINAL\ RESPONSE\]
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+"""Marks after which only the answer follows."""
+_WRAPPER = re.compile(
+    r"""
+    <\|(?:begin|start|end)_(?:of_)?(?:answer|box|response|solution)\|>
+    | \A\s*<details\ type="reasoning"[^>]*>.*?</details>
+    | \A(?:\s*(?:
+        <[|｜](?:(?:im_)?start\w*|begin\w*|end_header_id|message|assistant|bos|chatbot_token)[|｜]>
+        | <s> | <bos> | <start_of_turn>
+    )(?:(?:assistant|model)\b)?)+
+    """,
+    re.DOTALL | re.IGNORECASE | re.VERBOSE,
+)
+"""Special tokens around an answer or at its start, and the reasoning blocks of Open WebUI."""
+_TURN_END = re.compile(
+    r"""
+    <[|｜][^<>|｜\n]{1,40}[|｜]> | </s> | <eos> | <(?:end|start)_of_turn> | <turn\|> | <\|turn>
+    | \[/?INST\] | \[EOS\] | \[\|endofturn\|\] | \[e~\[ | \[END\ FINAL\ RESPONSE\]
+    """,
+    re.VERBOSE,
+)
 _MARKS = re.compile(r'\\.|["{}\[\]]', re.DOTALL)
+_PYTHON_STRING = re.compile(r""" "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' """, re.DOTALL | re.VERBOSE)
+_STRING = re.compile(
+    r"""
+    "(?:\\.|[^"\\])*"
+    | (?P<before>[\[{,:]\s*) (?:['‘‚]|(?P<double>[“„«]))
+    (?P<content>(?:\\.|[^\\])*?)
+    (?(double)[”“»]|['’‘])
+    (?=\s*(?:[\]}:]|,\s*(?:["'‘‚“„«\[{\]}]|-?\d|(?:true|false|null|none)\b|\w+\s*:)))
+    """,
+    re.DOTALL | re.IGNORECASE | re.VERBOSE,
+)
+"""A string in double quotes, or one in other quotes before what can follow a string in JSON."""
+_STRAY_QUOTE = re.compile(r"(?<!\w)['‘’‚]|['‘’](?!\w)")
 _VALUE_STARTS = {
-    "{": r"""\{(?=\s*(?:\}|["'“”‘’]?[^\W\d][\w -]*["'“”‘’]?\s*:|["“][^"“”{}]*\Z|\Z))""",
-    "[": r"""\[(?=\s*(?:[\]\[{"'“”‘’]|-?\d|(?:null|none|true|false)\b|\Z))""",
+    "{": r"""\{(?=\s*(?:\}|["'“”„‘’«]?[^\W\d][\w -]*["'“”‘’»]?\s*:|["“][^"“”{}]*\Z|\Z))""",
+    "[": r"""\[(?=\s*(?:[\]\[{"'“”„‘’«]|-?\d|(?:null|none|true|false)\b|\Z))""",
 }

@@ -16,7 +16,13 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pieline.core.errors import UserError, pluralize
 from pieline.core.external import ExternalRow, align_rows, read_rows
 from pieline.core.records import load_jsonl, save_jsonl
-from pieline.languages.denial import denies_idioms, is_conjunction, is_none_answer, is_retracted
+from pieline.languages.denial import (
+    denies_idioms,
+    is_conjunction,
+    is_none_answer,
+    is_retracted,
+    parse_boolean,
+)
 from pieline.languages.spelling import normalize
 from pieline.llm.answers import Answer
 from pieline.llm.obstacles import SCHEMA_SETTING, unsupported_reason
@@ -49,10 +55,9 @@ ANSWER_SCHEMA: dict[str, Any] = {
 
 
 def _true_or_false(value: object) -> object:
-    """Convert "true" and "false" to booleans, because the prompt says "true/false"."""
-    if isinstance(value, str):
-        return {"true": True, "false": False}.get(value.strip().lower(), value)
-    return value
+    """Convert words such as "true" and "no" to booleans, because the prompt says "true/false"."""
+    truth = parse_boolean(value) if isinstance(value, str) and not value.strip().isdigit() else None
+    return value if truth is None else truth
 
 
 def _one_text(value: object) -> object:
@@ -206,7 +211,7 @@ def read_detection(
         reason = "two verdicts side by side"
     elif yes and ((normalize(idiom) and is_none_answer(idiom)) or denies_idioms(why)):
         reason = "says yes and names none"
-    elif is_retracted(text[last.end :], has_idiom=yes):
+    elif is_retracted(text[last.end :], [idiom] if yes else []):
         reason = "the text after the answer takes it back"
     return Parsed(Outcome.UNPARSEABLE, reason=reason) if reason else parsed
 
@@ -218,7 +223,7 @@ def _verdicts(value: Any, decides: str) -> set[str]:
     if not isinstance(value, dict):
         return set()
     if decides in value:
-        return {str(value[decides]).strip().lower()}
+        return {str(_true_or_false(value[decides])).lower()}
     return set().union(*(_verdicts(item, decides) for item in value.values()))
 
 

@@ -1,5 +1,6 @@
 """Read external predictions for ID10M-JAM: idioms or BIO tags of each sentence."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -11,6 +12,7 @@ from pieline.core.external import ExternalRow, align_rows, read_rows
 from pieline.languages.denial import is_none_answer
 from pieline.languages.matching import contains_pie
 from pieline.languages.spelling import normalize
+from pieline.llm.parsing import json_at
 from pieline.studies.jam.bio import Tag, span_text, spans_of
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
@@ -19,24 +21,48 @@ _MOST_ABSENT = 0.05
 """Maximum share of idioms that are not in their sentence, to allow for different spellings."""
 
 
+_BRACKETED = re.compile(r"\s*(?:\[.*\]|\{.*\}|\(.*\))\s*", re.DOTALL).fullmatch
+_SEPARATE = "separate idioms by semicolons and tags by spaces"
+
+
 def _split(separator: str | None) -> BeforeValidator:
-    """Return a validator that splits a table cell into a list and drops blank items."""
+    """Return a validator that splits a table cell into a list and drops blank items.
+
+    A cell may also contain a list in JSON or Python, which is how pandas writes lists.
+    """
 
     def split(value: Any) -> Any:
-        items = value.split(separator) if isinstance(value, str) else value
+        items = value
+        if isinstance(value, str):
+            items = _parse_list(value.strip()) if _BRACKETED(value) else value.split(separator)
         if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
             return items
+        if odd := next(filter(_BRACKETED, items), None):
+            raise ValueError(f"{odd!r} is no item of a list; {_SEPARATE}")
         return [part for item in items if (part := item.strip())]
 
     return BeforeValidator(split)
+
+
+def _parse_list(text: str) -> list[str]:
+    """Parse a list of texts in JSON or Python.
+
+    Raises:
+        ValueError: The text is no such list.
+    """
+    piece = json_at(text, 0)
+    items = piece.value if piece.end == len(text) and re.match(r"\[\s*[\"'\]]", text) else None
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        raise ValueError(f"{text!r} is no list of texts; {_SEPARATE}")
+    return items
 
 
 class ExternalIdioms(ExternalRow):
     """External prediction for one sentence: either `idioms` or `tags`.
 
     Attributes:
-        idioms: Idioms as spelled in the sentence, separated by semicolons in a table; null means no
-            answer.
+        idioms: Idioms as spelled in the sentence, separated by semicolons or written as a list in a
+            table; null means no answer.
         tags: One BIO tag per token, separated by spaces in a table.
     """
 
