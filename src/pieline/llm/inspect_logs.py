@@ -10,8 +10,8 @@ from typing import Any
 import zstandard
 
 from pieline.core.errors import UserError, pluralize
-from pieline.core.external import check_ids
 from pieline.core.files import parse_json, sha256_of
+from pieline.core.records import check_ids
 from pieline.llm.answers import FILTERED, Answer
 
 _ZSTANDARD = 93

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pieline.core.errors import UserError, pluralize
-from pieline.core.external import check_ids
 from pieline.core.files import open_gzip
+from pieline.core.records import check_ids
 from pieline.core.texts import nfc
 from pieline.studies.idiolink.predictions.mteb import mteb_scores, task_of
 from pieline.studies.idiolink.records import QUERY_MODES, Meaning
