@@ -1,6 +1,6 @@
 """Read external predictions and align them to our sentence ids."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -50,8 +50,9 @@ def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
         # splitlines would also split at Unicode line separators within a text.
         texts = read_text(path).split("\n")
         lines = ((at, one) for at, one in enumerate(texts, start=1) if one.strip())
+    is_json = not (delimiter or is_parquet)
     return [
-        (at, validated(row, value, where=f"{path}:{at}", hint=hint, is_json=not (delimiter or is_parquet)))
+        (at, validated(row, value, where=f"{path}:{at}", hint=hint, is_json=is_json))
         for at, value in lines
     ]
 

@@ -106,15 +106,13 @@ def check_texts(texts: Iterable[tuple[str | Path, str]], *, repeated: bool = Tru
     damaged = [
         (where, f"{text[:60]!a} ({problem})") for where, text in rows if (problem := damage(text))
     ]
-    refuse_above(
-        MOST_DAMAGED, damaged, len(rows), "texts are damaged", hint="export the texts again as UTF-8"
-    )
+    hint = "export the texts again, as UTF-8"
+    refuse_above(MOST_DAMAGED, damaged, len(rows), "texts are damaged", hint=hint)
     first: dict[str, str | Path] = {}
     again = [
         (where, f"{text[:60]!r} (also {earlier})")
         for where, text in rows
         if repeated and (earlier := first.setdefault(text_key(text), where)) != where
     ]
-    refuse_above(
-        MOST_REPEATED, again, len(rows), "texts are repeated", hint="remove the repetitions"
-    )
+    hint = "remove the repetitions"
+    refuse_above(MOST_REPEATED, again, len(rows), "texts are repeated", hint=hint)

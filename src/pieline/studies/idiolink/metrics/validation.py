@@ -35,7 +35,7 @@ def calculate(
         for query, documents in qrels.items()
     }
     scores = {
-        query: {name: -rank for rank, name in enumerate(in_order(documents), start=1)}
+        query: {name: float(-rank) for rank, name in enumerate(in_order(documents), start=1)}
         for query, documents in run.items()
     }
     names = {str(measure): name for name, measure in measures.items()}

@@ -237,9 +237,7 @@ def read_foreign_run(
     return run
 
 
-def _check_index(
-    path: str | Path, ranked: Collection[str], documents: Sequence[Meaning]
-) -> None:
+def _check_index(path: str | Path, ranked: Collection[str], documents: Sequence[Meaning]) -> None:
     """Raise a `UserError` if no query ranks any of the documents of some usage or subject.
 
     This is so if another index was ranked, such as one of the index compositions.
@@ -400,9 +398,7 @@ def _line(fields: Sequence[str], number: int, path: str | Path) -> RunLine:
             f"not a line of a TREC run: {problem}", where=f"{path}:{number}", hint=_LINE_HINT
         )
     query_id, _, document_id, rank, score, tag = fields
-    return RunLine(
-        number, nfc(query_id), nfc(document_id), float(rank), float(score), tag.rstrip()
-    )
+    return RunLine(number, nfc(query_id), nfc(document_id), float(rank), float(score), tag.rstrip())
 
 
 def _normalize(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -13,6 +13,7 @@ from rapidfuzz.distance import Levenshtein
 
 from pieline.core.errors import UserError
 from pieline.core.records import Frozen, explain, validated
+from pieline.core.texts import nfc
 from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalize
 from pieline.studies.jam.raw.released import read_rows
@@ -71,8 +72,11 @@ def read_variants(
             others.append(where)
         fields = {"number": record.variant_number, "source": source, "verdict": "valid"}
         idioms = original.true_idioms if record.true_idioms is None else record.true_idioms
+        text = record.variant_sentence
+        if find_original(original.sentence, text) is None:
+            text = nfc(text)
         try:
-            variant = make_variant(original, record.variant_sentence, true_idioms=idioms, **fields)
+            variant = make_variant(original, text, true_idioms=idioms, **fields)
         except ValidationError as error:
             raise UserError(explain(error), where=where, hint=hint) from None
         if find_original(original.sentence, variant.sentence) is None:
