@@ -40,7 +40,7 @@ def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
     delimiter = {".csv": ",", ".tsv": "\t"}.get(suffix)
     is_parquet = suffix == ".parquet"
     if not delimiter and suffix not in (".jsonl", ".json", ".ndjson", ".parquet"):
-        hint += "; the file name must end in .csv, .tsv, .jsonl or .parquet"
+        hint += "; the file name must end in .csv, .tsv or .jsonl, or in .parquet"
     lines: Iterable[tuple[int, object]]
     if is_parquet:
         lines = enumerate(_parquet_rows(path), start=1)

@@ -35,11 +35,16 @@ def text_key(text: str) -> str:
 def quote_both(one: str, other: str) -> tuple[str, str]:
     """Return two different texts in quotes; if they look alike, with their characters escaped."""
     first, second = (unicodedata.normalize("NFKC", text).casefold() for text in (one, other))
-    alike = first == second or (
+    alike = first.split() == second.split() or (
         len(first) == len(second)
         and all(a == b or not (a + b).isascii() for a, b in zip(first, second, strict=True))
     )
-    return (ascii(one), ascii(other)) if alike else (repr(one), repr(other))
+    return (_escape(one), _escape(other)) if alike else (repr(one), repr(other))
+
+
+def _escape(text: str) -> str:
+    # Error messages contain no repeated spaces.
+    return ascii(text).replace("  ", r" \x20")
 
 
 def damage(text: str) -> str:
@@ -104,7 +109,9 @@ def check_texts(texts: Iterable[tuple[str | Path, str]], *, repeated: bool = Tru
     """
     rows = list(texts)
     damaged = [
-        (where, f"{text[:60]!a} ({problem})") for where, text in rows if (problem := damage(text))
+        (where, f"{_escape(text[:60])} ({problem})")
+        for where, text in rows
+        if (problem := damage(text))
     ]
     hint = "export the texts again, as UTF-8"
     refuse_above(MOST_DAMAGED, damaged, len(rows), "texts are damaged", hint=hint)

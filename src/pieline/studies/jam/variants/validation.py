@@ -151,7 +151,7 @@ def check_reviews(variants: Iterable[Variant], reviews: Iterable[Review], *, whe
         if review.item_id not in texts:
             hint = "export the tasks of these variants again"
             raise UserError(f"unknown variant {review.item_id!r}", where=where, hint=hint)
-        if review.reviewed and nfc(review.reviewed) != nfc(texts[review.item_id]):
+        if review.reviewed is not None and nfc(review.reviewed) != nfc(texts[review.item_id]):
             raise UserError(
                 f"the review of {review.item_id!r} is for a different text",
                 where=where,
