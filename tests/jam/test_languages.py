@@ -93,14 +93,12 @@ def test_a_language_without_lemmas_is_an_error(monkeypatch: pytest.MonkeyPatch) 
     lists = {"light_words": frozenset(), "stop_words": frozenset()}
     japanese = Language(name="japanese", label="Japanese", code="ja", **lists)
     monkeypatch.setattr(registry, "_languages", lambda: {"japanese": japanese})
-    message = (
-        "^pieline.languages: japanese: simplemma has no lemmas for the code 'ja' of Japanese; "
-    )
+    message = r"^pieline\.languages: japanese: simplemma has no lemmas for the code 'ja' of Japan"
     with pytest.raises(UserError, match=message):
         contains_pie("猫 の 手", "猫", language="japanese")
     klingon = Language(name="klingon", label="Klingon", code="tlh", **lists)
     monkeypatch.setattr(registry, "_languages", lambda: {"klingon": klingon})
-    with pytest.raises(UserError, match="^py3langid cannot identify a language: .*tlh.*; correct"):
+    with pytest.raises(UserError, match=r"^py3langid cannot identify a language: .*tlh"):
         is_in_language("klingon", "a text of more than twenty-five letters")
 
 

@@ -152,8 +152,8 @@ def test_wrong_idioms_do_not_show_that_ids_are_wrong(tmp_path: Path) -> None:
     assert len(idiots.read_predictions(path, sentences)) == 3
     write(path, lines(*rows[:2], rows[2] | {"idiom": "over the moon"}))
     message = (
-        r"a\.jsonl:3: 1 of 3 idioms are not in their sentences, such as 'over the moon' in 'It is on"
-        r" the ball\.' \(s2\); check the ids"
+        r"a\.jsonl:3: 1 of 3 idioms are not in their sentences, such as 'over the moon' in 'It is"
+        r" on the ball\.' \(s2\); check the ids"
     )
     with pytest.raises(UserError, match=message):
         idiots.read_predictions(path, sentences)
