@@ -46,8 +46,8 @@ def read_variants(
     Raises:
         UserError: The format is wrong, a variant has no original or a different usage, a variant
             contains neither its original nor tokens and tags of an edited one, many variants have a
-            different PIE than their originals or damaged texts, or two variants of an original have the same number;
-            the message states the file and, if possible, the record.
+            different PIE than their originals or damaged texts, or two variants of an original have
+            the same number; the message states the file and, if possible, the record.
     """
     by_id = {item.id: item for item in originals}
     by_text = {item.sentence: item for item in originals}
