@@ -3,14 +3,18 @@
 from pieline.core.files import write_text
 from pieline.core.jobs import job
 from pieline.studies.jam.datasets.tagging_data import by_white_space, hold_out, thin_out
+from pieline.studies.jam.raw.checks import check_sentences
 from pieline.studies.jam.raw.id10m import read_id10m, write_id10m
 
 SEED = 0
 
 with job(snakemake):
+    language = snakemake.wildcards.language
     dev = read_id10m(snakemake.input.dev, split="dev")
+    check_sentences(dev, language=language, path=snakemake.input.dev)
     if snakemake.input.train:
         train = read_id10m(snakemake.input.train[0], split="train")
+        check_sentences(train, language=language, path=snakemake.input.train[0])
     else:
         train, dev = hold_out(dev, seed=SEED)
     train = thin_out(train, per_idiom=snakemake.params.negatives, seed=SEED)

@@ -6,12 +6,14 @@ from pieline.studies.idiolink.predictions.runs import read_foreign_run, write_ru
 from pieline.studies.idiolink.records import Document, Query
 
 with job(snakemake):
+    documents = load_jsonl(snakemake.input.documents, Document)
     run = read_foreign_run(
         snakemake.input.file,
         [query.id for query in load_jsonl(snakemake.input.queries, Query)],
-        {document.id for document in load_jsonl(snakemake.input.documents, Document)},
+        {document.id for document in documents},
         mode=snakemake.wildcards.query_mode,
         top_k=snakemake.params.top_k,
         file_format=snakemake.params.format,
+        meanings=documents,
     )
     write_run(snakemake.output[0], run, tag=snakemake.wildcards.model)

@@ -18,7 +18,7 @@ DIRECT = {
     "core": "filelock ir-measures jinja2 json-repair numpy pandas py3langid pyarrow pydantic"
     " pyyaml rank-bm25 rapidfuzz scikit-learn scipy seqeval simplemma threadpoolctl tqdm zstandard",
     "llm": "agno aiolimiter filelock gguf huggingface-hub jinja2 json-repair litellm numpy"
-    " platformdirs psutil py3langid pydantic pyyaml rapidfuzz rich simplemma tenacity"
+    " platformdirs psutil py3langid pyarrow pydantic pyyaml rapidfuzz rich simplemma tenacity"
     " threadpoolctl tqdm xllamacpp zstandard",
     # Serves a language model and asks it; vLLM has a separate environment.
     "serve": "accelerate agno aiolimiter fastapi filelock gguf huggingface-hub jinja2 json-repair"
@@ -30,7 +30,7 @@ DIRECT = {
     " pyyaml safetensors scikit-learn scipy sentence-transformers seqeval simplemma threadpoolctl"
     " tokenizers torch tqdm transformers",
     "report": "filelock gguf huggingface-hub ir-measures jinja2 json-repair matplotlib numpy"
-    " pandas py3langid pydantic pyyaml rapidfuzz rocrate scikit-learn scipy seqeval simplemma"
+    " pandas py3langid pyarrow pydantic pyyaml rapidfuzz rocrate scikit-learn scipy seqeval simplemma"
     " threadpoolctl tqdm zstandard",
 }
 """Packages that the programs of each kind import directly."""

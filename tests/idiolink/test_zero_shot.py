@@ -288,6 +288,29 @@ class TestMetrics:
         gain = 1 / 2 + 1 / 3 + 1 / math.log2(10)
         assert scores["second"]["ndcg_at_10"] == pytest.approx(gain / ideal)
 
+    def test_close_scores_are_no_ties(self) -> None:
+        """As 32-bit floats, which trec_eval uses, all of these sigmoids are 1."""
+        names = [f"d{place:03d}" for place in range(50)]
+        logits = {name: 21 - place / 20 for place, name in enumerate(names)}
+        sigmoids = {name: 1 / (1 + math.exp(-logit)) for name, logit in logits.items()}
+        assert len({np.float32(score) for score in sigmoids.values()}) < 5
+        assert len({*sigmoids.values()}) == 50
+        qrels = {"q": dict.fromkeys(names[:20], 1)}
+        perfect = {"q": {"r_precision": 1.0, "ndcg_at_10": 1.0}}
+        assert score_queries({"q": logits}, qrels) == perfect
+        assert score_queries({"q": sigmoids}, qrels) == perfect
+        assert ndcg_at_10({"q": sigmoids}, qrels) == 1
+
+    def test_ties_are_ordered_by_descending_id(self) -> None:
+        run = {"q": {"d1": 0.5, "d3": 0.5, "d2": 0.5, "d0": 0.7}}
+        assert runs.in_order(run["q"]) == ["d0", "d3", "d2", "d1"]
+        ranked = rank(["q"], [np.array([0.5, 0.5, 0.5, 0.7])], ["d1", "d3", "d2", "d0"], top_k=4)
+        assert [*ranked["q"]] == runs.in_order(run["q"])
+        for place, name in enumerate(runs.in_order(run["q"])):
+            scores = score_queries(run, {"q": {name: 1}})["q"]
+            assert scores["ndcg_at_10"] == pytest.approx(1 / math.log2(place + 2))
+            assert scores["r_precision"] == (place == 0)
+
     def test_a_query_missing_from_the_run_scores_zero(self) -> None:
         scores = score_queries({"a": {"d": 1.0}}, {"a": {"d": 1}, "b": {"d": 1}})
         assert scores["b"] == {"r_precision": 0.0, "ndcg_at_10": 0.0}

@@ -13,7 +13,10 @@ from support import ROOT
 from pieline import languages
 from pieline.core.errors import UserError
 from pieline.languages import registry
+from pieline.languages.identification import is_in_language
 from pieline.languages.inflection import base_forms, same_word
+from pieline.languages.language import Language
+from pieline.languages.matching import contains_pie
 from pieline.languages.registry import get_language, language_names
 from pieline.studies.jam.settings import JamSettings
 
@@ -84,6 +87,19 @@ def test_a_language_without_a_module_is_an_error() -> None:
         get_language("klingon")
     with pytest.raises(ValidationError, match="unknown language 'klingon'"):
         JamSettings(languages=["klingon"])
+
+
+def test_a_language_without_lemmas_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    lists = {"light_words": frozenset(), "stop_words": frozenset()}
+    japanese = Language(name="japanese", label="Japanese", code="ja", **lists)
+    monkeypatch.setattr(registry, "_languages", lambda: {"japanese": japanese})
+    message = r"^pieline\.languages: japanese: simplemma has no lemmas for the code 'ja' of Japan"
+    with pytest.raises(UserError, match=message):
+        contains_pie("猫 の 手", "猫", language="japanese")
+    klingon = Language(name="klingon", label="Klingon", code="tlh", **lists)
+    monkeypatch.setattr(registry, "_languages", lambda: {"klingon": klingon})
+    with pytest.raises(UserError, match=r"^py3langid cannot identify a language: .*tlh"):
+        is_in_language("klingon", "a text of more than twenty-five letters")
 
 
 def test_a_language_is_one_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from support import MIRROR, needs_mirror, released_row
 
 from pieline.core.errors import UserError
 from pieline.studies.jam.bio import Span, tags_of
+from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.originals import (
     Decision,
     apply_decisions,
@@ -50,6 +51,14 @@ def test_keep_drop_and_fix(tmp_path, raw):
     # Literal sentences have only O tags, so the decision names the PIE.
     assert (literal.is_figurative, literal.true_idioms) == (False, ())
     assert literal.pies == ("kept bees",)
+
+
+def test_at_least_one_sentence_must_be_kept(tmp_path, raw):
+    rows = "test-0001\tdrop\tambiguous\t\t\t\t\ntest-0002\tdrop\tambiguous\t\t\t\t\n"
+    with pytest.raises(UserError, match="none of the 2 sentences of the raw file is kept; tag"):
+        filtered(tmp_path, raw, rows)
+    with pytest.raises(UserError, match=r"empty\.jsonl: the file has no sentences; create it"):
+        load_sentences(write(tmp_path / "empty.jsonl", ""))
 
 
 REST = "test-0002\tdrop\tambiguous\t\t\t\t\n"

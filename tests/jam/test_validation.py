@@ -158,6 +158,8 @@ def test_skipped_and_unanswered_tasks_stay_unreviewed(tmp_path, exported):
     reviews = read_export(path)
     assert len(reviews) == len(variants) - 3
     assert reviews[0].annotator == "7"
+    export[2]["annotations"][0]["result"] = None
+    assert read_export(write(path, json.dumps(export))) == reviews
     dataset = built(originals, variants, reviews)
     assert dataset.manifest.verdicts == {"unreviewed": 3, "valid": 122}
     assert "test-0001" in dataset.manifest.dropped_originals

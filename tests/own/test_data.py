@@ -3,7 +3,8 @@
 import json
 import re
 import shutil
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -285,6 +286,28 @@ def test_a_copied_split_is_rejected(
         return
     with pytest.raises(UserError, match=message):
         run_report(studies=[study], **{study: chosen[study]})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace(".\t", ". \t"),
+        lambda text: text.replace(" \t", "  \t"),
+        str.upper,
+        lambda text: unicodedata.normalize("NFD", text),
+        lambda text: text.replace("B-IDIOM", "O").replace("I-IDIOM", "O"),
+    ],
+)
+def test_a_split_that_differs_only_in_form_is_rejected(
+    change: Callable[[str], str], folder: Path
+) -> None:
+    shutil.copytree(SAMPLE / "id10m", folder / "id10m")
+    test, train = (folder / "id10m" / f"{split}_german.tsv" for split in ("test", "train"))
+    before = test.read_text("utf-8")
+    assert change(before) != before
+    write(train, change(before))
+    with pytest.raises(UserError, match=r"train_german\.tsv: the file contains 34 of the 34"):
+        jam("german", variants={"source": "none"})
 
 
 def test_own_idioms_are_detected(folder: Path, tmp_path: Path) -> None:

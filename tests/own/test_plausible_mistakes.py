@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import json
+import math
 import os
 import shutil
 from collections.abc import Callable
@@ -18,6 +19,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from own_cases import registry_with, write
 from support import ROOT
@@ -46,6 +49,7 @@ from pieline.studies.idiots.verdicts import COLUMNS, DetectionRun
 from pieline.studies.jam.metrics.drift import accuracy
 from pieline.studies.jam.metrics.runs import judge
 from pieline.studies.jam.predictions import external as jam
+from pieline.studies.jam.raw.checks import check_sentences
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.records import JamSentence
 
@@ -70,6 +74,8 @@ def identification(folder: Path) -> Path:
 
 def identified(folder: Path) -> float | None:
     """Return the accuracy of the predictions on the originals."""
+    corpus = folder / "test_english.tsv"
+    check_sentences(read_id10m(corpus, split="test"), language="english", path=corpus)
     sentences = [
         JamSentence(
             id=item.id, original_id=item.id, variant_number=0, language="english",
@@ -126,7 +132,9 @@ def retrieved(folder: Path) -> float:
     documents, queries = read_split(folder / "indexes.json", folder / "queries.json")
     (path,) = folder.glob("mine*")
     names = {document.id for document in documents}
-    run = read_foreign_run(path, [one.id for one in queries], names, mode="span", top_k=20)
+    run = read_foreign_run(
+        path, [one.id for one in queries], names, mode="span", top_k=20, meanings=documents
+    )
     scores = score_queries(run, meaning_qrels(queries, documents), depth=20)
     return fmean(of["ndcg_at_10"] or 0 for of in scores.values())
 
@@ -300,6 +308,75 @@ def other_split(folder: Path) -> None:
     shutil.copy(SAMPLE / "idiolink" / "val" / "indexes.json", folder)
 
 
+def composition(folder: Path) -> None:
+    """Rank only the literal and idiomatic documents."""
+    names = [
+        row["id"]
+        for row in json.loads((folder / "indexes.json").read_text("utf-8"))
+        if row["usage"] in ("literal", "idiomatic")
+    ]
+    lines(
+        lambda fields: [
+            each.__setitem__(2, names[(7 * (at // 20) + at % 20) % len(names)])
+            for at, each in enumerate(fields)
+        ]
+    )(folder)
+
+
+def rename_ids(folder: Path) -> None:
+    """Give the documents ids that do not state the usage."""
+    records("indexes.json", lambda read: [row.update(id=f"d{at}") for at, row in enumerate(read)])(
+        folder
+    )
+
+
+def whole_sentences(read: Rows) -> None:
+    for row in read:
+        row["span"] = row["sentence"]
+
+
+def tags(distance: int) -> Change:
+    """Return a change that moves all tags of a corpus by some tokens."""
+
+    def changed(before: str) -> str:
+        rows = [line.split("\t") for line in before.split("\n")]
+        places = [at for at, row in enumerate(rows) if len(row) == 2]
+        moved = [rows[at][1] for at in places]
+        moved = moved[-distance:] + moved[:-distance]
+        for at, tag in zip(places, moved, strict=True):
+            rows[at][1] = tag
+        return "\n".join("\t".join(row) for row in rows)
+
+    return text("test_english.tsv", changed)
+
+
+def blocks(change: Callable[[list[str]], list[str]]) -> Change:
+    """Return a change of the sentences of a corpus, each a block of lines."""
+    return text(
+        "test_english.tsv",
+        lambda before: "\n\n".join(change(before.strip("\n").split("\n\n"))) + "\n\n",
+    )
+
+
+def german(before: list[str]) -> list[str]:
+    others = (SAMPLE / "id10m" / "test_german.tsv").read_text("utf-8").strip("\n").split("\n\n")
+    return [*before, *others[:10]]
+
+
+def in_parquet(folder: Path) -> None:
+    with (folder / "mine.csv").open(encoding="utf-8") as stream:
+        read: Rows = list(csv.DictReader(stream))
+    for row in read:
+        row["idioms"] = [part for part in row["idioms"].split(";") if part]
+    pa.parquet.write_table(pa.Table.from_pylist(read), folder / "mine.parquet")
+    (folder / "mine.csv").unlink()
+
+
+def in_gzip(folder: Path) -> None:
+    (folder / "mine.csv.gz").write_bytes(gzip.compress((folder / "mine.csv").read_bytes()))
+    (folder / "mine.csv").unlink()
+
+
 def queries_as_index(folder: Path) -> None:
     shutil.copy(folder / "queries.json", folder / "indexes.json")
 
@@ -385,6 +462,20 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         set_field(4, lambda each: 100 * float(each[4]) - 7),
         RIGHT,
     ),
+    "a byte order mark in a run": ("idiolink", text("mine.run", lambda it: "\ufeff" + it), RIGHT),
+    "tabs in a run": ("idiolink", replace("mine.run", " ", "\t"), RIGHT),
+    "a blank last line": ("idiolink", text("mine.run", lambda it: it + "\n"), RIGHT),
+    "a tag with a space": ("idiolink", set_field(5, lambda each: "my run-span"), RIGHT),
+    "decimal ranks": ("idiolink", set_field(3, lambda each: float(each[3])), RIGHT),
+    "rank 0 as in BEIR": ("idiolink", set_field(3, lambda each: 0), RIGHT),
+    "ranks that are all 1": ("idiolink", set_field(3, lambda each: 1), RIGHT),
+    "scores that are equal as 32-bit floats": (
+        "idiolink",
+        set_field(4, lambda each: 1 / (1 + math.exp(int(each[3]) / 20 - 21))),
+        RIGHT,
+    ),
+    "predictions in Parquet": ("jam", in_parquet, RIGHT),
+    "gzipped predictions": ("jam", in_gzip, RIGHT),
     "a judged answer": ("plan", verdicts(verdict="yes"), RIGHT),
     "files with old time stamps": ("evidence", older, RIGHT),
     # Predictions for ID10M-JAM.
@@ -439,6 +530,22 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         "no spaces between the words",
     ),
     "another tag set": ("jam", replace("test_english.tsv", "B-IDIOM", "B"), "unknown tag 'B'"),
+    "tags one line late": ("jam", tags(1), r"test_english\.tsv:\d+: 11 of 34 tagged idioms"),
+    "tags one line early": ("jam", tags(-1), r"test_english\.tsv:\d+: 23 of 34 tagged idioms"),
+    "sentences twice": ("jam", blocks(lambda before: before + before[:2]), "2 of 48 texts are rep"),
+    "a sentence twice, with more space": (
+        "jam",
+        blocks(lambda before: [*before, before[3].replace(" \t", "  \t")]),
+        r"test_english\.tsv:\d+: 1 of 47 texts are repeated, such as '.*' \(also .*:\d+\)",
+    ),
+    "sentences in another language": ("jam", blocks(german), "10 of 56 sentences are not in Engl"),
+    "NUL characters": (
+        "jam",
+        replace("test_english.tsv", "the \t", "the\0 \t"),
+        r"such as '.*\\x00.*' \(the control character U\+0000\)",
+    ),
+    "HTML entities": ("jam", replace("test_english.tsv", "'", "&#39;"), "HTML entity &#39;"),
+    "UTF-8 as Latin-1": ("jam", replace("test_english.tsv", "the ", "thÃ© "), "another encoding"),
     "one column of the corpus": (
         "jam",
         text("test_english.tsv", lambda value: value.replace("\tO", "")),
@@ -463,6 +570,44 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         r"record 3 \(idi001-sen03-di\): same text as idi001-sen01-id, but a different label",
     ),
     "idioms shifted by one": ("idiots", records("idiots.json", move("idiom")), "has the id idi0"),
+    "sentences shifted by one": (
+        "idiots",
+        records("idiots.json", lambda read: [move(name)(read) for name in ("en", "es")]),
+        "24 of 82 sentences contain the idiom of other sentences instead of their own, such as",
+    ),
+    "ids shifted by one idiom": (
+        "idiots",
+        records(
+            "idiots.json",
+            lambda read: [move(name)(read) for name in ("sentence_id", "sentence_has_idiom")],
+        ),
+        "26 of 82 sentence ids do not begin with their idiom_id",
+    ),
+    "a sentence twice under another id": (
+        "idiots",
+        records(
+            "idiots.json",
+            lambda read: read.append(
+                read[0] | {"sentence_id": "idi001-sen09-id", "en": f"{read[0]['en']} "}
+            ),
+        ),
+        r"record 83 \(idi001-sen09-id\): 1 of 83 texts are repeated",
+    ),
+    "entities in the sentences": (
+        "idiots",
+        records("idiots.json", each("en", lambda value: f"{value} &amp; more", 9)),
+        "10 of 82 texts are damaged",
+    ),
+    "predictions of the next sentence": (
+        "idiots",
+        rows(lambda read: [move(name)(read) for name in ("has_idiom", "idiom")]),
+        r"mine\.csv:\d+: \d+ of 62 idioms are not in their sentences, such as",
+    ),
+    "predictions of the sentence before": (
+        "idiots",
+        rows(move("id")),
+        "idioms are not in their sentences",
+    ),
     "English and Spanish swapped": (
         "idiots",
         records("idiots.json", swap("en", "es")),
@@ -584,6 +729,48 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         records("indexes.json", lambda read: [move("idiom")(read) for _ in range(10)]),
         "literal and idiomatic spans do not match their idiom",
     ),
+    "a document twice, with more space": (
+        "idiolink",
+        records(
+            "indexes.json",
+            lambda read: read.append(
+                read[3] | {"id": "again", "sentence": f"{read[3]['sentence']}\u200b "}
+            ),
+        ),
+        "again: same sentence and idiom as",
+    ),
+    "whole sentences as spans": (
+        "idiolink",
+        records("indexes.json", whole_sentences),
+        r"200 of 200 spans are whole sentences, such as '.*', '.*', '.*'; mark only the words",
+    ),
+    "usages swapped under ids in another format": (
+        "idiolink",
+        lambda folder: [
+            rename_ids(folder),
+            records("indexes.json", each("usage", swap_usage))(folder),
+        ],
+        "40 of 80 simplification and sense texts are copies of literal texts",
+    ),
+    "sense and literal swapped under ids in another format": (
+        "idiolink",
+        lambda folder: [
+            rename_ids(folder),
+            records(
+                "indexes.json",
+                each(
+                    "usage",
+                    lambda usage: {"sense": "literal", "literal": "sense"}.get(usage, usage),
+                ),
+            )(folder),
+        ],
+        "spans do not match their idiom",
+    ),
+    "control characters in documents": (
+        "idiolink",
+        records("indexes.json", each("sentence", lambda value: f"{value}\x07", 20)),
+        "10 of 200 texts are damaged",
+    ),
     "literal and idiomatic swapped in the index": (
         "idiolink",
         records("indexes.json", each("usage", swap_usage)),
@@ -596,7 +783,6 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         "not the highest score",
     ),
     "equal scores": ("idiolink", set_field(4, lambda each: 1), "constant scores"),
-    "ranks that are all 1": ("idiolink", set_field(3, lambda each: 1), "have the same rank"),
     "equal scores of 3 queries": (
         "idiolink",
         lines(lambda fields: [each.__setitem__(4, "1") for each in fields[:60]]),
@@ -623,6 +809,16 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         "idiolink",
         set_field(5, lambda each: "mine-sentence"),
         "the query mode is 'sentence'",
+    ),
+    "a ranking of an index composition": (
+        "idiolink",
+        composition,
+        r"no query ranks a document with usage '.*' or '.*' \(80 of 200 documents\)",
+    ),
+    "five columns": (
+        "idiolink",
+        lines(lambda fields: [each.pop(1) for each in fields]),
+        r"mine\.run:1: not a line of a TREC run: 5 fields instead of 6; write `query Q0 document",
     ),
     "documents of another split": (
         "idiolink",

@@ -4,11 +4,14 @@ import csv
 import gzip
 import json
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import pyarrow
 import pytest
 from own_cases import registry_with, run_report, write
+from pyarrow import parquet
 from support import ROOT
 
 from pieline.core.conditions import Conditions
@@ -19,6 +22,7 @@ from pieline.models.registry import load_registry
 from pieline.reporting.tables import write_table
 from pieline.studies.idiolink.predictions.runs import (
     RankedRun,
+    check_run,
     read_foreign_run,
     read_run,
     write_run,
@@ -119,6 +123,83 @@ def test_a_cell_in_brackets_is_a_list_of_texts_or_rejected(cell: str, tmp_path: 
         jam.read_predictions(write(tmp_path / "a.jsonl", rows), SENTENCES)
 
 
+@pytest.mark.parametrize("name", ["b.csv", "a.jsonl", "c.tsv"])
+def test_gzipped_predictions_are_read(name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{name}.GZ"
+    path.write_bytes(gzip.compress(IDIOMS[name].encode()))
+    assert [item.idioms for item in jam.read_predictions(path, SENTENCES)] == [
+        ("broke the ice",),
+        (),
+    ]
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(UserError, match=r"\.GZ: not a gzip file: .*; compress the file again"):
+        jam.read_predictions(path, SENTENCES)
+
+
+def test_predictions_in_parquet_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    rows = [
+        {"id": "test-0001-v1", "idioms": None, "score": 0.1},
+        {"id": "test-0001", "idioms": ["broke the ice"], "score": 0.2},
+    ]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    predictions = jam.read_predictions(path, SENTENCES)
+    assert [item.idioms for item in predictions] == [("broke the ice",), None]
+    detected = [{"id": "s1", "has_idiom": True, "idiom": "x"}, {"id": "s2", "has_idiom": None}]
+    parquet.write_table(pyarrow.Table.from_pylist(detected), path)
+    read = idiots.read_predictions(path, DETECTED)
+    assert [(item.has_idiom, item.idiom) for item in read] == [(True, "x"), (None, None)]
+    parquet.write_table(pyarrow.Table.from_pylist([*rows, rows[1]]), path)
+    with pytest.raises(UserError, match=r"a\.parquet:3: id 'test-0001' is also in line 2"):
+        jam.read_predictions(path, SENTENCES)
+    path.write_bytes(b"PAR1 and no more")
+    with pytest.raises(
+        UserError, match=r"a\.parquet: not a Parquet file: .*; write the file again"
+    ):
+        jam.read_predictions(path, SENTENCES)
+
+
+def test_sentences_in_another_unicode_form_are_equal(tmp_path: Path) -> None:
+    german = SENTENCES[0].model_copy(update={"id": "stra\u00dfe-\u00e4", "sentence": "Die Räder."})
+    row = {"id": german.id, "idioms": [], "sentence": german.sentence}
+    decomposed = {
+        name: unicodedata.normalize("NFD", value) if isinstance(value, str) else value
+        for name, value in row.items()
+    }
+    assert decomposed != row
+    path = write(tmp_path / "a.jsonl", lines(decomposed))
+    assert [item.id for item in jam.read_predictions(path, [german])] == [german.id]
+    write(path, lines(decomposed | {"sentence": "Die R\u0430der."}))
+    message = r"sentence 'Die R\\u0430der\.' of .* is 'Die R\\xe4der\.' in the dataset"
+    with pytest.raises(UserError, match=message):
+        jam.read_predictions(path, [german])
+    write(path, lines(row | {"id": "str\u0430\u00dfe-\u00e4"}))
+    with pytest.raises(UserError, match=r"1 unknown id, such as 'str\\u0430\\xdfe-\\xe4'"):
+        jam.read_predictions(path, [german])
+
+
+def test_wrong_idioms_do_not_show_that_ids_are_wrong(tmp_path: Path) -> None:
+    sentences = [
+        item.model_copy(update={"id": f"s{number}", "pie": pie, "sentence": f"It is {pie}."})
+        for item in DETECTED[:1]
+        for number, pie in enumerate(("a piece of cake", "over the moon", "on the ball"))
+    ]
+    named = ["a red herring", "json", "On the balls"]
+    rows = [
+        {"id": item.id, "has_idiom": True, "idiom": idiom}
+        for item, idiom in zip(sentences, named, strict=True)
+    ]
+    path = write(tmp_path / "a.jsonl", lines(*rows))
+    assert len(idiots.read_predictions(path, sentences)) == 3
+    write(path, lines(*rows[:2], rows[2] | {"idiom": "over the moon"}))
+    message = (
+        r"a\.jsonl:3: 1 of 3 idioms are not in their sentences, such as 'over the moon' in 'It is"
+        r" on the ball\.' \(s2\); check the ids"
+    )
+    with pytest.raises(UserError, match=message):
+        idiots.read_predictions(path, sentences)
+
+
 def test_no_answer_differs_from_no_idiom(tmp_path: Path) -> None:
     rows = lines({"id": "test-0001", "idioms": None}, {"id": "test-0001-v1", "idioms": []})
     predictions = jam.read_predictions(write(tmp_path / "a.jsonl", rows), SENTENCES)
@@ -215,7 +296,7 @@ def test_more_than_a_few_idioms_of_other_sentences_are_rejected(tmp_path: Path) 
     assert len(jam.read_predictions(write(path, own_idioms(3)), MANY)) == 40
     message = (
         r"a\.jsonl:21: 4 of 40 idioms are not in their sentences, such as 'Spilling the beans' in"
-        r" 'They broke the ice\.' \(test-0000\); check the ids"
+        r" 'They broke the ice\.' \(test-0000\), 'Spilling the beans' in .* \(test-0007\), .*;"
     )
     with pytest.raises(UserError, match=message):
         jam.read_predictions(write(path, own_idioms(0, 7)), MANY)
@@ -270,6 +351,48 @@ def test_a_run_is_truncated_in_the_order_of_trec_eval(name: str, tmp_path: Path)
     }
     write_run(tmp_path / "kept.run.gz", run, tag="me")
     assert read_run(tmp_path / "kept.run.gz") == run
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("q1 d1 3.0", "3 fields instead of 6"),
+        ("q1 d1 1 3.0", "4 fields instead of 6"),
+        ("q1 d1 1 3.0 me-span", "5 fields instead of 6"),
+        ("q1 Q0 d1 1 nan me-span", "score 'nan' is not a number"),
+        ("q1 Q0 d1 1 -inf me-span", "score '-inf' is not a number"),
+        ("q1 Q0 d1 1 0,5 me-span", "score '0,5' is not a number"),
+        ("q1 Q0 d1 - 0.5 me-span", "rank '-' is not a number"),
+        ("0 q1 Q0 d1 1 0.5 me-span", "rank 'd1' is not a number"),
+    ],
+)
+def test_a_line_of_another_format_names_the_six_fields(
+    line: str, problem: str, tmp_path: Path
+) -> None:
+    message = (
+        rf"a\.run:1: not a line of a TREC run: {problem}; .*`query Q0 document rank score tag`"
+    )
+    with pytest.raises(UserError, match=message):
+        read_span_run(write(tmp_path / "a.run", line + "\n"))
+
+
+def test_runs_of_other_tools_are_read(tmp_path: Path) -> None:
+    beir = trec(("q1", "e\u0301", 1.5), ("q1", "d2", 2.5), ranks=[0, 0], tag="my bm25 span")
+    path = write(tmp_path / "a.run", "\ufeff" + beir.replace(" ", "\t") + "\n \n")
+    run = read_foreign_run(path, ["q1"], {"\u00e9", "d2"}, mode="span", top_k=2)
+    assert {query: [*ranked] for query, ranked in run.items()} == {"q1": ["d2", "\u00e9"]}
+
+
+def test_a_run_in_another_encoding_is_rejected(tmp_path: Path) -> None:
+    (tmp_path / "a.run").write_bytes(RUN.encode("utf-16"))
+    with pytest.raises(UserError, match=r"a\.run:1: not a line of a TREC run: not UTF-8"):
+        read_span_run(tmp_path / "a.run")
+
+
+def test_a_run_that_is_not_in_the_order_of_its_scores_is_rejected(tmp_path: Path) -> None:
+    check_run("a.run.gz", {"q1": {"d2": 1.0, "d1": 1.0, "d3": 0.5}}, ["q1"], ["d1", "d2", "d3"])
+    with pytest.raises(UserError, match=r"'q1' are not in the order of their scores"):
+        check_run("a.run.gz", {"q1": {"d1": 1.0, "d2": 1.0}}, ["q1"], ["d1", "d2"])
 
 
 ROWS = (("q1", "d1", 3.0), ("q1", "d2", 2.0), ("q2", "d3", 9.0), ("q2", "d1", 8.0))

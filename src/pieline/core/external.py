@@ -1,15 +1,16 @@
 """Read external predictions and align them to our sentence ids."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from pieline.core.errors import UserError, pluralize
+from pieline.core.errors import UserError
 from pieline.core.files import read_text
-from pieline.core.records import Id, validated
+from pieline.core.records import Id, check_ids, validated
 from pieline.core.tables import read_table
+from pieline.core.texts import quote_both, text_key
 
 
 class ExternalRow(BaseModel):
@@ -26,28 +27,47 @@ R = TypeVar("R", bound=ExternalRow)
 
 
 def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
-    """Return the line number and content of each row of a CSV, TSV or JSONL file.
+    """Return the line number and content of each row of a CSV, TSV, JSONL or Parquet file.
 
-    Files with extensions other than .csv and .tsv are read as JSONL.
+    Text files may be gzipped. Files with extensions other than .csv, .tsv and .parquet are read as
+    JSONL.
 
     Raises:
         UserError: The file cannot be read, or a row is invalid; the message states the location.
     """
     hint = f"the fields are {', '.join(row.model_fields)} (docs/adding.md)"
-    delimiter = {".csv": ",", ".tsv": "\t"}.get(Path(path).suffix.lower())
-    if not delimiter and Path(path).suffix.lower() not in (".jsonl", ".json", ".ndjson"):
-        hint += "; the file name must end in .csv, .tsv or .jsonl"
+    suffix = Path(str(path).lower().removesuffix(".gz")).suffix
+    delimiter = {".csv": ",", ".tsv": "\t"}.get(suffix)
+    is_parquet = suffix == ".parquet"
+    if not delimiter and suffix not in (".jsonl", ".json", ".ndjson", ".parquet"):
+        hint += "; the file name must end in .csv, .tsv or .jsonl, or in .parquet"
     lines: Iterable[tuple[int, object]]
-    if delimiter:
+    if is_parquet:
+        lines = enumerate(_parquet_rows(path), start=1)
+    elif delimiter:
         lines = read_table(path, ["id"], delimiter=delimiter, hint=hint)
     else:
         # splitlines would also split at Unicode line separators within a text.
         texts = read_text(path).split("\n")
         lines = ((at, one) for at, one in enumerate(texts, start=1) if one.strip())
+    is_json = not (delimiter or is_parquet)
     return [
-        (at, validated(row, value, where=f"{path}:{at}", hint=hint, is_json=not delimiter))
+        (at, validated(row, value, where=f"{path}:{at}", hint=hint, is_json=is_json))
         for at, value in lines
     ]
+
+
+def _parquet_rows(path: str | Path) -> list[dict[str, Any]]:
+    # Import lazily: loading takes 0.2 s, and few predictions are in Parquet.
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        rows: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
+    except (OSError, pyarrow.ArrowException) as error:
+        problem = f"not a Parquet file: {error}"
+        raise UserError(problem, where=path, hint="write the file again") from None
+    return rows
 
 
 def align_rows(
@@ -56,8 +76,8 @@ def align_rows(
     """Return the line number and row of each sentence, in the order of `sentences` (texts by id).
 
     Raises:
-        UserError: An id is duplicate, unknown or missing, or the letters or digits of a row's
-            sentence differ from the dataset's (ignoring case).
+        UserError: An id is duplicate, unknown or missing, or a row's sentence differs from the
+            dataset's (see `text_key`).
     """
     by_id: dict[str, tuple[int, R]] = {}
     for at, row in rows:
@@ -71,40 +91,11 @@ def align_rows(
     lines = {name: at for name, (at, _) in by_id.items()}
     check_ids(lines, [*sentences], "sentences", where=where)
     for name, (at, row) in by_id.items():
-        if row.sentence and _letters(row.sentence) != _letters(sentences[name]):
+        if row.sentence and text_key(row.sentence) != text_key(sentences[name]):
+            ours, theirs = quote_both(sentences[name], row.sentence)
             raise UserError(
-                f"sentence {row.sentence!r} of {name} is {sentences[name]!r} in the dataset",
+                f"sentence {theirs} of {name} is {ours} in the dataset",
                 where=f"{where}:{at}",
                 hint="check the ids, or remove the column sentence",
             )
     return (by_id[name] for name in sentences)
-
-
-def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))
-
-
-def check_ids(lines: dict[str, int], ids: Sequence[str], things: str, *, where: str | Path) -> None:
-    """Raise a `UserError` if ids are unknown or missing; the message has counts and examples.
-
-    Args:
-        lines: Line number of each id in the file.
-        ids: Expected ids.
-        things: Plural noun for the error message, such as "sentences".
-        where: Path of the file.
-    """
-    known = set(ids)
-    unknown = [name for name in lines if name not in known]
-    missing = [name for name in ids if name not in lines]
-    problems = []
-    if unknown:
-        problems.append(f"{pluralize(len(unknown), 'unknown id')}, such as {unknown[0]!r}")
-    if missing:
-        problems.append(
-            f"no prediction for {len(missing)} of {len(ids)} {things}, such as {missing[0]!r}"
-        )
-    if problems:
-        at = f":{lines[unknown[0]]}" if unknown else ""
-        raise UserError(
-            "; ".join(problems), where=f"{where}{at}", hint=f"predict the {things} of the dataset"
-        )

@@ -10,6 +10,7 @@ import re
 import secrets
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -176,13 +177,20 @@ def _no_number(name: str) -> NoReturn:
 def read_text(path: str | Path) -> str:
     """Read a UTF-8 text file with its original line endings, without a byte order mark.
 
+    A file is decompressed if its name ends in .gz.
+
     Raises:
         UserError: The file is missing, unreadable or not UTF-8.
     """
     try:
         data = Path(path).read_bytes()
+        if str(path).lower().endswith(".gz"):
+            data = gzip.decompress(data)
     except FileNotFoundError:
         raise UserError("no such file", where=path, hint="check the path") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        problem = f"not a gzip file: {error}"
+        raise UserError(problem, where=path, hint="compress the file again") from None
     except OSError as error:
         raise to_user_error(error) from None
     try:

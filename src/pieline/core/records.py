@@ -14,8 +14,9 @@ from pydantic import (
     ValidationError,
 )
 
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, pluralize
 from pieline.core.files import canonical_json, read_json, read_text, write_text
+from pieline.core.texts import nfc
 
 _MOST_FIELDS = 10
 """Maximum number of further invalid fields that an error message lists."""
@@ -27,11 +28,11 @@ T = TypeVar("T")
 def _one_word(text: str) -> str:
     if not text or " " in text or not text.isprintable():
         raise ValueError("should be one word of printable characters")
-    return text
+    return nfc(text)
 
 
 Id = Annotated[str, AfterValidator(_one_word)]
-"""Id of a sentence or text: one word, as run files and other programs require."""
+"""Id of a sentence or text: one word in NFC, as run files and other programs require."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
 """Name of a model or setting that is safe in paths and on command lines."""
@@ -146,4 +147,30 @@ def check_unique_ids(ids: Sequence[str], *, where: str | Path) -> None:
             f"duplicate id {repeated[0]!r} ({len(repeated)} ids occur more than once)",
             where=where,
             hint="give each record a unique id",
+        )
+
+
+def check_ids(lines: dict[str, int], ids: Sequence[str], things: str, *, where: str | Path) -> None:
+    """Raise a `UserError` if ids are unknown or missing; the message has counts and examples.
+
+    Args:
+        lines: Line number of each id in the file.
+        ids: Expected ids.
+        things: Plural noun for the error message, such as "sentences".
+        where: Path of the file.
+    """
+    known = set(ids)
+    unknown = [name for name in lines if name not in known]
+    missing = [name for name in ids if name not in lines]
+    problems = []
+    if unknown:
+        problems.append(f"{pluralize(len(unknown), 'unknown id')}, such as {unknown[0]!a}")
+    if missing:
+        problems.append(
+            f"no prediction for {len(missing)} of {len(ids)} {things}, such as {missing[0]!a}"
+        )
+    if problems:
+        at = f":{lines[unknown[0]]}" if unknown else ""
+        raise UserError(
+            "; ".join(problems), where=f"{where}{at}", hint=f"predict the {things} of the dataset"
         )

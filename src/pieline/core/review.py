@@ -105,7 +105,7 @@ class _Person(BaseModel):
 class _Annotation(BaseModel):
     completed_by: int | str | _Person | None = None
     was_cancelled: bool | None = None
-    result: list[_Result]
+    result: list[_Result] | None = None
 
     @property
     def annotator(self) -> str:
@@ -120,7 +120,7 @@ class _Task(BaseModel):
 
 def _answers(annotation: _Annotation, controls: Mapping[str, str], where: str) -> dict[str, str]:
     answers: dict[str, str] = {}
-    for result in annotation.result:
+    for result in annotation.result or []:
         if result.from_name not in controls:
             problem = f"unknown control {result.from_name!r}"
             raise UserError(problem, where=where, hint="use our labeling configuration")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from pieline.core.errors import UserError
 from pieline.languages.language import Language
 from pieline.languages.registry import get_language
 
@@ -30,7 +31,7 @@ def base_forms(word: str, language: str) -> frozenset[str]:
         language: Language name.
 
     Raises:
-        UserError: The language is unknown.
+        UserError: The language is unknown, or simplemma does not know its code.
     """
     lang = get_language(language)
     prefixed = {
@@ -67,4 +68,11 @@ def _lemma(word: str, language: Language) -> str:
     # Import lazily: loading takes 0.1 s, plus up to 1 s for a language's dictionary.
     from simplemma import lemmatize
 
-    return lemmatize(word, language.code, low_memory=True).casefold()
+    try:
+        return lemmatize(word, language.code, low_memory=True).casefold()
+    except ValueError:
+        raise UserError(
+            f"simplemma has no lemmas for the code {language.code!r} of {language.label}",
+            where=f"pieline.languages: {language.name}",
+            hint="correct the code, or use a language that simplemma knows",
+        ) from None

@@ -63,6 +63,11 @@ def contains_pie(text: str, pie: str, *, language: str) -> bool:
     )
 
 
+def occurs_in(words: str, text: str, *, language: str) -> bool:
+    """Return whether words occur in a text, verbatim (also within a word) or inflected."""
+    return normalize(words) in normalize(text) or contains_pie(text, words, language=language)
+
+
 def shortest_match(tokens: Sequence[str], pie: str, *, language: str, longest: int) -> str | None:
     """Return the text of the shortest token sequence that contains a PIE.
 

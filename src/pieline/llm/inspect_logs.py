@@ -13,8 +13,8 @@ from typing import Any
 import zstandard
 
 from pieline.core.errors import UserError, pluralize
-from pieline.core.external import check_ids
 from pieline.core.files import sha256_of
+from pieline.core.records import check_ids
 from pieline.llm.answers import FILTERED, Answer
 
 _ZSTANDARD = 93

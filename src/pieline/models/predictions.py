@@ -7,8 +7,23 @@ from pydantic import Field, model_validator
 
 from pieline.core.records import Name
 from pieline.core.settings import Seed, Settings
+from pieline.core.texts import Findings, refuse_above
 from pieline.languages.settings import LanguageName
 from pieline.models.entries import ModelEntry
+
+MOST_MISPLACED = 0.05
+"""Maximum share of named idioms that do not belong to their sentence."""
+
+
+def check_named_idioms(misplaced: Findings, total: int) -> None:
+    """Raise a `UserError` if too many of the `total` named idioms are not in their sentences."""
+    refuse_above(
+        MOST_MISPLACED,
+        misplaced,
+        total,
+        "idioms are not in their sentences",
+        hint="check the ids, and write idioms exactly as in the sentence",
+    )
 
 
 class PredictionFile(Settings):
@@ -17,8 +32,8 @@ class PredictionFile(Settings):
     study: str = Field(description="Study for which the predictions were made.")
     file: str = Field(
         min_length=1,
-        description="jam: JSONL or CSV with id and idioms (or BIO tags); idiots: with id, has_idiom"
-        " and idiom; idiolink: a TREC run.",
+        description="jam: JSONL, CSV or Parquet with id and idioms (or BIO tags); idiots: with id,"
+        " has_idiom and idiom; idiolink: a TREC run.",
     )
     language: LanguageName | None = Field(
         default=None, description="jam: language of the sentences."

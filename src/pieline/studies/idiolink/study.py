@@ -11,7 +11,7 @@ from pieline.archives.matching import Extraction
 from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
-from pieline.languages.spelling import normalize
+from pieline.core.texts import text_key
 from pieline.models.api_embedder import ApiEmbedderEntry
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import Bm25Entry
@@ -242,7 +242,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         for split, name in product(self.splits("released_format"), TEXT_FILES):
             (path,) = self.run.local(f"idiolink/{split}/{name}.json")
             for text in read_texts(path, Document):
-                other = seen.setdefault(normalize(text.sentence), split)
+                other = seen.setdefault(text_key(text.sentence), split)
                 if other != split:
                     raise UserError(
                         f"the sentence is also in the {other} split",

@@ -23,6 +23,7 @@ from pieline.languages.denial import (
     is_retracted,
     parse_boolean,
 )
+from pieline.languages.matching import matches_pie, occurs_in
 from pieline.languages.spelling import normalize
 from pieline.llm.answers import Answer
 from pieline.llm.obstacles import SCHEMA_SETTING, unsupported_reason
@@ -31,6 +32,8 @@ from pieline.llm.prompts import Prompt, load_prompt
 from pieline.llm.questions import Question, make_question
 from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry
+from pieline.models.predictions import check_named_idioms
+from pieline.studies.idiots.raw import OPENING
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.settings import DetectionParameters, OwnParameters
 
@@ -265,7 +268,8 @@ def read_predictions(
 
     Raises:
         UserError: Ids are missing or unknown, a row is invalid, all rows lack an answer, idioms are
-            named although no answer is yes, or an answer is yes but names "none".
+            named although no answer is yes, an answer is yes but names "none", or many rows name
+            idioms of other sentences.
     """
     texts = {one.id: one.sentence for one in sentences}
     rows = list(align_rows(read_rows(path, ForeignDetection), texts, where=path))
@@ -278,7 +282,36 @@ def read_predictions(
             where=f"{path}:{named[0]}",
             hint="correct has_idiom, or leave idiom empty",
         )
-    return [_to_prediction(row, f"{path}:{line}") for line, row in rows]
+    predictions = [_to_prediction(row, f"{path}:{line}") for line, row in rows]
+    _check_idioms([f"{path}:{line}" for line, _ in rows], predictions, sentences)
+    return predictions
+
+
+def _check_idioms(
+    places: Sequence[str],
+    predictions: Sequence[DetectionPrediction],
+    sentences: Sequence[IdiotsSentence],
+) -> None:
+    """Raise a `UserError` if many named idioms belong to other sentences, as with shifted ids.
+
+    An idiom that occurs in no sentence is a wrong answer, but does not show that ids are wrong.
+    """
+    misplaced, total = [], 0
+    for where, prediction, sentence in zip(places, predictions, sentences, strict=True):
+        idiom = prediction.idiom or ""
+        if not prediction.has_idiom or not normalize(idiom):
+            continue
+        total += 1
+        if not _names(idiom, sentence) and any(_names(idiom, other) for other in sentences):
+            example = f"{idiom!r} in {sentence.sentence!r} ({sentence.id})"
+            misplaced.append((where, example))
+    check_named_idioms(misplaced, total)
+
+
+def _names(idiom: str, sentence: IdiotsSentence) -> bool:
+    return occurs_in(idiom, sentence.sentence, language="english") or matches_pie(
+        idiom, OPENING.sub("", sentence.pie), language="english"
+    )
 
 
 def _to_prediction(row: ForeignDetection, where: str) -> DetectionPrediction:

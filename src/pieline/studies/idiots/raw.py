@@ -11,6 +11,8 @@ from pieline.core.errors import UserError
 from pieline.core.files import read_json
 from pieline.core.records import Id, check_unique_ids, validated
 from pieline.core.tables import read_table
+from pieline.core.texts import check_texts, quote_both, refuse_above, text_key
+from pieline.languages.identification import check_language
 from pieline.languages.matching import contains_pie, matches_pie
 from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalize
@@ -20,6 +22,11 @@ KINDS: dict[str, DistractorKind] = {kind: kind for kind in get_args(DistractorKi
 _HINT = "see data/sample/idiots/README.md"
 _MIN_SHARE_WITH_IDIOM = 0.5
 """Minimum share of idiomatic sentences that contain the words of their idiom."""
+MOST_MISPLACED = 0.05
+"""Maximum share of sentences that contain the idiom of other sentences instead of their own."""
+MOST_OTHER_IDS = 0.05
+"""Maximum share of sentence ids that begin with another idiom id, if most begin with their own."""
+_FEWEST = 2
 OPENING = re.compile(r"^(?:to|don['’]t|do not)\s+", re.IGNORECASE)
 """Pattern of leading words in a canonical form that are not part of the PIE: the infinitive marker
 "to" (section 3.1), and the negation in "don't quote me", because "quote me" also names this PIE.
@@ -59,7 +66,8 @@ def read_sentences(path: str | Path) -> list[IdiotsSentence]:
         UserError: The file is not a JSON array or TSV; a record is invalid (the label is not the
             string "True" or "False" or contradicts the id, a field is missing or unknown); an id is
             repeated; or columns are inconsistent (two idioms with one id, most idioms with several
-            ids, one text with both labels, idioms missing from their sentences, swapped languages).
+            ids, one text with both labels, sentences without their idiom or with another one, ids
+            of other idioms, swapped or mixed languages, repeated or damaged texts).
     """
     if Path(path).suffix.lower() == ".tsv":
         rows = _table(path)
@@ -96,13 +104,14 @@ def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> Non
         where = f"{path}: record {number} ({sentence.id})"
         first = idioms.setdefault(sentence.pie_id, sentence.pie)
         if first != sentence.pie and not matches_pie(sentence.pie, first, language="english"):
+            pie, other = quote_both(sentence.pie, first)
             raise UserError(
-                f"idiom {sentence.pie!r} has the id {sentence.pie_id} of {first!r}",
+                f"idiom {pie} has the id {sentence.pie_id} of {other}",
                 where=where,
                 hint="give each idiom its own id",
             )
         ids.setdefault(normalize(sentence.pie), set()).add(sentence.pie_id)
-        same = texts.setdefault(normalize(sentence.sentence), sentence)
+        same = texts.setdefault(text_key(sentence.sentence), sentence)
         if same.is_idiomatic != sentence.is_idiomatic:
             raise UserError(
                 f"same text as {same.id}, but a different label",
@@ -130,6 +139,55 @@ def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> Non
             where=missing[0],
             hint="check that the column idiom belongs to these sentences",
         )
+    _check_rows(sentences, path)
+
+
+def _check_rows(sentences: Sequence[IdiotsSentence], path: str | Path) -> None:
+    """Raise a `UserError` if many rows are implausible, as after a shift of some columns."""
+    places = [
+        f"{path}: record {number} ({sentence.id})"
+        for number, sentence in enumerate(sentences, start=1)
+    ]
+    pies = {sentence.pie_id: OPENING.sub("", sentence.pie) for sentence in sentences}
+    contained = [
+        {
+            name
+            for name, pie in pies.items()
+            if contains_pie(sentence.sentence, pie, language="english")
+        }
+        for sentence in sentences
+    ]
+    refuse_above(
+        MOST_MISPLACED,
+        [
+            (where, f"{sentence.sentence!r} for {sentence.pie!r}")
+            for where, sentence, names in zip(places, sentences, contained, strict=True)
+            if names and sentence.pie_id not in names
+        ],
+        len(sentences),
+        "sentences contain the idiom of other sentences instead of their own",
+        fewest=_FEWEST,
+        hint="check that all columns of a row belong together",
+    )
+    others = [
+        (where, f"{sentence.id} for {sentence.pie_id}")
+        for where, sentence in zip(places, sentences, strict=True)
+        if not sentence.id.startswith(f"{sentence.pie_id}-")
+    ]
+    if 2 * len(others) < len(sentences):
+        refuse_above(
+            MOST_OTHER_IDS,
+            others,
+            len(sentences),
+            "sentence ids do not begin with their idiom_id",
+            hint="check that all columns of a row belong together",
+        )
+    check_texts([*zip(places, (sentence.sentence for sentence in sentences), strict=True)])
+    translations = (sentence.translation for sentence in sentences)
+    check_texts([*zip(places, translations, strict=True)], repeated=False)
+    check_language(
+        [*zip(places, (sentence.sentence for sentence in sentences), strict=True)], "english"
+    )
 
 
 def _is_rather(text: str, language: Literal["english", "spanish"]) -> bool:

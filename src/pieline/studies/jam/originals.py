@@ -24,6 +24,7 @@ from pieline.languages.matching import contains_pie, shortest_match
 from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalize
 from pieline.studies.jam.bio import Tag, spans_of
+from pieline.studies.jam.raw.checks import check_sentences
 from pieline.studies.jam.raw.id10m import TaggedSentence
 from pieline.studies.jam.raw.released import ReleasedRow
 from pieline.studies.jam.records import Original
@@ -144,14 +145,16 @@ def apply_decisions(
         raw: Path of the raw split, for error messages.
 
     Raises:
-        UserError: The sentences are in another language, sentences and decisions do not correspond
-            one to one, tags or tokens do not fit the text, or a PIE is not in its sentence.
+        UserError: The sentences are in another language or implausible (see `check_sentences`),
+            sentences and decisions do not correspond one to one, tags or tokens do not fit the
+            text, a PIE is not in its sentence, or no sentence is kept.
     """
     if not is_in_language(language, " ".join(item.text for item in sentences)):
         hint = "use the file for this language"
         raise UserError(
             f"the sentences are not in {get_language(language).label}", where=raw, hint=hint
         )
+    check_sentences(sentences, language=language, path=raw)
     by_id = {item.sentence_id: item for item in decisions}
     sentence_ids = {item.id for item in sentences}
     missing = [item.id for item in sentences if item.id not in by_id]
@@ -175,6 +178,12 @@ def apply_decisions(
             problem = explain(error) if isinstance(error, ValidationError) else str(error)
             hint = f"correct the sentence ({raw}:{sentence.line}) or the decision"
             raise UserError(problem, where=f"{where}: {sentence.id}", hint=hint) from None
+    if not originals:
+        raise UserError(
+            f"none of the {len(sentences)} sentences of {raw} is kept",
+            where=where,
+            hint="tag idioms in the test file, or keep sentences in the decisions",
+        )
     return originals
 
 

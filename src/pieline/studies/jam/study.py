@@ -9,6 +9,7 @@ from typing import Any, get_args
 from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, read_text
+from pieline.core.texts import text_key
 from pieline.languages.registry import get_language, language_names
 from pieline.llm.obstacles import SCHEMA_SETTING, unsupported_reason
 from pieline.llm.prompts import load_prompt
@@ -80,11 +81,13 @@ def _listed(languages: Iterable[str]) -> str:
 
 
 def _blocks(path: str) -> set[str]:
-    """Return the set of sentences in an ID10M file, each as a block of lines.
+    """Return the keys (see `text_key`) of the sentences in an ID10M file.
 
     The function is faster than a parser, because it is called for every run.
     """
-    return {block.strip("\n") for block in read_text(path).split("\n\n")} - {""}
+    blocks = read_text(path).replace("\r\n", "\n").split("\n\n")
+    texts = ("".join(line.partition("\t")[0] for line in block.split("\n")) for block in blocks)
+    return {text_key(text) for text in texts if text}
 
 
 def _with_report(variants: str) -> dict[str, str]:

@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pieline.core.errors import UserError
+from pieline.core.texts import check_texts, quote_both, refuse_above, text_key
+from pieline.languages.identification import check_language
 from pieline.languages.spelling import normalize
+from pieline.studies.idiolink.datasets.checks import names_pie
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.originals.domains import parse_id
 from pieline.studies.idiolink.raw.released import read_texts
@@ -14,6 +17,14 @@ _MAX_SHARE_WITHOUT_PIE = 0.05
 """The data are rejected if at least this share of literal and idiomatic spans contain no word of
 their PIE.
 """
+MOST_WHOLE = 0.05
+"""Maximum share of spans that are whole sentences."""
+MOST_WITH_PIE = 0.05
+"""Maximum share of simplification and sense spans that are the PIE."""
+MOST_LITERAL = 0.05
+"""Maximum share of simplification and sense texts that are copies of literal texts, apart from the
+span."""
+_FEWEST = 2
 
 
 def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Document], list[Query]]:
@@ -21,13 +32,14 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
 
     Raises:
         UserError: A file is invalid (see `read_texts`), a text is repeated or is both a document
-            and a query, a usage contradicts the id, too many spans do not contain their PIE, a PIE
-            or subject has two spellings, or a query has no relevant document.
+            and a query, a usage contradicts the id, too many spans or usages are implausible, too
+            many texts are damaged or not in English, a PIE or subject has two spellings, or a query
+            has no relevant document.
     """
     index, query_texts = read_texts(documents, Document), read_texts(queries, Query)
-    names = {normalize(query.sentence): query.id for query in query_texts}
+    names = {text_key(query.sentence): query.id for query in query_texts}
     for document in index:
-        if query := names.get(normalize(document.sentence)):
+        if query := names.get(text_key(document.sentence)):
             raise UserError(
                 f"the document is also query {query!r} in {queries}",
                 where=f"{documents}: {document.id}",
@@ -42,8 +54,9 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
         for field, value in (("idiom", text.pie), ("subject", text.subject)):
             spelling = spellings.setdefault(f"{field} {normalize(value).replace(' ', '')}", value)
             if value != spelling:
+                ours, other = quote_both(value, spelling)
                 raise UserError(
-                    f"{field} {value!r} is spelled {spelling!r} in another record",
+                    f"{field} {ours} is spelled {other} in another record",
                     where=f"{path}: {text.id}",
                     hint="use the same spelling in all records",
                 )
@@ -64,12 +77,15 @@ def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
     """Check one file for repeated texts and for usages and spans that contradict other columns.
 
     Raises:
-        UserError: A text is repeated, a usage contradicts the id, or too many spans do not contain
-            their PIE.
+        UserError: A text is repeated, a usage contradicts the id, or too many spans or usages are
+            implausible, or texts damaged or not in English.
     """
+    places = {text.id: f"{path}: {text.id}" for text in texts}
+    sentences = [(places[text.id], text.sentence) for text in texts]
+    check_texts(sentences, repeated=False)
     ids: dict[tuple[str, str], str] = {}
     for text in texts:
-        first = ids.setdefault((normalize(text.sentence), text.pie), text.id)
+        first = ids.setdefault((text_key(text.sentence), text.pie), text.id)
         if first != text.id:
             problem = f"same sentence and idiom as {first}"
             raise UserError(problem, where=f"{path}: {text.id}", hint="remove one of them")
@@ -88,6 +104,34 @@ def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
             where=f"{path}: {mismatches[0].id}",
             hint="check that the column idiom belongs to these texts",
         )
+    whole = [text for text in texts if text_key(text.span) == text_key(text.sentence)]
+    others = [text for text in texts if text.usage in ("simplification", "sense")]
+    with_pie = [text for text in others if names_pie(text.span, text.pie)]
+    contexts = {_context(text) for text in texts if text.usage == "literal"}
+    contexts -= {_context(text) for text in texts if text.usage == "idiomatic"}
+    copies = [text for text in others if _context(text) in contexts]
+    copied = "simplification and sense texts are copies of literal texts"
+    hint = "check that the column usage belongs to these texts"
+    for most, found, among, problem in (
+        (MOST_WHOLE, whole, texts, "spans are whole sentences"),
+        (MOST_WITH_PIE, with_pie, others, "simplification and sense spans are the idiom"),
+        (MOST_LITERAL, copies, others, copied),
+    ):
+        refuse_above(
+            most,
+            [(places[text.id], repr(text.span)) for text in found],
+            len(among),
+            problem,
+            fewest=_FEWEST,
+            hint="mark only the words with the meaning" if found is whole else hint,
+        )
+    check_language(sentences, "english")
+
+
+def _context(text: PieText) -> tuple[str, str, str]:
+    """Return the PIE and what surrounds the span, which a simplification keeps."""
+    before, _, after = text.sentence.partition(text.span)
+    return text.pie, text_key(before), text_key(after)
 
 
 def _starts(text: str) -> set[str]:

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from pieline.core.errors import UserError
 from pieline.core.files import read_text
 from pieline.core.records import Record, explain
+from pieline.core.texts import text_key
 from pieline.studies.idiolink.datasets.relevance import RELEVANT_USAGES
 from pieline.studies.idiolink.records import Document, Query
 
@@ -103,16 +104,16 @@ def read_released_tuples(
         UserError: A line is invalid, contains a text that is not in the split, or does not have
             one positive, two hard negatives and three soft negatives, in this order.
     """
-    by_query = {query.sentence: query for query in queries}
-    by_document = {document.sentence: document for document in documents}
+    by_query = {text_key(query.sentence): query for query in queries}
+    by_document = {text_key(document.sentence): document for document in documents}
     other_file = "use the file of this split"
     result = []
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         where = f"{path}:{number}"
         try:
             row = _ReleasedTuple.model_validate_json(line)
-            query, positive = by_query[row.query], by_document[row.positive]
-            negatives = [by_document[text] for text in row.negatives]
+            query, positive = by_query[text_key(row.query)], by_document[text_key(row.positive)]
+            negatives = [by_document[text_key(text)] for text in row.negatives]
         except ValidationError as error:
             raise UserError(explain(error), where=where, hint="fetch the file again") from None
         except KeyError as error:

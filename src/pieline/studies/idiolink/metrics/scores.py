@@ -22,6 +22,7 @@ from pieline.studies.idiolink.metrics.ranking import (
 )
 from pieline.studies.idiolink.metrics.validation import Scores
 from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
+from pieline.studies.idiolink.predictions.runs import in_order
 from pieline.studies.idiolink.records import Meaning
 
 QUERY_COLUMNS = (
@@ -130,7 +131,7 @@ def idiolink_metrics(
         computed_from=computed_from,
         conditions=conditions,
     )
-    first = {name: first_relevant(run.get(name, ()), meaning[name]) for name in scores}
+    first = {name: first_relevant(in_order(run.get(name, {})), meaning[name]) for name in scores}
     return metrics, {
         name: query_scores | {"first_relevant": first[name]}
         for name, query_scores in scores.items()

@@ -1,6 +1,7 @@
 """Ranking, reading and validation of TREC runs, with ties broken as in trec_eval."""
 
 import gzip
+import re
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,20 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pieline.core.errors import UserError, pluralize
-from pieline.core.external import check_ids
 from pieline.core.files import open_gzip
+from pieline.core.records import check_ids
+from pieline.core.texts import nfc
 from pieline.studies.idiolink.predictions.mteb import mteb_scores, task_of
-from pieline.studies.idiolink.records import QUERY_MODES
+from pieline.studies.idiolink.records import QUERY_MODES, Meaning
 
 RankedRun = dict[str, dict[str, float]]
 """Scores by query id and document id; the documents of a query are in ranking order."""
 
+_FIELDS = ("query", "Q0", "document", "rank", "score", "tag")
+_LINE_HINT = f"write `{' '.join(_FIELDS)}` in each line"
 _QUERIES_AT_ONCE = 256
 _ROWS_AT_ONCE = 4096
 _NDCG_CUT = 10
 """Cutoff of nDCG@10."""
 _MAX_CONSTANT_SHARE = 0.05
 """A run is rejected if at least this share of queries have constant scores."""
+_MIN_PART = 0.05
+"""A run is rejected if it ranks no document of a usage or subject with at least this share of the
+index."""
 _MAX_TIED_SHARE = 0.5
 """A run is rejected if rounding of scores changed the rankings of more than this share of
 queries."""
@@ -63,6 +70,15 @@ def _scores(
         yield from _normalize(queries[start : start + _QUERIES_AT_ONCE]) @ unit_documents.T
 
 
+def in_order(documents: Mapping[str, float]) -> list[str]:
+    """Return the documents of a query from best to worst.
+
+    Scores are compared as doubles, and equal scores are ordered by descending id, as in trec_eval,
+    so that all tools and processors agree on the ranking. `rank` has the same order.
+    """
+    return sorted(documents, key=lambda name: (documents[name], name), reverse=True)
+
+
 def rank(
     query_ids: Sequence[str],
     scores: Iterable[NDArray[np.floating]],
@@ -70,10 +86,7 @@ def rank(
     *,
     top_k: int,
 ) -> RankedRun:
-    """Return the `top_k` documents of each query, best first.
-
-    Equal scores are ordered by descending document id, as in trec_eval, so that all tools and
-    processors agree on the ranking.
+    """Return the `top_k` documents of each query, best first (see `in_order`).
 
     Args:
         query_ids: Ids of the queries.
@@ -120,7 +133,7 @@ def read_run(path: str | Path, *, top_k: int | None = None) -> RankedRun:
         top_k: Number of leading documents to read per query; None reads all.
 
     Raises:
-        UserError: The file cannot be read, or a line does not have six fields with an integer rank
+        UserError: The file cannot be read, or a line does not have six fields with a numeric rank
             and a finite score.
     """
     run: RankedRun = {}
@@ -132,10 +145,11 @@ def read_run(path: str | Path, *, top_k: int | None = None) -> RankedRun:
 def check_run(
     path: str | Path, run: RankedRun, query_ids: Sequence[str], document_ids: Collection[str]
 ) -> None:
-    """Check that a run has exactly the queries of a dataset, and only its documents.
+    """Check that a run has exactly the queries of a dataset, and only its documents, in order.
 
     Raises:
-        UserError: Queries or documents are unknown, or queries are missing.
+        UserError: Queries or documents are unknown, queries are missing, or the documents of a
+            query are not in the order of their scores.
     """
     check_ids(dict.fromkeys(run, 1), query_ids, "queries", where=path)
     known = set(document_ids)
@@ -144,6 +158,12 @@ def check_run(
             f"{pluralize(len(unknown), 'unknown document')}, such as {min(unknown)!r}",
             where=path,
             hint="rank the documents of the dataset",
+        )
+    if unordered := [query for query, ranked in run.items() if [*ranked] != in_order(ranked)]:
+        raise UserError(
+            f"the documents of {unordered[0]!r} are not in the order of their scores",
+            where=path,
+            hint="create the run again",
         )
 
 
@@ -155,11 +175,11 @@ def read_foreign_run(
     mode: str,
     top_k: int,
     file_format: str = "",
+    meanings: Sequence[Meaning] = (),
 ) -> RankedRun:
     """Return the `top_k` documents of each query from an external run.
 
-    As in trec_eval, documents are ordered by score rather than by rank, and tied documents by
-    descending id.
+    As in trec_eval, documents are ordered by score rather than by rank (see `in_order`).
 
     Args:
         path: Path of the run, whose tag, file name or folder must state the query mode.
@@ -168,11 +188,13 @@ def read_foreign_run(
         mode: Expected query mode.
         top_k: Number of documents to keep per query.
         file_format: `mteb` for MTEB predictions; any other value stands for a TREC run.
+        meanings: The documents, to detect a ranking of only a part of them.
 
     Raises:
         UserError: The file cannot be read; queries are unknown or missing; documents are unknown,
-            repeated or too few for `top_k`; ranks are repeated or contradict the scores; the scores
-            of many queries are constant or rounded; or the query mode is unknown or differs.
+            repeated or too few for `top_k`; ranks contradict the scores; the scores of many queries
+            are constant or rounded; no document of some usage or subject is ranked; or the query
+            mode is unknown or differs.
     """
     lines: dict[str, dict[str, RunLine]] = {query_id: {} for query_id in query_ids}
     queries: dict[str, int] = {}
@@ -207,11 +229,31 @@ def read_foreign_run(
         )
     _check_mode(path, tags, mode)
     _check_scores(path, lines)
+    _check_index(path, documents, meanings)
     run: RankedRun = {}
     for query_id, ranked in lines.items():
-        best = sorted(((line.score, name) for name, line in ranked.items()), reverse=True)
-        run[query_id] = {name: score for score, name in best[:top_k]}
+        scores = {name: line.score for name, line in ranked.items()}
+        run[query_id] = {name: scores[name] for name in in_order(scores)[:top_k]}
     return run
+
+
+def _check_index(path: str | Path, ranked: Collection[str], documents: Sequence[Meaning]) -> None:
+    """Raise a `UserError` if no query ranks any of the documents of some usage or subject.
+
+    This is so if another index was ranked, such as one of the index compositions.
+    """
+    for field in ("usage", "subject"):
+        parts = Counter(getattr(document, field) for document in documents)
+        for document in documents:
+            if document.id in ranked:
+                parts.pop(getattr(document, field), None)
+        if large := [part for part, size in parts.items() if size >= _MIN_PART * len(documents)]:
+            raise UserError(
+                f"no query ranks a document with {field} {' or '.join(map(repr, large))}"
+                f" ({sum(parts.values())} of {len(documents)} documents)",
+                where=path,
+                hint="rank all documents of the split, not those of an index composition",
+            )
 
 
 def _check_mode(path: str | Path, tags: Iterable[str], mode: str) -> None:
@@ -220,7 +262,7 @@ def _check_mode(path: str | Path, tags: Iterable[str], mode: str) -> None:
     named_modes = {
         suffix
         for text in (*tags, place.name)
-        for part in text.replace("-", "_").split(".")
+        for part in re.sub(r"[-\s]", "_", text).split(".")
         if (suffix := _mode_at_end(part))
     } or {place.parent.name}.intersection(QUERY_MODES)
     if not named_modes:
@@ -243,27 +285,24 @@ def _mode_at_end(text: str) -> str:
 
 
 def _check_scores(path: str | Path, lines: Mapping[str, Mapping[str, "RunLine"]]) -> None:
-    """Raise a `UserError` for repeated ranks or contradictory, constant or rounded scores."""
+    """Raise a `UserError` for contradictory, constant or rounded scores.
+
+    Equal ranks contradict no score: BEIR writes rank 0 in every line.
+    """
     several = {query: ranked for query, ranked in lines.items() if len(ranked) > 1}
     constant, tied = [], []
     for query, ranked in several.items():
         ordered = sorted(ranked.values(), key=lambda line: (-line.score, line.rank))
-        by_score = sorted(ordered, key=lambda line: (line.score, line.document), reverse=True)
-        if ordered[:_NDCG_CUT] != by_score[:_NDCG_CUT]:
+        by_score = in_order({name: line.score for name, line in ranked.items()})
+        are_ranked = len({line.rank for line in ordered}) == len(ordered)
+        if are_ranked and [line.document for line in ordered[:_NDCG_CUT]] != by_score[:_NDCG_CUT]:
             tied.append(query)
         if ordered[0].score == ordered[-1].score:
             constant.append(query)
         for better, worse in pairwise(ordered):
-            if worse.rank == better.rank:
-                raise UserError(
-                    f"{better.document!r} and {worse.document!r} have the same rank for query"
-                    f" {query!r}",
-                    where=f"{path}:{worse.number}",
-                    hint="number the documents of each query from best to worst",
-                )
             if worse.rank < better.rank:
                 raise UserError(
-                    f"document {worse.document!r} has rank {worse.rank} for query {query!r}, but"
+                    f"document {worse.document!r} has rank {worse.rank:g} for query {query!r}, but"
                     " not the highest score",
                     where=f"{path}:{worse.number}",
                     hint="better documents need higher scores; negate distances",
@@ -293,7 +332,7 @@ class RunLine(NamedTuple):
     number: int
     query: str
     document: str
-    rank: int
+    rank: float
     score: float
     tag: str
 
@@ -302,9 +341,8 @@ def _mteb_lines(path: str | Path) -> Iterator[RunLine]:
     """Yield MTEB predictions as run lines, with ranks derived from the scores."""
     tag = task_of(path)
     for query, scores in mteb_scores(path).items():
-        ordered = sorted(scores, key=lambda name: (scores[name], name), reverse=True)
-        for rank, document in enumerate(ordered, start=1):
-            yield RunLine(1, query, document, rank, scores[document], tag)
+        for rank, document in enumerate(in_order(scores), start=1):
+            yield RunLine(1, nfc(query), nfc(document), rank, scores[document], tag)
 
 
 def _lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
@@ -317,31 +355,50 @@ def _lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
     open_file = gzip.open if str(path).endswith(".gz") else open
     number = 0
     try:
-        with open_file(path, "rt", encoding="utf-8") as stream:
+        with open_file(path, "rt", encoding="utf-8-sig") as stream:
             for number, line in enumerate(stream, start=1):
+                fields = line.split(maxsplit=len(_FIELDS) - 1)
+                if not fields:
+                    continue
                 if top_k is not None:
-                    name = line.partition(" ")[0]
-                    seen[name] += 1
-                    if seen[name] > top_k:
+                    seen[fields[0]] += 1
+                    if seen[fields[0]] > top_k:
                         continue
-                query_id, _, document_id, rank, score, tag = line.split()
-                value = float(score)
-                if not isfinite(value):
-                    raise ValueError
-                yield RunLine(number, query_id, document_id, int(rank), value, tag)
-    except ValueError:  # includes UnicodeDecodeError
+                yield _line(fields, number, path)
+    except UnicodeDecodeError:
         with Path(path).open("rb") as raw:
             if open_file is open and raw.read(2) == b"\x1f\x8b":
                 raise UserError(
                     "the file is gzipped", where=path, hint=f"rename it to {Path(path).name}.gz"
                 ) from None
         raise UserError(
-            "not a line of a TREC run", where=f"{path}:{number}", hint="create the run again"
+            "not a line of a TREC run: not UTF-8", where=f"{path}:{number + 1}", hint=_LINE_HINT
         ) from None
     except (OSError, EOFError, zlib.error) as error:
         raise UserError(
             f"cannot be read: {error}", where=path, hint="create the run again"
         ) from None
+
+
+def _line(fields: Sequence[str], number: int, path: str | Path) -> RunLine:
+    """Return a line; only the last of its fields, the tag, may contain spaces."""
+    problem = ""
+    if len(fields) != len(_FIELDS):
+        problem = f"{pluralize(len(fields), 'field')} instead of {len(_FIELDS)}"
+    for name, text in zip(_FIELDS, fields, strict=False):
+        if name in ("rank", "score") and not problem:
+            try:
+                if isfinite(float(text)):
+                    continue
+            except ValueError:
+                pass
+            problem = f"{name} {text!r} is not a number"
+    if problem:
+        raise UserError(
+            f"not a line of a TREC run: {problem}", where=f"{path}:{number}", hint=_LINE_HINT
+        )
+    query_id, _, document_id, rank, score, tag = fields
+    return RunLine(number, nfc(query_id), nfc(document_id), float(rank), float(score), tag.rstrip())
 
 
 def _normalize(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -1,5 +1,6 @@
 """Reader of MAGPIE (Haagsma et al., 2020), a file with one annotated PIE occurrence per line."""
 
+import codecs
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -48,7 +49,7 @@ def read_magpie(path: str | Path) -> Iterator[Occurrence]:
     with Path(path).open("rb") as stream:
         for number, line in enumerate(stream, start=1):
             try:
-                occurrence = Occurrence.model_validate_json(line)
+                occurrence = Occurrence.model_validate_json(line.removeprefix(codecs.BOM_UTF8))
             except ValidationError as error:
                 raise UserError(explain(error), where=f"{path}:{number}", hint=_HINT) from None
             if (first := lines.setdefault(occurrence.id, number)) != number:

@@ -15,6 +15,7 @@ from pieline.core.files import write_json
 from pieline.core.records import Id, Record, check_unique_ids, explain
 from pieline.core.review import reviewed_rows
 from pieline.core.tables import write_csv
+from pieline.core.texts import nfc
 from pieline.studies.idiolink.originals.domains import parse_id
 from pieline.studies.idiolink.variants.generation import GeneratedText
 from pieline.studies.idiolink.variants.votes import TextVerdict
@@ -211,7 +212,8 @@ def apply_corrections(
     for text in texts:
         changes: dict[str, Any] = {}
         if correction := corrections.get(text.id):
-            if (correction.sentence, correction.span) != (text.sentence, text.span):
+            decided = (correction.sentence, correction.span)
+            if [*map(nfc, decided)] != [nfc(text.sentence), nfc(text.span)]:
                 raise UserError(
                     f"text {text.id!r} has changed since the decision",
                     where=where,

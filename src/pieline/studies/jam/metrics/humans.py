@@ -16,6 +16,7 @@ from pieline.core.records import Frozen, Id, validated
 from pieline.core.review import reviewed_rows
 from pieline.core.significance import cohen_kappa
 from pieline.core.tables import read_table, write_csv
+from pieline.core.texts import nfc
 from pieline.studies.jam.records import JamSentence, by_original
 
 Label = Literal["figurative", "literal", "ambiguous"]
@@ -229,7 +230,8 @@ def human_metrics(
         hint = "label variants of this dataset"
         raise UserError(f"unknown variant {unknown[0]!r}", where=where, hint=hint)
     for item in labels:
-        if any(text.strip() != variants[item.variant_id].sentence.strip() for text in item.shown):
+        ours = nfc(variants[item.variant_id].sentence.strip())
+        if any(nfc(text.strip()) != ours for text in item.shown):
             problem = f"{item.variant_id!r} was labeled with a different text"
             raise UserError(problem, where=where, hint="label the form written for this dataset")
     originals = Counter(variants[label.variant_id].original_id for label in labels)

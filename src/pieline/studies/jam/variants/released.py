@@ -13,6 +13,7 @@ from rapidfuzz.distance import Levenshtein
 
 from pieline.core.errors import UserError
 from pieline.core.records import Frozen, explain, validated
+from pieline.core.texts import check_texts, nfc
 from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalize
 from pieline.studies.jam.raw.released import read_rows
@@ -45,8 +46,8 @@ def read_variants(
     Raises:
         UserError: The format is wrong, a variant has no original or a different usage, a variant
             contains neither its original nor tokens and tags of an edited one, many variants have a
-            different PIE than their originals, or two variants of an original have the same number;
-            the message states the file and, if possible, the record.
+            different PIE than their originals or damaged texts, or two variants of an original have
+            the same number; the message states the file and, if possible, the record.
     """
     by_id = {item.id: item for item in originals}
     by_text = {item.sentence: item for item in originals}
@@ -71,8 +72,11 @@ def read_variants(
             others.append(where)
         fields = {"number": record.variant_number, "source": source, "verdict": "valid"}
         idioms = original.true_idioms if record.true_idioms is None else record.true_idioms
+        text = record.variant_sentence
+        if find_original(original.sentence, text) is None:
+            text = nfc(text)
         try:
-            variant = make_variant(original, record.variant_sentence, true_idioms=idioms, **fields)
+            variant = make_variant(original, text, true_idioms=idioms, **fields)
         except ValidationError as error:
             raise UserError(explain(error), where=where, hint=hint) from None
         if find_original(original.sentence, variant.sentence) is None:
@@ -83,6 +87,8 @@ def read_variants(
             own = {"tokens": tokens, "tags": tuple(record.tags)}
             variant = validated(Variant, variant.model_dump() | own, where=where, hint=hint)
         variants.append(variant)
+    texts = [(f"{path}: {item.id}", item.sentence) for item in variants]
+    check_texts(texts, repeated=False)
     if len(others) > max(_FEW, len(variants) * _MOST_ODD):
         problem = f"the PIE differs from the original's ({len(others)} of {len(variants)} records)"
         raise UserError(problem, where=others[0], hint="check PIE and true_idioms")

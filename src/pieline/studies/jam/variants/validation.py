@@ -7,6 +7,7 @@ from typing import Any
 from rapidfuzz import fuzz
 
 from pieline.core.errors import UserError
+from pieline.core.texts import nfc
 from pieline.languages.identification import is_in_language
 from pieline.languages.matching import contains_pie
 from pieline.languages.registry import get_language
@@ -150,7 +151,7 @@ def check_reviews(variants: Iterable[Variant], reviews: Iterable[Review], *, whe
         if review.item_id not in texts:
             hint = "export the tasks of these variants again"
             raise UserError(f"unknown variant {review.item_id!r}", where=where, hint=hint)
-        if review.reviewed not in (None, texts[review.item_id]):
+        if review.reviewed is not None and nfc(review.reviewed) != nfc(texts[review.item_id]):
             raise UserError(
                 f"the review of {review.item_id!r} is for a different text",
                 where=where,

@@ -1,0 +1,84 @@
+"""Comparison of texts, and detection of damaged and implausible ones."""
+
+import unicodedata
+
+import pytest
+
+from pieline.core.errors import UserError
+from pieline.core.texts import check_texts, damage, quote_both, refuse_above, text_key
+
+SENTENCE = "Der Ball rollte auf die Straße, unter die Räder."
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        unicodedata.normalize("NFD", SENTENCE),
+        f"{SENTENCE} ",
+        SENTENCE.replace(" ", "  "),
+        SENTENCE.replace(" ", "\u00a0"),
+        SENTENCE.upper(),
+        SENTENCE.replace("Ball", "Ba\u200bll"),
+        SENTENCE.replace("Ball", "Ba\x00ll"),
+        SENTENCE.replace("ä", "&auml;"),
+        SENTENCE.removesuffix("."),
+    ],
+)
+def test_equal_texts_have_the_same_key(same: str) -> None:
+    assert same != SENTENCE
+    assert text_key(same) == text_key(SENTENCE)
+
+
+def test_other_texts_have_another_key() -> None:
+    keys = {text_key(text) for text in (SENTENCE, SENTENCE.replace("ä", "a"), "a b", "?", "!", "")}
+    assert len(keys) == 6
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "quoted"),
+    [
+        ("Rad", "Rat", ("'Rad'", "'Rat'")),
+        ("Räder", "Ra\u0308der", (r"'R\xe4der'", r"'Ra\u0308der'")),
+        ("cold", "c\u043eld", ("'cold'", r"'c\u043eld'")),
+        ("über", "Unter", ("'über'", "'Unter'")),
+        ("a b", "a\u00a0b", ("'a b'", r"'a\xa0b'")),
+        ("a b", "a  b", ("'a b'", r"'a \x20b'")),
+    ],
+)
+def test_texts_that_look_alike_are_escaped(one: str, other: str, quoted: tuple[str, str]) -> None:
+    assert quote_both(one, other) == quoted
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("Größe – „so“ … R&D, AT&T; 5 € — naïve\tx\n", ""),
+        ("a\x00b", "the control character U+0000"),
+        ("a\x85b", "the control character U+0085"),
+        ("Stra\ufffde", "the replacement character U+FFFD"),
+        ("AT&amp;T", "the HTML entity &amp;"),
+        ("it&#39;s", "the HTML entity &#39;"),
+        ("StraÃŸe", "UTF-8 that was read in another encoding"),
+        ("itâ€™s", "UTF-8 that was read in another encoding"),
+    ],
+)
+def test_damaged_texts(text: str, problem: str) -> None:
+    assert damage(text) == problem
+
+
+def test_findings_are_rejected_above_a_share_with_three_examples() -> None:
+    findings = [(f"a.csv:{number}", f"'{number}'") for number in range(2, 7)]
+    refuse_above(0.05, findings, 100, "rows are odd", hint="correct them")
+    refuse_above(0.05, findings[:1], 2, "rows are odd", fewest=2, hint="correct them")
+    message = r"^a\.csv:2: 5 of 99 rows are odd, such as '2', '3', '4'; correct them$"
+    with pytest.raises(UserError, match=message):
+        refuse_above(0.05, findings, 99, "rows are odd", hint="correct them")
+
+
+def test_repeated_texts_name_both_places() -> None:
+    rows = [(f"a.tsv:{number}", f"Sentence {number}.") for number in range(1, 51)]
+    check_texts(rows)
+    message = r"^a\.tsv:51: 1 of 51 texts are repeated, such as 'sentence 7' \(also a\.tsv:7\);"
+    with pytest.raises(UserError, match=message):
+        check_texts([*rows, ("a.tsv:51", "sentence  7")])
+    check_texts([*rows, ("a.tsv:51", "sentence  7")], repeated=False)
