@@ -31,11 +31,12 @@ from pieline.llm.prompts import load_prompt
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
 from pieline.models.api_embedder import ApiEmbedderEntry
+from pieline.models.checkpoint_settings import check_ranker_files, checkpoint_settings
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.models.predictions import PredictionFile, PredictionsEntry
-from pieline.models.rankers import RerankerEntry
+from pieline.models.rankers import RankerEntry, RerankerEntry
 from pieline.models.reference import Specs, entry_deviations, load_reference
 from pieline.models.registry import AnyEntry, Registry
 from pieline.reporting.inputs import DisplayInputs
@@ -247,6 +248,10 @@ class Run:
                     where=where,
                     hint=f"correct {name} (relative to {Path.cwd()})",
                 )
+        if entry.source == "folder" and isinstance(entry, EmbedderEntry):
+            checkpoint_settings(entry, str(entry.path), where)
+        if entry.source == "folder" and isinstance(entry, RankerEntry):
+            check_ranker_files(entry, str(entry.path), where)
         is_here = Path(entry.checkpoint, "config.json").exists()
         if entry.source == "hub" and is_here and not entry.revision:
             raise UserError(
