@@ -22,7 +22,7 @@ from pieline.archives.matching import Extraction, Offer, offer
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError, nearest, pluralize
 from pieline.core.evidence import evidence_of
-from pieline.core.files import sha256
+from pieline.core.files import check_lfs_pointers, sha256
 from pieline.core.settings import Settings
 from pieline.core.upstream import UpstreamFile, load_upstream
 from pieline.core.yamls import read_mapping, read_yaml
@@ -248,6 +248,8 @@ class Run:
                     where=where,
                     hint=f"correct {name} (relative to {Path.cwd()})",
                 )
+            if folder:
+                check_lfs_pointers(folder)
         if entry.source == "folder" and isinstance(entry, EmbedderEntry):
             checkpoint_settings(entry, str(entry.path), where)
         if entry.source == "folder" and isinstance(entry, RankerEntry):
