@@ -30,6 +30,7 @@ from pieline.llm.obstacles import obstacles
 from pieline.llm.prompts import load_prompt
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
+from pieline.models.adapters import check_adapter
 from pieline.models.api_embedder import ApiEmbedderEntry
 from pieline.models.checkpoint_settings import check_ranker_files, checkpoint_settings
 from pieline.models.embedder import EmbedderEntry
@@ -250,6 +251,8 @@ class Run:
                 )
             if folder:
                 check_lfs_pointers(folder)
+        if isinstance(entry, EmbedderEntry) and entry.adapter:
+            check_adapter(entry)
         if entry.source == "folder" and isinstance(entry, EmbedderEntry):
             checkpoint_settings(entry, str(entry.path), where)
         if entry.source == "folder" and isinstance(entry, RankerEntry):

@@ -66,7 +66,7 @@ def load_encoder(
         require_all_weights(backbone_of(model), location, where)
         # Fine-tuned weights already include the adapter.
         if entry.adapter and not weights:
-            merge_adapter(backbone_of(model), entry.adapter, where)
+            merge_adapter(backbone_of(model), entry, where)
         require_finite(model, where)
         require_tokenizer(model.tokenizer, backbone_of(model), location, where)
     if len(model) < 2 or not isinstance(model[1], Pooling | LatentAttentionPooling):
