@@ -222,11 +222,13 @@ class _Files:
             self._check_known("modules.json", row, FIELDS["modules.json"])
             if row.get("kwargs") and isinstance(self.entry, EmbedderEntry):
                 self._refuse("modules.json", "kwargs", row["kwargs"])
+            if row.get("path") and not number:
+                self._refuse("modules.json", "path", row["path"])
             kind = row["type"]
             if kind.startswith("sentence_transformers."):
                 kind = kind.rpartition(".")[2]
             # The transformer, which comes first, has its own file.
-            name = str(Path(row.get("path") or "", "config.json")) if number else ""
+            name = Path(row.get("path") or "", "config.json").as_posix() if number else ""
             yield kind, name, self._read(name) if name else {}
 
     def _check_transformer(self) -> None:
@@ -247,9 +249,11 @@ class _Files:
 
     def _check_modules(self, entry: EmbedderEntry) -> bool:
         """Check the modules after the transformer, and return whether prompts are pooled."""
-        if not self.modules or self._overrides("pooling"):
-            return True
         kinds = [kind for kind, _, _ in self.modules]
+        _, name, pooling = self.modules[1] if kinds[1:2] == ["Pooling"] else ("", "", {})
+        pools_prompts = pooling.get("include_prompt", True) or self._overrides("include_prompt")
+        if not kinds or (self._overrides("pooling") and entry.pooling != "checkpoint"):
+            return pools_prompts
         if kinds[0] != "Transformer" and not self._runs_code(entry):
             self._refuse("modules.json", "type", kinds[0])
         if entry.pooling == "latent":
@@ -265,7 +269,6 @@ class _Files:
             )
         for number, module in enumerate(self.modules[1:]):
             self._check_module(entry, *module, is_pooling=number == 0)
-        _, name, pooling = self.modules[1]
         mode = _pooling_mode(pooling)
         if entry.pooling != "checkpoint":
             own = f"pooling {entry.pooling!r}"
@@ -277,7 +280,7 @@ class _Files:
         elif not isinstance(mode, str):
             # Span vectors are means of tokens, so they would have fewer dimensions.
             self._refuse(name, "pooling_mode", "+".join(mode))
-        return bool(pooling.get("include_prompt", True)) or self._overrides("include_prompt")
+        return pools_prompts
 
     def _check_module(
         self,
@@ -318,13 +321,10 @@ class _Files:
     def _check_length(self) -> None:
         lengths = [(self.transformer_file, "max_seq_length", self.transformer)]
         if not self.transformer.get("max_seq_length"):
+            field = "model_max_length"
             lengths = [
-                (
-                    self.transformer_file,
-                    "model_max_length",
-                    self._options("processor", "tokenizer"),
-                ),
-                ("tokenizer_config.json", "model_max_length", self._read("tokenizer_config.json")),
+                (self.transformer_file, field, self._options("processor", "tokenizer")),
+                ("tokenizer_config.json", field, self._read("tokenizer_config.json")),
             ]
         lengths.append(("config.json", "max_position_embeddings", self._read("config.json")))
         for file, field, content in lengths:
@@ -380,7 +380,7 @@ class _Files:
         raise UserError(
             f"{file}: {field} {value!r} is not supported",
             where=self.where,
-            hint="use a checkpoint without it",
+            hint="remove it if it has no effect, or use another checkpoint",
         )
 
     def _contradict(self, file: str, field: str, value: Any, own: str, setting: Override) -> None:

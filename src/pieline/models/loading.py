@@ -53,6 +53,8 @@ def loading(entry: CheckpointEntry) -> Iterator[None]:
                 hint="use its base model as checkpoint, and its folder as adapter",
             ) from None
         lines = str(error).strip().splitlines() or [type(error).__name__]
+        if lines[0].endswith(":"):  # a list follows
+            lines = [" ".join(lines)]
         raise UserError(
             f"cannot load the weights: {lines[0]}",
             where=where,
