@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from pieline.core.errors import UserError
+from pieline.core.files import check_lfs_pointers
 from pieline.models.entries import CheckpointEntry
 from pieline.models.hub import offline
 from pieline.models.weights import weights_location
@@ -115,6 +116,7 @@ def load_with_tokenizer(
     from transformers import AutoTokenizer
 
     location = str(weights or weights_location(entry))
+    check_lfs_pointers(location)
     where = f"{entry.checkpoint} ({entry.source})"
     code: dict[str, Any] = {"trust_remote_code": entry.trust_remote_code}
     if entry.code_revision:

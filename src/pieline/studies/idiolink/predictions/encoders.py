@@ -10,7 +10,7 @@ from sentence_transformers.models import Normalize, Pooling, Transformer
 from sentence_transformers.util.environment import check_version_requirements
 
 from pieline.core.errors import UserError
-from pieline.core.files import atomic_folder, sha256
+from pieline.core.files import atomic_folder, check_lfs_pointers, sha256
 from pieline.models.adapters import merge_adapter
 from pieline.models.checkpoint_settings import CheckpointSettings, checkpoint_settings
 from pieline.models.embedder import EmbedderEntry
@@ -58,6 +58,7 @@ def load_encoder(
     device = device or entry.device or ("cuda" if torch.cuda.is_available() else "cpu")
     location = str(weights) if weights else weights_location(entry)
     where = f"{entry.checkpoint} ({entry.source})"
+    check_lfs_pointers(location)
     with loading(entry):
         if entry.pooling == "checkpoint":
             require_pooling_in_files(location, where)
@@ -121,7 +122,7 @@ def _assembled(
         model.prompts = {name: settings.prompts.get(name, "") for name in ("query", "document")}
         model.default_prompt_name = None
         model.truncate_dim = settings.truncate_dim
-        if settings.include_prompt and isinstance(model[1], Pooling):
+        if settings.include_prompt and len(model) > 1 and isinstance(model[1], Pooling):
             model[1].include_prompt = True
         return model
     check_version_requirements(settings.requirements, source=location)
