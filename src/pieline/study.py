@@ -37,7 +37,7 @@ from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.models.predictions import PredictionFile, PredictionsEntry
-from pieline.models.rankers import RankerEntry, RerankerEntry
+from pieline.models.rankers import LateInteractionEntry, RerankerEntry
 from pieline.models.reference import Specs, entry_deviations, load_reference
 from pieline.models.registry import AnyEntry, Registry
 from pieline.reporting.inputs import DisplayInputs
@@ -255,7 +255,7 @@ class Run:
             check_adapter(entry)
         if entry.source == "folder" and isinstance(entry, EmbedderEntry):
             checkpoint_settings(entry, str(entry.path), where)
-        if entry.source == "folder" and isinstance(entry, RankerEntry):
+        if entry.source == "folder" and isinstance(entry, RerankerEntry | LateInteractionEntry):
             check_ranker_files(entry, str(entry.path), where)
         is_here = Path(entry.checkpoint, "config.json").exists()
         if entry.source == "hub" and is_here and not entry.revision:

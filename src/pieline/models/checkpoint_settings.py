@@ -6,13 +6,16 @@ Only JSON files are read, so that a contradiction is reported before any weights
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_json
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import Override
-from pieline.models.rankers import LateInteractionEntry, RankerEntry
+
+if TYPE_CHECKING:
+    # Not imported at run time, so that changes to it do not rerun embedding jobs.
+    from pieline.models.rankers import LateInteractionEntry, RerankerEntry
 
 FOLLOWED, OVERRIDDEN, REFUSED, NO_EFFECT = "followed", "entry", "refused", "no effect"
 
@@ -146,7 +149,9 @@ def checkpoint_settings(entry: EmbedderEntry, folder: str | Path, where: str) ->
     return _Files(entry, Path(folder), where).settings()
 
 
-def check_ranker_files(entry: RankerEntry, folder: str | Path, where: str) -> None:
+def check_ranker_files(
+    entry: "RerankerEntry | LateInteractionEntry", folder: str | Path, where: str
+) -> None:
     """Check that the files of a reranker or late-interaction model do not contradict its entry.
 
     Raises:
@@ -158,7 +163,12 @@ def check_ranker_files(entry: RankerEntry, folder: str | Path, where: str) -> No
 class _Files:
     """The sentence-transformers files of a checkpoint, and the entry to compare them with."""
 
-    def __init__(self, entry: EmbedderEntry | RankerEntry, folder: Path, where: str) -> None:
+    def __init__(
+        self,
+        entry: "EmbedderEntry | RerankerEntry | LateInteractionEntry",
+        folder: Path,
+        where: str,
+    ) -> None:
         self.entry, self.folder, self.where = entry, folder, where
         self.model = self._read(_MODEL)
         contents = ((name, self._read(name)) for name in _TRANSFORMER_FILES)
@@ -194,7 +204,7 @@ class _Files:
             return
         prompts = self._texts_of_prompts()
         default = prompts.get(self.model.get("default_prompt_name") or "", "")
-        if isinstance(self.entry, LateInteractionEntry):
+        if self.entry.kind == "late_interaction":
             applied = {"query_prefix": prompts.get("query", "")}
             applied["passage_prefix"] = prompts.get("document", "")
         else:

@@ -15,7 +15,7 @@ from pieline.core.errors import UserError
 from pieline.core.progress import Progress
 from pieline.models.checkpoint_settings import check_ranker_files
 from pieline.models.loading import loading, require_all_weights, require_finite, require_tokenizer
-from pieline.models.rankers import LateInteractionEntry, RankerEntry, RerankerEntry
+from pieline.models.rankers import LateInteractionEntry, RerankerEntry
 from pieline.models.weights import weights_location
 from pieline.studies.idiolink.predictions.embedding import span_mask
 from pieline.studies.idiolink.predictions.query_texts import (
@@ -58,7 +58,7 @@ def load_reranker(entry: RerankerEntry) -> CrossEncoder:
     return model
 
 
-def _load(model_class: Any, entry: RankerEntry, **options: Any) -> Any:
+def _load(model_class: Any, entry: RerankerEntry | LateInteractionEntry, **options: Any) -> Any:
     """Load a sentence-transformers model, and check that its weights are complete and finite."""
     where, location = f"{entry.checkpoint} ({entry.source})", weights_location(entry)
     with loading(entry):
