@@ -1,10 +1,19 @@
 """List the Hugging Face Hub files that the configured models need; fetch them on request."""
 
+from pathlib import Path
+
 from rich.console import Console
 from rich.table import Table
 
 from pieline.core.jobs import job
-from pieline.models.fetching import GIGABYTE, fetch, obstacles, required_checkpoints, summary
+from pieline.models.fetching import (
+    GIGABYTE,
+    fetch,
+    obstacles,
+    pin_commits,
+    required_checkpoints,
+    summary,
+)
 from pieline.planned import planned_entries
 
 
@@ -17,6 +26,9 @@ with job(snakemake):
     repositories = required_checkpoints(
         planned_entries(snakemake.params.config, snakemake.input.models, snakemake.params.root)
     )
+    pins: list[str] = []
+    if snakemake.params.fetch:
+        repositories, pins = pin_commits(repositories, Path(snakemake.input.models))
     table = Table("models", "repository", "revision", "GB", "to download", "state")
     for item in repositories:
         revision = (item.checkpoint.revision or "main")[:8]
@@ -28,6 +40,8 @@ with job(snakemake):
     if repositories:
         console.print(table)
     console.print(summary(repositories))
+    for line in pins:
+        console.print(line, markup=False)
     if snakemake.params.fetch:
         for line in fetch(repositories):
             print(line, flush=True)

@@ -136,6 +136,18 @@ def zero(weights: dict[str, torch.Tensor]) -> None:
         weight.zero_()
 
 
+def empty_second_half(folder: Path) -> None:
+    place = folder / "model.safetensors"
+    data = place.read_bytes()
+    place.write_bytes(data[: len(data) // 2].ljust(len(data), b"\0"))
+
+
+def point(name: str, folder: Path) -> None:
+    """Replace a file with a pointer of Git LFS."""
+    text = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 90868376\n"
+    (folder / name).write_text(text)
+
+
 def move_into_subfolder(folder: Path) -> None:
     shutil.move(folder.rename(folder.with_name("run")), folder / "step-9")
 
@@ -170,7 +182,16 @@ DAMAGE = {
         remove_tokenizer,
         "has no tokenizer files|cannot load the weights: .*tokenizer",
     ),
-    "weights that are all zero": (change_weights(zero), "has equal rows"),
+    "weights that are all zero": (change_weights(zero), "rows of .* are constant or repeated"),
+    "half of the file is zero": (empty_second_half, "rows of .* are constant or repeated"),
+    "a pointer instead of the weights": (
+        lambda folder: point("model.safetensors", folder),
+        r"model.safetensors: a Git LFS pointer instead of the file; run `git lfs pull`",
+    ),
+    "a pointer instead of the vocabulary": (
+        lambda folder: point("tokenizer.json", folder),
+        r"tokenizer.json: a Git LFS pointer instead of the file; run `git lfs pull`",
+    ),
     "an unknown architecture": (
         lambda folder: configure(folder, model_type="unheard-of"),
         "unheard-of",

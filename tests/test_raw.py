@@ -1,6 +1,7 @@
 """Downloads are complete and verified or leave no file, and every raw file can be read."""
 
 import hashlib
+import re
 import shlex
 import subprocess
 import threading
@@ -14,6 +15,7 @@ import pytest
 import yaml
 from support import MIRROR, ROOT, needs_mirror, run_snakemake
 
+from pieline.core import upstream
 from pieline.core.errors import UserError
 from pieline.core.files import git_blob
 from pieline.core.upstream import (
@@ -34,6 +36,11 @@ CONTENT = b"the real thing\n" * 1000
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
 BLOB = hashlib.sha1(b"blob 15000\0" + CONTENT).hexdigest()
 CHINESE = "id10m/train_chinese.tsv"
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upstream, "_FIRST_WAIT_SECONDS", 0)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -177,6 +184,108 @@ def test_bad_download_leaves_nothing(server: str, tmp_path: Path, path: str, mes
         download(UpstreamFile(url=url, sha256=DIGEST), tmp_path / "file", name="name")
     assert url in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+class Unreliable(BaseHTTPRequestHandler):
+    """Server that breaks off; `faults` are the first replies, `ranges` the requested ranges."""
+
+    faults: list[str]
+    ranges: list[str | None]
+    content = CONTENT
+    tag = '"1"'
+
+    def do_GET(self) -> None:
+        fault = self.faults.pop(0) if self.faults else ""
+        self.ranges.append(asked := self.headers["Range"])
+        if fault.isdecimal():
+            self.send_error(int(fault))
+            return
+        if fault == "changed":
+            type(self).content, type(self).tag = CONTENT[::-1], '"2"'
+        continues = asked and self.headers["If-Range"] == self.tag
+        body = self.content[int(asked[6:-1]) :] if continues else self.content
+        self.send_response(206 if continues else 200)
+        self.send_header("Content-Length", str(len(body)))
+        if fault != "untagged":
+            self.send_header("ETag", self.tag)
+        self.end_headers()
+        self.wfile.write(body[:700] if fault in ("cut", "untagged") else body)
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def unreliable() -> Iterator[tuple[str, type[Unreliable]]]:
+    handler = type("Fresh", (Unreliable,), {"faults": [], "ranges": []})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as httpd:
+        thread = threading.Thread(target=httpd.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{httpd.server_port}/file", handler
+        httpd.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("faults", "ranges"),
+    [
+        (["cut", "cut"], [None, "bytes=700-", "bytes=1400-"]),
+        (["503", "cut", "429"], [None, None, "bytes=700-", "bytes=700-"]),
+        # Without a version of the content, a part of it is of no use.
+        (["untagged"], [None, None]),
+    ],
+)
+def test_a_download_is_continued(
+    unreliable: tuple[str, type[Unreliable]],
+    tmp_path: Path,
+    faults: list[str],
+    ranges: list[str | None],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    url, handler = unreliable
+    handler.faults[:] = faults
+    download(UpstreamFile(url=url, sha256=DIGEST), tmp_path / "file", name="name")
+    assert (tmp_path / "file").read_bytes() == CONTENT
+    assert handler.ranges == ranges
+    assert capfd.readouterr().err.count("name: ") == len(faults)
+
+
+def test_parts_of_two_versions_are_not_combined(
+    unreliable: tuple[str, type[Unreliable]], tmp_path: Path
+) -> None:
+    url, handler = unreliable
+    handler.faults[:] = ["cut", "changed"]
+    download(UpstreamFile(url=url), tmp_path / "file", name="name")
+    assert (tmp_path / "file").read_bytes() == CONTENT[::-1]
+
+
+def test_attempts_end(unreliable: tuple[str, type[Unreliable]], tmp_path: Path) -> None:
+    url, handler = unreliable
+    handler.faults[:] = ["502"] * 9
+    with pytest.raises(UserError, match="HTTP status 502"):
+        download(UpstreamFile(url=url), tmp_path / "file", name="name")
+    assert len(handler.ranges) == 5
+    handler.faults[:] = ["403"]
+    with pytest.raises(UserError, match="HTTP status 403"):
+        download(UpstreamFile(url=url), tmp_path / "file", name="name")
+    assert len(handler.ranges) == 6
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_public_files_are_pinned_to_a_commit() -> None:
+    """No commit of ID10M-JAM's variants is known."""
+    urls = {name: file.url for name, file in load_upstream(ROOT / "data/upstream.yaml").items()}
+    unpinned = {name for name, url in urls.items() if url and not re.search("/[0-9a-f]{40}/", url)}
+    assert unpinned == {"id10m-jam/variants/english.json", "id10m-jam/variants/german.json"}
+
+
+def test_a_git_lfs_pointer_is_named(tmp_path: Path) -> None:
+    pointer = tmp_path / "dev_english.tsv"
+    pointer.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n")
+    with pytest.raises(UserError, match=r"dev_english\.tsv: a Git LFS pointer .*`git lfs pull`"):
+        copy_file(pointer, tmp_path / "copy", hint="", upstream=UpstreamFile(url=None))
+    with pytest.raises(UserError, match=r"dev_english\.tsv: a Git LFS pointer"):
+        read_id10m(pointer, split="dev")
 
 
 def verify_command(project: Path, *arguments: str) -> list[str]:

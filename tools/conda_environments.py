@@ -30,8 +30,8 @@ DIRECT = {
     " pyyaml safetensors scikit-learn scipy sentence-transformers seqeval simplemma threadpoolctl"
     " tokenizers torch tqdm transformers",
     "report": "filelock gguf huggingface-hub ir-measures jinja2 json-repair matplotlib numpy"
-    " pandas py3langid pyarrow pydantic pyyaml rapidfuzz rocrate scikit-learn scipy seqeval simplemma"
-    " threadpoolctl tqdm zstandard",
+    " pandas py3langid pyarrow pydantic pyyaml rapidfuzz rocrate scikit-learn scipy seqeval"
+    " simplemma threadpoolctl tqdm zstandard",
 }
 """Packages that the programs of each kind import directly."""
 HEAD = """\

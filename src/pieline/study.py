@@ -21,7 +21,7 @@ from pieline.archives.manifest import METRICS, PREDICTIONS, Archive, below_proje
 from pieline.archives.matching import Extraction, Offer, offer
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError, nearest, pluralize
-from pieline.core.files import sha256
+from pieline.core.files import check_lfs_pointers, sha256
 from pieline.core.settings import Settings
 from pieline.core.sidecars import LIST_ENDING
 from pieline.core.upstream import UpstreamFile, load_upstream
@@ -30,12 +30,14 @@ from pieline.llm.obstacles import obstacles
 from pieline.llm.prompts import load_prompt
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
+from pieline.models.adapters import check_adapter
 from pieline.models.api_embedder import ApiEmbedderEntry
+from pieline.models.checkpoint_settings import check_ranker_files, checkpoint_settings
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.models.predictions import PredictionFile, PredictionsEntry
-from pieline.models.rankers import RerankerEntry
+from pieline.models.rankers import LateInteractionEntry, RerankerEntry
 from pieline.models.reference import Specs, entry_deviations, load_reference
 from pieline.models.registry import AnyEntry, Registry
 from pieline.reporting.inputs import DisplayInputs
@@ -247,6 +249,14 @@ class Run:
                     where=where,
                     hint=f"correct {name} (relative to {Path.cwd()})",
                 )
+            if folder:
+                check_lfs_pointers(folder)
+        if isinstance(entry, EmbedderEntry) and entry.adapter:
+            check_adapter(entry)
+        if entry.source == "folder" and isinstance(entry, EmbedderEntry):
+            checkpoint_settings(entry, str(entry.path), where)
+        if entry.source == "folder" and isinstance(entry, RerankerEntry | LateInteractionEntry):
+            check_ranker_files(entry, str(entry.path), where)
         is_here = Path(entry.checkpoint, "config.json").exists()
         if entry.source == "hub" and is_here and not entry.revision:
             raise UserError(

@@ -1,5 +1,6 @@
 """LoRA adapters: comparison with forward hooks, and invalid adapters."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,17 @@ from pieline.studies.jam.study import JamStudy
 from pieline.study import Run
 
 RANK, ALPHA = 4, 6
-CONFIG = {"peft_type": "LORA", "r": RANK, "lora_alpha": ALPHA, "bias": "none", "rank_pattern": {}}
+CONFIG: dict[str, Any] = {
+    "peft_type": "LORA", "r": RANK, "lora_alpha": ALPHA, "bias": "none", "rank_pattern": {},
+    "init_lora_weights": True, "base_model_name_or_path": "tiny", "task_type": "FEATURE_EXTRACTION",
+    "target_modules": [
+        "layer.0.attention.self.query", "layer.1.output.dense", "layers.0.self_attn.v_proj",
+        "layers.1.mlp.down_proj",
+    ],
+    "lora_dropout": 0.1, "megatron_core": "megatron.core", "qalora_group_size": 16,
+    "peft_version": "0.21.2", "inference_mode": True, "auto_mapping": {}, "use_dora": False,
+    "loftq_config": {}, "alora_invocation_tokens": None, "revision": None,
+}  # fmt: skip
 MODULES = {
     "bert": ("encoder.layer.0.attention.self.query", "encoder.layer.1.output.dense"),
     "llama": ("layers.0.self_attn.v_proj", "layers.1.mlp.down_proj"),
@@ -114,6 +125,25 @@ def with_an_embedding(folder: Path) -> None:
     save_file(load_file(path) | {"words.lora_embedding_A": torch.ones(2, 2)}, path)
 
 
+def emptied(folder: Path) -> None:
+    path = folder / "adapter_model.safetensors"
+    tensors = load_file(path)
+    name = next(name for name in tensors if ".lora_B." in name)
+    save_file(tensors | {name: torch.zeros_like(tensors[name])}, path)
+
+
+def without_a_layer(folder: Path) -> None:
+    path = folder / "adapter_model.safetensors"
+    kept = {name: each for name, each in load_file(path).items() if "layer.0" not in name}
+    save_file(kept, path)
+
+
+def pointer(name: str) -> Callable[[Path], None]:
+    """Return a function that replaces a file with a Git LFS pointer."""
+    text = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
+    return lambda folder: (folder / name).write_text(text)
+
+
 def without_one_half(folder: Path) -> None:
     path = folder / "adapter_model.safetensors"
     tensors = load_file(path)
@@ -126,9 +156,28 @@ def without_one_half(folder: Path) -> None:
     [
         (changed(use_dora=True), "the adapter has use_dora: True, which is not supported"),
         (changed(peft_type="IA3"), "the adapter has peft_type: IA3"),
+        (changed(init_lora_weights="pissa"), "the adapter has init_lora_weights: pissa, which"),
+        (changed(init_lora_weights="pissa_niter_16"), "init_lora_weights: pissa_niter_16"),
+        (changed(init_lora_weights="olora"), "init_lora_weights: olora"),
+        (changed(init_lora_weights="orthogonal"), "init_lora_weights: orthogonal"),
+        (changed(alora_invocation_tokens=[1, 2]), r"alora_invocation_tokens: \[1, 2\]"),
+        (changed(layers_to_transform=[0]), "layers_to_transform"),
+        (changed(use_of_a_later_version=True), "the adapter has use_of_a_later_version: True"),
+        (changed(base_model_name_or_path="other"), "is 'other', the entry's checkpoint 'tiny'"),
+        (changed(base_model_name_or_path=None), "is None, the entry's checkpoint 'tiny'"),
+        (changed(target_modules=None), "no target_modules"),
+        (changed(target_modules=["query"]), "has no weights for encoder.layer.1.attention.self.q"),
+        (changed(target_modules=["self.query"]), "has no weights for encoder.layer.1"),
+        (changed(target_modules=["0.attention.self.query"]), "has weights for .*1.output.dense"),
+        (changed(target_modules=r"encoder\.layer\.0.*query"), "has weights for .*1.output.dense"),
+        (changed(target_modules="all-linear"), "has no weights for encoder.layer.0"),
+        (without_a_layer, "has no weights for encoder.layer.0.attention.self.query"),
+        (emptied, "its weights for .* are zero, as before training"),
+        (pointer("adapter_config.json"), "adapter_config.json: a Git LFS pointer"),
+        (pointer("adapter_model.safetensors"), "model.safetensors: a Git LFS pointer.*lfs pull"),
         (changed(rank_pattern={"query": 8}), "the adapter has rank_pattern"),
         (changed(r=8), "has no such linear layer"),
-        (changed(r=None), "adapter_config.json: r is missing or not a number"),
+        (changed(r=None), "adapter_config.json: r is missing or not a positive number"),
         (without_one_half, "has no such linear layer"),
         (with_an_embedding, "the adapter changes words.lora_embedding_A"),
         (of_another_size, "but tiny .*has no such linear layer"),
@@ -145,8 +194,45 @@ def test_an_invalid_adapter_gives_a_one_line_error(
         load_encoder(tiny_entry(base, pooling="mean", adapter=str(adapter)), device="cpu")
 
 
+def test_the_base_may_be_a_folder_with_the_same_weights(tmp_path: Path) -> None:
+    base = save_tiny("bert", tmp_path / "base")
+    adapter = save_adapter(tmp_path / "adapter", base, MODULES["bert"])
+    copy, other = tmp_path / "copy", save_tiny("mpnet", tmp_path / "other")
+    shutil.copytree(base, copy)
+    entry = tiny_entry(base, pooling="mean", checkpoint="any", adapter=str(adapter))
+    for place in (base, copy):
+        changed(base_model_name_or_path=str(place))(adapter)
+        load_encoder(entry, device="cpu")
+    changed(base_model_name_or_path=str(other))(adapter)
+    with pytest.raises(UserError, match=r"base_model_name_or_path is '.*other'"):
+        Run({"own": entry}, LLMSettings()).check_folder("own")
+    pinned = entry.model_copy(update={"revision": "a" * 40, "checkpoint": "tiny"})
+    changed(revision="b" * 40)(adapter)
+    with pytest.raises(UserError, match=r"has revision 'bbb.*, the entry 'aaa"):
+        load_encoder(pinned, device="cpu")
+
+
+def test_an_adapter_of_the_unused_pooler_may_be_missing_or_zero(tmp_path: Path) -> None:
+    base = save_tiny("bert", tmp_path / "base")
+    adapter = save_adapter(tmp_path / "adapter", base, MODULES["bert"])
+    names = [*CONFIG["target_modules"], "pooler.dense"]
+    changed(target_modules=names)(adapter)
+    entry = tiny_entry(base, pooling="mean", adapter=str(adapter))
+    load_encoder(entry, device="cpu")
+    path = adapter / "adapter_model.safetensors"
+    place, size = "base_model.model.pooler.dense", 32
+    zero = {
+        f"{place}.lora_A.weight": torch.randn(RANK, size),
+        f"{place}.lora_B.weight": torch.zeros(size, RANK),
+    }
+    save_file(load_file(path) | zero, path)
+    load_encoder(entry, device="cpu")
+
+
 def test_attention_does_not_silently_skip_an_adapter(tmp_path: Path) -> None:
-    own = {"own": tiny_entry(tmp_path, adapter=str(tmp_path))}
+    base = save_tiny("bert", tmp_path / "base")
+    adapter = save_adapter(tmp_path / "adapter", base, MODULES["bert"])
+    own = {"own": tiny_entry(base, pooling="mean", adapter=str(adapter))}
     run = Run(load_registry(ROOT / "models.yaml") | own, LLMSettings(), root=ROOT)
     settings = JamSettings.model_validate({"attention": {"model": "own"}})
     with pytest.raises(UserError, match=r"attention\.model: 'own' has an adapter"):

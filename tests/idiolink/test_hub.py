@@ -26,10 +26,13 @@ from pieline.models.fetching import (
     RequiredCheckpoint,
     fetch,
     obstacles,
+    pin_commits,
     required_checkpoints,
     summary,
 )
 from pieline.models.hub import HubCheckpoint
+from pieline.models.reference import entry_deviations
+from pieline.models.registry import load_registry
 from pieline.studies.idiolink.predictions.embedding import embed_documents
 from pieline.studies.idiolink.predictions.encoders import (
     load_encoder,
@@ -325,6 +328,46 @@ class TestGated:
         monkeypatch.setenv("HF_TOKEN", GOOD_TOKEN)
         assert required_checkpoints({"gated": entry()})[0].state == "to download, license accepted"
         assert fetched(entry())[0].state == "in the cache"
+
+
+UNPINNED = """\
+model:
+  {kind: embedder, label: A, licence: MIT, checkpoint: org/model, source: hub, max_length: 9,
+   trained_with_instructions: false, instruction_format: instruct_query, published_as: A}
+"""
+
+
+class TestPinning:
+    def test_weights_of_unpinned_entries_are_pinned(self, hub: Hub, tmp_path: Path) -> None:
+        models, own = tmp_path / "models.yaml", tmp_path / "models.local.yaml"
+        models.write_text(UNPINNED)
+        own.write_text(UNPINNED.replace("model:", "mine:").replace("label: A", "label: B"))
+        pinned, lines = pin_commits(required_checkpoints(load_registry(models)), models)
+        assert lines == [f"model: {own} now pins org/model to {COMMIT}"]
+        registry = load_registry(models)
+        assert (registry["model"].revision, registry["mine"].revision) == (COMMIT, None)
+        assert own.read_text().endswith(f'\nmodel:\n  revision: "{COMMIT}"\n')
+        assert list(fetch(pinned)) == [f"1 of 1: org/model at {COMMIT[:8]}, 0.0 GB"]
+        [item, unpinned] = required_checkpoints(registry)
+        assert (item.state, item.checkpoint.revision) == ("in the cache", COMMIT)
+        assert pin_commits([item, unpinned], models)[1] == []
+        reference = {"A": [json.loads(load_registry(models)["mine"].execution_spec())]}
+        assert entry_deviations(registry["model"], reference) == ()
+
+    @pytest.mark.parametrize(
+        ("fields", "shipped"),
+        [
+            ("revision: b, label: Mine", UNPINNED),
+            ("label: Mine", UNPINNED),
+            ("revision: b", UNPINNED.replace("source: hub", "source: hub, revision: a")),
+            ("revision: b", UNPINNED.replace("source: hub", "source: folder, path: x")),
+        ],
+    )
+    def test_entries_can_only_be_pinned(self, tmp_path: Path, fields: str, shipped: str) -> None:
+        (tmp_path / "models.yaml").write_text(shipped)
+        (tmp_path / "models.local.yaml").write_text(f"model: {{{fields}}}")
+        with pytest.raises(UserError, match="also has a model 'model'; rename your model"):
+            load_registry(tmp_path / "models.yaml")
 
 
 class TestFetching:

@@ -174,13 +174,39 @@ def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
+"""Start of the file that Git checks out instead of one that Git LFS has not downloaded."""
+
+
+def check_lfs_pointers(*places: str | Path) -> None:
+    """Check that files, and the files in folders, are not Git LFS pointers.
+
+    Raises:
+        UserError: A file is a pointer.
+    """
+    for place in map(Path, places):
+        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            if path.is_file() and path.stat().st_size < _MAX_POINTER_BYTES:
+                _check_lfs_pointer(path, path.read_bytes())
+
+
+_MAX_POINTER_BYTES = 1024
+
+
+def _check_lfs_pointer(path: str | Path, data: bytes) -> None:
+    if data.startswith(_LFS_POINTER):
+        raise UserError(
+            "a Git LFS pointer instead of the file", where=path, hint="run `git lfs pull` there"
+        )
+
+
 def read_text(path: str | Path) -> str:
     """Read a UTF-8 text file with its original line endings, without a byte order mark.
 
     A file is decompressed if its name ends in .gz.
 
     Raises:
-        UserError: The file is missing, unreadable or not UTF-8.
+        UserError: The file is missing, unreadable, not UTF-8 or a Git LFS pointer.
     """
     try:
         data = Path(path).read_bytes()
@@ -193,6 +219,7 @@ def read_text(path: str | Path) -> str:
         raise UserError(problem, where=path, hint="compress the file again") from None
     except OSError as error:
         raise to_user_error(error) from None
+    _check_lfs_pointer(path, data)
     try:
         return data.removeprefix(codecs.BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:

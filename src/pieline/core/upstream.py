@@ -5,14 +5,18 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from http import HTTPStatus
+from http.client import HTTPException
 from pathlib import Path
 from typing import Literal
 
+import tenacity
 from pydantic import Field
 
 from pieline.core.errors import UserError
 from pieline.core.files import (
     atomic_path,
+    check_lfs_pointers,
     git_blob,
     line_ending_note,
     read_text,
@@ -28,6 +32,10 @@ SELF_VERIFIED = "equal by the verification of the data"
 """Reason given if a count that verifies the data is not compared with the printed count."""
 _CHUNK_BYTES = 1 << 16
 _TIMEOUT_SECONDS = 60.0
+_ATTEMPTS = 5
+_FIRST_WAIT_SECONDS = 1.0
+"""Time before the second attempt; doubled before each later one."""
+_TEMPORARY_STATUS = {408, 425, 429, 500, 502, 503, 504}
 
 
 class UpstreamFile(Frozen):
@@ -118,6 +126,7 @@ def copy_file(
     """
     if not Path(source).is_file():
         raise UserError("no such file", where=source, hint=hint)
+    check_lfs_pointers(source)
     with atomic_path(output) as temporary:
         shutil.copyfile(source, temporary)
         if upstream and (problem := upstream.mismatch(temporary)):
@@ -130,6 +139,8 @@ def download(
     upstream: UpstreamFile, output: str | Path, *, name: str, digests: str | Path | None = None
 ) -> None:
     """Download a public file; a partial or altered download never reaches `output`.
+
+    After a temporary failure, the download is continued where it broke off, up to four times.
 
     If no digest is known, the first download records the actual digest in the folder `digests`,
     and later downloads must match it; all of them print the digest on stderr. If `digests` is None,
@@ -150,25 +161,8 @@ def download(
             "no public URL is known", where=name, hint="set mirror to a folder that contains it"
         )
     try:
-        with (
-            urllib.request.urlopen(upstream.url, timeout=_TIMEOUT_SECONDS) as response,  # noqa: S310
-            atomic_path(output) as temporary,
-        ):
-            announced = response.headers.get("Content-Length")
-            total = int(announced) if announced else None
-            with (
-                temporary.open("wb") as stream,
-                Progress(total=total, desc=name, unit="B", unit_scale=True) as progress,
-            ):
-                while chunk := response.read(_CHUNK_BYTES):
-                    stream.write(chunk)
-                    progress.update(len(chunk))
-            if total is not None and temporary.stat().st_size != total:
-                raise UserError(
-                    f"download ended after {temporary.stat().st_size} of {total} bytes",
-                    where=upstream.url,
-                    hint="try again",
-                )
+        with atomic_path(output) as temporary:
+            _fetch(upstream.url, temporary, name)
             if problem := expected.mismatch(temporary):
                 raise UserError(problem, where=upstream.url, hint=changed)
             if digest_file and not expected.identity:
@@ -180,9 +174,69 @@ def download(
                 )
     except urllib.error.HTTPError as error:
         raise UserError(f"HTTP status {error.code}", where=upstream.url, hint=offline) from None
-    except (urllib.error.URLError, OSError) as error:
+    except (urllib.error.URLError, OSError, HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise UserError(f"cannot download: {reason}", where=upstream.url, hint=offline) from None
+
+
+def _fetch(url: str, path: Path, name: str) -> None:
+    """Download a URL to a file, with retries after temporary failures."""
+
+    def report(state: tenacity.RetryCallState) -> None:
+        error, wait = state.outcome and state.outcome.exception(), state.upcoming_sleep
+        print(f"{name}: {error}; next attempt in {wait:g} s", file=sys.stderr)
+
+    attempts = tenacity.Retrying(
+        stop=tenacity.stop_after_attempt(_ATTEMPTS),
+        wait=tenacity.wait_exponential(multiplier=_FIRST_WAIT_SECONDS),
+        retry=tenacity.retry_if_exception(_is_temporary),
+        before_sleep=report,
+        reraise=True,
+    )
+    with Progress(total=None, desc=name, unit="B", unit_scale=True) as progress:
+        transfer = _Transfer(url, path, progress)
+        attempts(transfer.attempt)
+
+
+class _Transfer:
+    """A download that continues where an earlier attempt broke off."""
+
+    def __init__(self, url: str, path: Path, progress: Progress) -> None:
+        self._url, self._path, self._progress = url, path, progress
+        self._version = ""
+
+    def attempt(self) -> None:
+        """Download the file, or its rest if the server still has the same version.
+
+        Raises:
+            OSError: The connection fails or breaks off.
+        """
+        request = urllib.request.Request(self._url)  # noqa: S310
+        if self._version and self._path.exists():
+            request.add_header("Range", f"bytes={self._path.stat().st_size}-")
+            # If the version has changed, the server sends the whole file.
+            request.add_header("If-Range", self._version)
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as response:  # noqa: S310
+            continues = response.status == HTTPStatus.PARTIAL_CONTENT
+            start = self._path.stat().st_size if continues else 0
+            tag = response.headers.get("ETag") or ""
+            self._version = "" if tag.startswith("W/") else tag
+            announced = response.headers.get("Content-Length")
+            total = start + int(announced) if announced else None
+            self._progress.total, self._progress.n = total, start
+            with self._path.open("ab" if continues else "wb") as stream:
+                while chunk := response.read(_CHUNK_BYTES):
+                    stream.write(chunk)
+                    self._progress.update(len(chunk))
+        size = self._path.stat().st_size
+        if total is not None and size != total:
+            raise ConnectionError(f"the connection ended after {size} of {total} bytes")
+
+
+def _is_temporary(error: BaseException) -> bool:
+    if isinstance(error, urllib.error.HTTPError):
+        return error.code in _TEMPORARY_STATUS
+    return isinstance(error, OSError | HTTPException)
 
 
 def is_released(paths: Mapping[str, str | Path], upstream: Mapping[str, UpstreamFile]) -> bool:

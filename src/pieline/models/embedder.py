@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, PositiveInt, model_validator
 
 from pieline.core.settings import Settings
-from pieline.models.entries import CheckpointEntry
+from pieline.models.entries import CheckpointEntry, Overrides
 
 Inputs = Literal["paper", "released"]
 Device = Literal["mps"]
@@ -49,7 +49,7 @@ class Prefixes(Settings):
     passage_prefix: str = Field(default="", description="Prefix of a document.")
 
 
-class EmbedderEntry(CheckpointEntry, Prefixes):
+class EmbedderEntry(CheckpointEntry, Prefixes, Overrides):
     """Entry for a model loaded by sentence-transformers (IdioLink, section 5.2, Table 6)."""
 
     SPEC_DEFAULTS: ClassVar = {
@@ -79,7 +79,8 @@ class EmbedderEntry(CheckpointEntry, Prefixes):
     pooling: Literal["checkpoint", "mean", "cls", "lasttoken", "latent"] = Field(
         default="checkpoint",
         description="'checkpoint': as set in the checkpoint's sentence-transformers files;"
-        " 'latent': the latent attention layer stored with the weights.",
+        " 'latent': the latent attention layer stored with the weights. Other values than those in"
+        " these files need overrides: [pooling].",
     )
     pool_prefixes: bool = Field(
         default=True,

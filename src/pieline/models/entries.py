@@ -150,6 +150,29 @@ class CheckpointEntry(ModelEntry):
         return self.is_gguf or bool(self.pickled)
 
 
+Override = Literal[
+    "default_prompt_name",
+    "dtype",
+    "include_prompt",
+    "max_seq_length",
+    "pooling",
+    "prompts",
+    "similarity_fn_name",
+    "truncate_dim",
+]
+
+
+class Overrides(Settings):
+    """Settings in a checkpoint's sentence-transformers files that its entry replaces."""
+
+    overrides: tuple[Override, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="Settings in the checkpoint's sentence-transformers files that the entry"
+        " replaces on purpose; any other contradiction between files and entry is an error.",
+    )
+
+
 class CausalEntry(CheckpointEntry):
     """Entry for a causal language model whose attention is analyzed (ID10M-JAM, appendix H)."""
 

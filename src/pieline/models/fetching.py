@@ -6,13 +6,15 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from huggingface_hub import constants, hf_hub_download
 
 from pieline.core.errors import UserError, pluralize
+from pieline.core.files import read_text, write_text
+from pieline.core.yamls import read_yaml
 from pieline.models.entries import ModelEntry
 from pieline.models.hub import (
     HubCheckpoint,
@@ -22,6 +24,7 @@ from pieline.models.hub import (
     remote_code_checkpoints,
     unpinned_error,
 )
+from pieline.models.registry import local_file
 from pieline.models.sizing import BYTES_PER_WEIGHT, parameter_count
 
 GIGABYTE = 1e9
@@ -157,6 +160,35 @@ def obstacles(items: Iterable[RequiredCheckpoint]) -> list[str]:
         if item.obstacle
     )
     return list(lines)
+
+
+def pin_commits(
+    items: Sequence[RequiredCheckpoint], models: Path
+) -> tuple[list[RequiredCheckpoint], list[str]]:
+    """Pin the commits of unpinned checkpoints of models.yaml, in models.local.yaml next to it.
+
+    Args:
+        items: Checkpoints that were listed.
+        models: Path of models.yaml.
+
+    Returns:
+        The checkpoints with their commits, and a message for each commit that was pinned.
+    """
+    shipped, own = read_yaml(models), local_file(models)
+    pinned, lines, text = [], [], read_text(own) if own.exists() else ""
+    for item in items:
+        commit = item.listing.commit if item.listing else ""
+        names = [name for name in item.models if name in shipped and not item.checkpoint.only]
+        if item.checkpoint.revision or not commit or not names:
+            pinned.append(item)
+            continue
+        for name in names:
+            text = f'{text.rstrip()}\n{name}:\n  revision: "{commit}"\n'.lstrip()
+            lines.append(f"{name}: {own} now pins {item.checkpoint.repository} to {commit}")
+        pinned.append(replace(item, checkpoint=replace(item.checkpoint, revision=commit)))
+    if lines:
+        write_text(own, text)
+    return pinned, lines
 
 
 def fetch(items: Sequence[RequiredCheckpoint]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from pieline.core.errors import UserError
+from pieline.core.files import check_lfs_pointers
 from pieline.models.entries import CheckpointEntry
 from pieline.models.hub import offline
 from pieline.models.weights import weights_location
@@ -19,6 +20,9 @@ _REPORTED: dict[str, Any] = {"output_loading_info": True, "ignore_mismatched_siz
 _TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 _MIN_VOCABULARY = 0.9
 """Minimum ratio of vocabulary size to number of embeddings, some of which may be unused."""
+_COLUMNS = 8
+_MAX_UNUSED, _MAX_EMPTY = 0.1, 0.01
+"""Maximum share of constant or repeated rows in embedding matrices and in other matrices."""
 
 
 @contextmanager
@@ -50,6 +54,8 @@ def loading(entry: CheckpointEntry) -> Iterator[None]:
                 hint="use its base model as checkpoint, and its folder as adapter",
             ) from None
         lines = str(error).strip().splitlines() or [type(error).__name__]
+        if lines[0].endswith(":"):  # a list follows
+            lines = [" ".join(lines)]
         raise UserError(
             f"cannot load the weights: {lines[0]}",
             where=where,
@@ -71,8 +77,8 @@ def load_model(
         options: Options of `from_pretrained`.
 
     Raises:
-        UserError: Weights are missing, unexpected or not finite, or all rows of an embedding matrix
-            are equal.
+        UserError: Weights are missing, unexpected or not finite, or a matrix has many constant or
+            repeated rows.
     """
     model, report = model_class.from_pretrained(location, **_REPORTED, **options)
     if new_head:
@@ -110,6 +116,7 @@ def load_with_tokenizer(
     from transformers import AutoTokenizer
 
     location = str(weights or weights_location(entry))
+    check_lfs_pointers(location)
     where = f"{entry.checkpoint} ({entry.source})"
     code: dict[str, Any] = {"trust_remote_code": entry.trust_remote_code}
     if entry.code_revision:
@@ -167,10 +174,13 @@ def require_complete(model: Any, report: dict[str, Any], where: str) -> None:
 
 
 def require_finite(model: torch.nn.Module, where: str) -> None:
-    """Check that all weights are finite and that the rows of embedding matrices differ.
+    """Check that all weights are finite, and that matrices have no rows left out by training.
+
+    Such rows are constant or equal to the row before. Embedding matrices may have a few, for tokens
+    that do not occur in training.
 
     Raises:
-        UserError: A weight is not finite, or all rows of an embedding matrix are equal.
+        UserError: A weight is not finite, or a matrix has too many such rows.
     """
     for name, weight in model.named_parameters():
         if not torch.isfinite(weight).all():
@@ -179,15 +189,35 @@ def require_finite(model: torch.nn.Module, where: str) -> None:
                 where=where,
                 hint="download the checkpoint again, or train it with a lower learning rate",
             )
-        # Token type embeddings have at most two rows, which may be equal.
-        if "embed" in name and weight.dim() == 2 and len(weight) > 2 and _rows_are_equal(weight):
+        # Two rows, such as those of token types, may be equal.
+        if weight.dim() < 2 or len(weight) <= 2:
+            continue
+        limit = len(weight) * (_MAX_UNUSED if "embed" in name else _MAX_EMPTY)
+        count = _empty_rows(weight.detach().flatten(1), limit)
+        if count > limit:
             raise UserError(
-                f"{name} has equal rows", where=where, hint="download the checkpoint again"
+                f"{count:,} of the {len(weight):,} rows of {name} are constant or repeated",
+                where=where,
+                hint="download the checkpoint again, or copy it again from where it was trained",
             )
 
 
-def _rows_are_equal(weight: torch.Tensor) -> bool:
-    return torch.equal(weight[0], weight[-1]) and bool((weight == weight[0]).all())
+def _empty_rows(matrix: torch.Tensor, at_most: float) -> int:
+    """Return the number of rows that are constant or equal to the row before.
+
+    All columns are read only if the number is above `at_most` in a few of them.
+    """
+    few = matrix[:, :: max(1, matrix.shape[1] // _COLUMNS)]
+    count = _count_empty_rows(few)
+    return count if count <= at_most or few.shape == matrix.shape else _count_empty_rows(matrix)
+
+
+def _count_empty_rows(matrix: torch.Tensor) -> int:
+    empty = torch.zeros(len(matrix), dtype=torch.bool, device=matrix.device)
+    if matrix.shape[1] > 1:
+        empty |= (matrix == matrix[:, :1]).all(dim=1)
+    empty[1:] |= (matrix[1:] == matrix[:-1]).all(dim=1)
+    return int(empty.sum())
 
 
 def require_tokenizer(tokenizer: Any, model: Any, location: str, where: str) -> None:

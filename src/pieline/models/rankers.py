@@ -6,10 +6,10 @@ from pydantic import Field, PositiveInt, model_validator
 
 from pieline.core.records import Name
 from pieline.models.embedder import InstructionFormat, Prefixes
-from pieline.models.entries import CheckpointEntry
+from pieline.models.entries import CheckpointEntry, Overrides
 
 
-class RankerEntry(CheckpointEntry, Prefixes):
+class RankerEntry(CheckpointEntry, Prefixes, Overrides):
     """Base class of entries for rerankers and late-interaction models."""
 
     instruction_format: InstructionFormat = Field(

@@ -35,7 +35,10 @@ def entry_deviations(entry: ModelEntry, reference: Specs) -> tuple[str, ...]:
     """
     own = _spec(entry)
     nearest: tuple[str, ...] = ()
-    for spec in reference.get(entry.published_as or "", ()):
+    # A commit that is pinned for an entry without one is no deviation.
+    pin = {"revision": own["revision"]} if "revision" in own else {}
+    for shipped in reference.get(entry.published_as or "", ()):
+        spec = pin | dict(shipped)
         deviations = tuple(
             f"{name.replace('_', ' ')} {_shown(own.get(name))}, the paper's model"
             f" {_shown(spec.get(name))}"

@@ -1,5 +1,6 @@
 """Load the entries of models.yaml and of the user's models.local.yaml."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,26 +53,30 @@ Entry = Annotated[
 ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)
 Registry = dict[str, AnyEntry]
 _NAMED: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[Name, Any])
+_HINT = "see schemas/models.schema.json"
 
 
 def load_registry(path: str | Path) -> Registry:
     """Return the entries of models.yaml and, if it exists, models.local.yaml next to it, by name.
 
-    Neither file is an input of a rule: each job receives only the entry that it needs, so that
-    adding a model does not rerun jobs of other models.
+    An entry of models.local.yaml that has only a `revision` pins the commit of an entry of
+    models.yaml that has none. Neither file is an input of a rule: each job receives only the entry
+    that it needs, so that adding a model does not rerun jobs of other models.
 
     Raises:
         UserError: An entry is invalid, or two entries have the same name or label.
     """
     path = Path(path)
-    shipped = _entries(path)
-    own = path.with_suffix(f".local{path.suffix}")
-    added = _entries(own) if own.exists() else {}
-    for name in added:
-        if name in shipped:
+    fields, own = _fields(path), local_file(path)
+    own_fields = _fields(own) if own.exists() else {}
+    for name in fields.keys() & own_fields.keys():
+        pin = own_fields.pop(name)
+        if not _pins(pin, fields[name]):
             raise UserError(
                 f"{path} also has a model {name!r}", where=own, hint="rename your model"
             )
+        fields[name] = fields[name] | pin
+    shipped, added = _entries(path, fields), _entries(own, own_fields)
     names: dict[str, str] = {}
     for where, entries in ((path, shipped), (own, added)):
         for name, entry in entries.items():
@@ -86,12 +91,25 @@ def load_registry(path: str | Path) -> Registry:
     return shipped | added
 
 
-def _entries(path: Path) -> Registry:
-    hint = "see schemas/models.schema.json"
-    raw = validated(_NAMED, read_yaml(path) or {}, where=path, hint=hint)
+def local_file(path: Path) -> Path:
+    """Return the path of the file with the user's own entries next to models.yaml."""
+    return path.with_suffix(f".local{path.suffix}")
+
+
+def _pins(own: Any, shipped: Any) -> bool:
+    """Return whether the fields of an entry only add the commit that a shipped entry lacks."""
+    is_unpinned = shipped.get("source") == "hub" and not shipped.get("revision")
+    return isinstance(own, dict) and own.keys() == {"revision"} and is_unpinned
+
+
+def _fields(path: Path) -> dict[str, Any]:
+    return validated(_NAMED, read_yaml(path) or {}, where=path, hint=_HINT)
+
+
+def _entries(path: Path, fields: Mapping[str, Any]) -> Registry:
     return {
-        name: validated(ENTRY, fields, where=f"{path}: {name}", hint=hint)
-        for name, fields in raw.items()
+        name: validated(ENTRY, each, where=f"{path}: {name}", hint=_HINT)
+        for name, each in fields.items()
     }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_json, sha256, sha256_of
+from pieline.core.files import check_lfs_pointers, read_json, sha256, sha256_of
 from pieline.models.entries import CheckpointEntry
 from pieline.models.hub import (
     DOWNLOAD_HINT,
@@ -61,11 +61,13 @@ def weights_location(entry: CheckpointEntry) -> str:
     """Return the path of a model's weights, downloading them if the Hub's cache lacks them.
 
     Raises:
-        UserError: The weights on the Hub or in a package are unavailable.
+        UserError: The weights on the Hub or in a package are unavailable, or a file in the folder
+            is a Git LFS pointer.
     """
     if entry.source == "package":
         return str(package_file(str(entry.package), str(entry.path)))
     if entry.source == "folder":
+        check_lfs_pointers(str(entry.path))
         return str(entry.path)
     weights = hub_checkpoint(entry)
     assert weights is not None
@@ -99,6 +101,7 @@ def find_weights(spec: "LLMEntry") -> Path:
             hint=f"put it there or correct the entry of {spec.label}; replaying recordings needs"
             " only its weights_sha256",
         )
+    check_lfs_pointers(path)
     if not spec.is_gguf:
         _require_all_shards(path, "copy the whole folder")
     return path

@@ -1,6 +1,7 @@
 """Sentence embeddings, and span embeddings from late chunking."""
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch.nn.utils.rnn import pad_sequence
 
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, pluralize
 from pieline.core.progress import Progress
 from pieline.models.embedder import EmbedderEntry
 from pieline.studies.idiolink.predictions.query_texts import QueryText, document_text, query_text
@@ -57,6 +58,7 @@ class TokenizedTexts:
             max_length=model.max_seq_length,
             return_offsets_mapping=True,
         )
+        self._truncated = sum(bool(encoding.overflowing) for encoding in encoded.encodings or ())
         self._offsets = [torch.tensor(rows) for rows in encoded.pop("offset_mapping")]
         self._inputs = {name: [torch.tensor(row) for row in rows] for name, rows in encoded.items()}
 
@@ -65,6 +67,15 @@ class TokenizedTexts:
         """Indices of the texts, longest first, to minimize padding and reach peak memory early."""
         lengths = [len(offsets) for offsets in self._offsets]
         return sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
+
+    def report_truncated(self) -> None:
+        """Print the number of texts that exceed the length limit, if there are any."""
+        if self._truncated:
+            print(
+                f"{self._truncated} of {pluralize(len(self._texts), 'text')} exceed `max_length`"
+                f" ({self.model.max_seq_length} tokens) and are truncated",
+                file=sys.stderr,
+            )
 
     def check_spans(self) -> None:
         """Raise a `UserError` if a span is entirely beyond the model's length limit."""
@@ -89,8 +100,10 @@ class TokenizedTexts:
             }
         )
         texts = [self._texts[index] for index in indices]
-        if any(text.instruction_end for text in texts):
-            before = instruction_mask(offsets, [text.instruction_end for text in texts])
+        pools_prompts = getattr(pooling, "include_prompt", True)
+        ends = [text.instruction_end if pools_prompts else text.head_end for text in texts]
+        if any(ends):
+            before = instruction_mask(offsets, ends)
             mask = features["attention_mask"]
             features["attention_mask"] = mask * ~before.to(mask.device)
         tokens, dtype = features["token_embeddings"], self.model.dtype
@@ -100,7 +113,7 @@ class TokenizedTexts:
             behind = {"sentence_embedding": pooled.to(dtype)}
             for head in heads:
                 behind = head(behind)
-            return behind["sentence_embedding"]
+            return behind["sentence_embedding"][..., : self.model.truncate_dim]
 
         span = None
         if spans:
@@ -187,6 +200,7 @@ def embed_query_modes(
         part = shards.part(f"{name}queries") if shards else None
         return embed_queries(model, texts, batch_size=entry.batch_size, shards=part)
 
+    entry = follow_prompts(entry, model)
     vectors = {}
     for prefix, instructed in (("", False), ("instruction_", True)):
         sentence_inputs, span_inputs = (
@@ -213,6 +227,7 @@ def embed_index(
     shards: Shards | None = None,
 ) -> Vectors:
     """Return the embeddings of documents, which have no instructions (section 4.1)."""
+    entry = follow_prompts(entry, model)
     return embed_documents(
         model,
         [document_text(document, entry) for document in documents],
@@ -220,6 +235,19 @@ def embed_index(
         progress=progress,
         shards=shards,
     )
+
+
+def follow_prompts(entry: EmbedderEntry, model: SentenceTransformer) -> EmbedderEntry:
+    """Return the entry with the prompts of the checkpoint's files in the place of empty prefixes.
+
+    As an entry's prefix does, a prompt for queries applies to queries without an instruction.
+    """
+    prompts = {
+        "query_prefix": model.prompts.get("query"),
+        "passage_prefix": model.prompts.get("document"),
+    }
+    followed = {name: text for name, text in prompts.items() if text and not getattr(entry, name)}
+    return entry.model_copy(update=followed) if followed else entry
 
 
 def use_deterministic_kernels() -> None:
@@ -296,6 +324,8 @@ def _in_batches(
             embeddings = (encoded.sentence, encoded.span)
             return tuple(part.float().cpu().numpy() for part in embeddings if part is not None)
 
+    if progress:
+        tokenized.report_truncated()
     order, at_once = tokenized.by_length, _parallel_batches(tokenized.model)
     # Shards contain whole batches, so that sharding does not change any number.
     rows = max(1, _SHARD_ROWS // batch_size) * batch_size

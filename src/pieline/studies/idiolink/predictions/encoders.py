@@ -7,10 +7,12 @@ from typing import Any
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Normalize, Pooling, Transformer
+from sentence_transformers.util.environment import check_version_requirements
 
 from pieline.core.errors import UserError
-from pieline.core.files import atomic_folder, sha256
+from pieline.core.files import atomic_folder, check_lfs_pointers, sha256
 from pieline.models.adapters import merge_adapter
+from pieline.models.checkpoint_settings import CheckpointSettings, checkpoint_settings
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.loading import loading, require_all_weights, require_finite, require_tokenizer
 from pieline.models.weights import weights_location
@@ -47,8 +49,8 @@ def load_encoder(
 
     Raises:
         UserError: The device is missing, the weights are unavailable or incomplete, the pooling or
-            the end token is undefined, the tokenizer is unsuitable, or attention is causal although
-            the entry declares it bidirectional.
+            the end token is undefined, the checkpoint's files contradict the entry, the tokenizer
+            is unsuitable, or attention is causal although the entry declares it bidirectional.
     """
     if entry.device == "mps" and not torch.backends.mps.is_available():
         raise UserError("no Apple GPU available", where="device: mps", hint="set device: null")
@@ -56,14 +58,16 @@ def load_encoder(
     device = device or entry.device or ("cuda" if torch.cuda.is_available() else "cpu")
     location = str(weights) if weights else weights_location(entry)
     where = f"{entry.checkpoint} ({entry.source})"
+    check_lfs_pointers(location)
     with loading(entry):
         if entry.pooling == "checkpoint":
             require_pooling_in_files(location, where)
-        model = _assembled(entry, location, device=device, dtype=dtype or entry.dtype)
+        settings = checkpoint_settings(entry, location, where)
+        model = _assembled(entry, location, settings, device=device, dtype=dtype or entry.dtype)
         require_all_weights(backbone_of(model), location, where)
         # Fine-tuned weights already include the adapter.
         if entry.adapter and not weights:
-            merge_adapter(backbone_of(model), entry.adapter, where)
+            merge_adapter(backbone_of(model), entry, where)
         require_finite(model, where)
         require_tokenizer(model.tokenizer, backbone_of(model), location, where)
     if len(model) < 2 or not isinstance(model[1], Pooling | LatentAttentionPooling):
@@ -89,9 +93,17 @@ def load_encoder(
 
 
 def _assembled(
-    entry: EmbedderEntry, location: str, *, device: str | None, dtype: str
+    entry: EmbedderEntry,
+    location: str,
+    settings: CheckpointSettings,
+    *,
+    device: str | None,
+    dtype: str,
 ) -> SentenceTransformer:
-    """Return the checkpoint as published, or its transformer with the pooling in the entry."""
+    """Return the checkpoint as published, or its transformer with the pooling in the entry.
+
+    Its prompts and dimensions are those that the entry follows; a saved model keeps them.
+    """
     model_kwargs: dict[str, Any] = {
         "dtype": getattr(torch, dtype),
         "use_safetensors": True,
@@ -101,16 +113,24 @@ def _assembled(
     if entry.attention:
         model_kwargs["attn_implementation"] = entry.attention
     if entry.pooling == "checkpoint":
-        return SentenceTransformer(
+        model = SentenceTransformer(
             location,
             device=device,
             trust_remote_code=entry.trust_remote_code,
             model_kwargs=model_kwargs,
         )
+        model.prompts = {name: settings.prompts.get(name, "") for name in ("query", "document")}
+        model.default_prompt_name = None
+        model.truncate_dim = settings.truncate_dim
+        if settings.include_prompt and len(model) > 1 and isinstance(model[1], Pooling):
+            model[1].include_prompt = True
+        return model
+    check_version_requirements(settings.requirements, source=location)
     shared: dict[str, Any] = {"trust_remote_code": entry.trust_remote_code}
     if entry.code_revision:
         shared["code_revision"] = entry.code_revision
-    backbone = Transformer(
+    # Unlike the constructor, this follows the transformer's file of sentence-transformers.
+    backbone = Transformer.load(
         location,
         model_kwargs=model_kwargs | shared,
         processor_kwargs=shared,
@@ -120,8 +140,17 @@ def _assembled(
     if entry.pooling == "latent":
         pooling = LatentAttentionPooling.from_folder(location).to(model_kwargs["dtype"])
     else:
-        pooling = Pooling(backbone.get_embedding_dimension(), pooling_mode=entry.pooling)
-    return SentenceTransformer(modules=[backbone, pooling, Normalize()], device=device)
+        pooling = Pooling(
+            backbone.get_embedding_dimension(),
+            pooling_mode=entry.pooling,
+            include_prompt=settings.include_prompt,
+        )
+    return SentenceTransformer(
+        modules=[backbone, pooling, Normalize()],
+        device=device,
+        prompts=dict(settings.prompts),
+        truncate_dim=settings.truncate_dim,
+    )
 
 
 def _prepare_tokenizer(

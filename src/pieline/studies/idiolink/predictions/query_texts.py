@@ -25,11 +25,13 @@ class QueryText:
         span: Start and exclusive end of the span, in characters.
         instruction_end: Exclusive end, in characters, of an instruction or prefix that the model
             excludes from pooling (InstructOR, GritLM); 0 if the whole text is pooled.
+        head_end: Exclusive end, in characters, of the instruction or prefix; 0 if there is none.
     """
 
     text: str
     span: tuple[int, int] = (0, 0)
     instruction_end: int = 0
+    head_end: int = 0
 
 
 INSTRUCTION_FORMATS: dict[str, str] = {
@@ -71,7 +73,7 @@ def _prepend(head: str, query: Query, start: int, *, pooled: bool) -> QueryText:
     """Prepend a prefix or instruction to a query whose span starts at character `start`."""
     first = len(head) + start
     span = (first, first + len(query.span))
-    return QueryText(head + query.sentence, span, 0 if pooled else len(head))
+    return QueryText(head + query.sentence, span, 0 if pooled else len(head), len(head))
 
 
 def query_text(
@@ -116,5 +118,7 @@ def text_in_mode(query: Query, entry: QueryFormat, mode: str) -> QueryText:
 
 def document_text(document: Document, entry: EmbedderEntry) -> QueryText:
     """Return a model's input for a document: prefix and sentence, without span (section 4.1)."""
-    uncounted = 0 if entry.pool_prefixes else len(entry.passage_prefix)
-    return QueryText(entry.passage_prefix + document.sentence, instruction_end=uncounted)
+    length = len(entry.passage_prefix)
+    uncounted = 0 if entry.pool_prefixes else length
+    text = entry.passage_prefix + document.sentence
+    return QueryText(text, instruction_end=uncounted, head_end=length)

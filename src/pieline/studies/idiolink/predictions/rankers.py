@@ -13,8 +13,9 @@ from sentence_transformers.models import Dense
 
 from pieline.core.errors import UserError
 from pieline.core.progress import Progress
+from pieline.models.checkpoint_settings import check_ranker_files
 from pieline.models.loading import loading, require_all_weights, require_finite, require_tokenizer
-from pieline.models.rankers import LateInteractionEntry, RankerEntry, RerankerEntry
+from pieline.models.rankers import LateInteractionEntry, RerankerEntry
 from pieline.models.weights import weights_location
 from pieline.studies.idiolink.predictions.embedding import span_mask
 from pieline.studies.idiolink.predictions.query_texts import (
@@ -25,6 +26,10 @@ from pieline.studies.idiolink.predictions.runs import RankedRun, rank
 from pieline.studies.idiolink.records import Document, Query
 
 _QUERIES_AT_ONCE = 64
+_INCREASING = (
+    *(torch.nn.Identity, torch.nn.Sigmoid, torch.nn.LogSigmoid, torch.nn.Softplus, torch.nn.Tanh),
+)
+"""Activations that do not change the order of scores."""
 _PROJECTION = "linear.weight"
 """Name of a projection's weights in a safetensors file."""
 
@@ -43,13 +48,21 @@ def load_reranker(entry: RerankerEntry) -> CrossEncoder:
             where=entry.checkpoint,
             hint="use a model trained for ranking",
         )
+    if not isinstance(model.activation_fn, _INCREASING):
+        raise UserError(
+            f"the model's activation_fn {type(model.activation_fn).__name__} may change the order"
+            " of its scores, which are ranked without it",
+            where=entry.checkpoint,
+            hint="use a model without it",
+        )
     return model
 
 
-def _load(model_class: Any, entry: RankerEntry, **options: Any) -> Any:
+def _load(model_class: Any, entry: RerankerEntry | LateInteractionEntry, **options: Any) -> Any:
     """Load a sentence-transformers model, and check that its weights are complete and finite."""
     where, location = f"{entry.checkpoint} ({entry.source})", weights_location(entry)
     with loading(entry):
+        check_ranker_files(entry, location, where)
         model = model_class(
             location,
             device="cuda" if torch.cuda.is_available() else "cpu",

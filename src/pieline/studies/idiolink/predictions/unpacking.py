@@ -6,6 +6,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from pieline.core.files import atomic_folder
+from pieline.models.checkpoint_settings import checkpoint_settings
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.loading import load_model, loading, require_all_weights, require_finite
 from pieline.models.weights import weights_location
@@ -31,6 +32,7 @@ def unpack_weights(entry: EmbedderEntry, output: Path) -> None:
             return
         if entry.pooling == "checkpoint":
             require_pooling_in_files(location, where)
+        checkpoint_settings(entry, location, where)
         # The import takes seconds.
         from sentence_transformers import SentenceTransformer
 

@@ -27,6 +27,7 @@ from pieline.studies.idiolink.predictions.embedding import (
     TokenizedTexts,
     embed_index,
     embed_queries,
+    follow_prompts,
     is_out_of_memory,
 )
 from pieline.studies.idiolink.predictions.query_texts import QueryText, document_text, query_text
@@ -176,7 +177,7 @@ class _Training:
         settings: TrainingSettings,
     ) -> None:
         self.model = model
-        self.entry = entry
+        self.entry = follow_prompts(entry, model)
         self.data = data
         self.settings = settings
         self.instructed = settings.train_mode.startswith("instruction")
