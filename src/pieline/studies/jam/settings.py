@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import chain
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -80,13 +80,23 @@ class JamFineTuning(TaggingSettings):
         default="text",
         description="Units tagged in training and prediction. 'text': ID10M's tokens, as in the"
         " paper's text (section 3.1); 'whitespace': whitespace-separated words including"
-        " punctuation, as in the released code.",
+        " punctuation, as in the released code. In the released form, training always uses tokens.",
     )
     negatives_per_idiom: float | None = Field(
         default=None,
         gt=0,
         description="Training sentences without an idiom per sentence with one; null: all.",
     )
+
+    @property
+    def training_input(self) -> EncoderInput:
+        """Units tagged in training."""
+        return "text" if self.form == "released" else self.input
+
+    def stated(self, *names: str) -> dict[str, Any]:
+        """Return the settings `names`; the form only if it is not the paper's."""
+        excluded = {"form"} if self.form == "paper" else set()
+        return self.model_dump(include={*names} - excluded)
 
 
 class NeutralAblation(Settings):

@@ -42,7 +42,7 @@ from pieline.studies.jam.settings import (
     JamSettings,
     JamVariants,
 )
-from pieline.studies.jam.training.settings import TaggingSettings
+from pieline.studies.jam.training.settings import RELEASED_DEVIATIONS, TaggingSettings
 from pieline.studies.jam.variants.generation import (
     GENERATE,
     NEUTRAL,
@@ -503,8 +503,7 @@ class JamStudy(Study[JamSettings]):
 
     def tagging_settings(self) -> str:
         """Return the hyperparameters of encoders as canonical JSON."""
-        names = set(TaggingSettings.model_fields)
-        return canonical_json(self.settings.fine_tuning.model_dump(include=names))
+        return canonical_json(self.settings.fine_tuning.stated(*TaggingSettings.model_fields))
 
     # Language model tasks ------------------------------------------------------------------------
 
@@ -800,8 +799,10 @@ class JamStudy(Study[JamSettings]):
         reasons += self._of_variants("min_valid", "kept")
         tagged = setting in (FINE_TUNED, *ADDED)
         if tagged:
-            used |= settings.fine_tuning.model_dump(exclude={"seeds"})
-            reasons += deviations(settings.fine_tuning, ignored={"seeds"})
+            tuning = settings.fine_tuning
+            used |= tuning.stated(*type(tuning).model_fields.keys() - {"seeds"})
+            reasons += deviations(tuning, ignored={"seeds", "form"})
+            reasons += RELEASED_DEVIATIONS if tuning.form == "released" else ()
             if setting in ADDED:
                 reasons.append(f"also trained with texts of other PIEs ({ADDED[setting]})")
         else:
@@ -1028,7 +1029,8 @@ class JamStudy(Study[JamSettings]):
         """Return the displays that need no run: Figures 1 and 4, Tables 1, 4, 7 and 8."""
         settings, upstream = self.settings, self.run.upstream
         sentences = {name: paths.DATASET.format(language=name) for name in settings.languages}
-        tuning = settings.fine_tuning.model_dump() if list(self.configured("encoder")) else {}
+        fields = type(settings.fine_tuning).model_fields
+        tuning = settings.fine_tuning.stated(*fields) if list(self.configured("encoder")) else {}
         setting_of: dict[str, str] = {}
         for setting in chain(settings.settings, *settings.settings_by_model.values()):
             for kind, file in self.prompt_files(setting).items():
