@@ -752,7 +752,9 @@ class JamStudy(Study[JamSettings]):
         run, writer = self._conditions(model, setting), self.settings.variants.model
         written, reasons = {}, []
         if writer:
-            written = {"writer": writer, "generation": self.generation().model_dump()}
+            sent, _ = self.as_sent(writer, self.generation())
+            written = {"writer": writer, "generation": sent}
+            reasons.append("neutral contexts by our prompt, the paper's is not printed")
             entry = self.run.language_model(writer)
             if entry.published_as != WRITER:
                 reasons.append(f"neutral contexts by {entry.label}, the paper's by {WRITER}")
@@ -808,7 +810,10 @@ class JamStudy(Study[JamSettings]):
         else:
             prompts = self.prompt_digests(*self.prompt_files(setting).values())
             used |= {"asking": settings.asking, "prompts": prompts}
-            used |= self.parameters(setting).model_dump()
+            # The paper does not state whether reasoning models were sent the temperature.
+            withheld = {"temperature"} if self.run.language_model(model).reasoning else set()
+            sent, changed = self.as_sent(model, self.parameters(setting), withheld=withheld)
+            used |= sent
             if setting in settings.prompts:
                 reasons.append(OWN_PROMPT.format(setting))
             elif settings.asking == "released":
@@ -816,7 +821,7 @@ class JamStudy(Study[JamSettings]):
                 reasons += RELEASED_EXAMPLES if setting == FEW_SHOT else ()
             else:
                 reasons += self.reworded(prompts)
-            reasons += deviations(self.parameters(setting))
+            reasons += changed
         if tagged or setting == FEW_SHOT:
             used["train_split"] = settings.train_split
             if settings.train_split != "train":
