@@ -68,6 +68,7 @@ def test_real_data_is_run_with_the_printed_values(name: str) -> None:
     }
     assert section["asking"] == "paper"
     assert section["fine_tuning"] == {
+        "form": "paper",
         "epochs": 20,
         "batch_size": 32,
         "batching": "random",
@@ -95,8 +96,33 @@ def test_paper_settings_have_no_deviations() -> None:
         for setting in ["fine_tuned"] if encoder else paper.settings.settings:
             assert json.loads(paper.conditions(model, setting))["deviations"] == []
     neutral = json.loads(paper.neutral_conditions("gpt-4o-mini", "zero_shot"))
-    assert neutral["deviations"] == []
+    assert neutral["deviations"] == ["neutral contexts by our prompt, the paper's is not printed"]
     assert neutral["settings"]["writer"] == "gemini-2.5-pro"
+
+
+def test_conditions_state_the_parameters_that_are_sent() -> None:
+    """A reasoning model is sent no temperature; whether the paper sent one is unknown."""
+    models = ["gpt-4o", "o3-mini", "deepseek-r1", "claude-4-sonnet"]
+    jam = study(run=RELEASED, models=models, zero_shot={"temperature": 0.5})
+    stated = {name: json.loads(jam.conditions(name, "zero_shot")) for name in models}
+    for name in ("o3-mini", "deepseek-r1"):
+        assert stated[name]["settings"]["temperature"] is None
+        assert stated[name]["deviations"] == []
+    for name in ("gpt-4o", "claude-4-sonnet"):
+        assert stated[name]["settings"]["temperature"] == 0.5
+        assert stated[name]["deviations"] == ["temperature 0.5, the paper 0.3"]
+    # Sent in every request, because the provider requires it.
+    assert stated["claude-4-sonnet"]["settings"]["max_tokens"] == 4096
+    assert stated["gpt-4o"]["settings"]["max_tokens"] is None
+
+
+def test_a_parameter_that_is_not_sent_is_a_deviation() -> None:
+    registry = load_registry(ROOT / "models.yaml")
+    entry = registry["gpt-4o"].model_copy(update={"accepts": frozenset({"max_tokens"})})
+    jam = study(run={**RELEASED, "registry": {**registry, "gpt-4o": entry}}, models=["gpt-4o"])
+    stated = json.loads(jam.conditions("gpt-4o", "zero_shot"))
+    assert stated["settings"]["temperature"] is None
+    assert stated["deviations"] == ["temperature none, the paper 0.3"]
 
 
 def test_deviations_from_the_paper_are_reported() -> None:

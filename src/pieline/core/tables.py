@@ -18,6 +18,7 @@ def read_table(
     more: Collection[str] | None = None,
     delimiter: str = ",",
     quoted: bool = True,
+    commented: bool = False,
     hint: str,
 ) -> list[tuple[int, dict[str, str]]]:
     """Return, for each row of a table, the number of its last line and its cells by column.
@@ -30,6 +31,7 @@ def read_table(
         more: Optional columns; None allows any column.
         delimiter: Cell separator.
         quoted: Whether cells may be quoted; otherwise, quotes are ordinary characters.
+        commented: Whether lines that begin with `#` may precede the header.
         hint: Hint for a wrong row or header.
 
     Raises:
@@ -47,6 +49,8 @@ def read_table(
     header: list[str] | None = None
     try:
         for cells in reader:
+            if commented and header is None and cells and cells[0].startswith("#"):
+                continue
             if header is None:
                 header = cells
                 problems = [f"no column {name!r}" for name in columns if name not in cells]

@@ -80,7 +80,9 @@ def judge_claims(
             sources = [catalogue[number.table].ours for number in numbers if number.measured]
             judged.append(
                 JudgedClaim(
-                    **claim.model_dump(include={"id", "paper", "section", "says", "remark", "reading"}),
+                    **claim.model_dump(
+                        include={"id", "paper", "section", "says", "remark", "reading"}
+                    ),
                     predicate=claim.in_words(),
                     tables=sorted({number.table for number in numbers}),
                     our_files=sorted({file for each in sources if each for file in each.files}),
@@ -223,7 +225,9 @@ def write_claims(
         ]
     )
     write_text(csv, table.to_csv(index=False, lineterminator="\n"))
-    render_latex(template, tex, claims=judged, counts=counts, readings=readings, papers=papers, mark=mark)
+    render_latex(
+        template, tex, claims=judged, counts=counts, readings=readings, papers=papers, mark=mark
+    )
 
 
 def _counts(

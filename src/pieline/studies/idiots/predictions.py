@@ -152,9 +152,7 @@ class Detection(Task):
         questions = self.questions(entry)
         answers = ask(questions)
         predictions = [
-            read_prediction(
-                sentence.id, answers[question.key], self._record, strict=self.is_strict
-            )
+            read_prediction(sentence.id, answers[question.key], self._record, strict=self.is_strict)
             for sentence, question in zip(self._sentences(), questions, strict=True)
         ]
         save_jsonl(self.outputs["predictions"], predictions)

@@ -64,9 +64,7 @@ class Tagger:
             self.tokenizer.save_pretrained(complete)
 
 
-def autocast(
-    device: torch.device, *, bfloat16: bool, float16: bool = False
-) -> torch.autocast:
+def autocast(device: torch.device, *, bfloat16: bool, float16: bool = False) -> torch.autocast:
     """Return a context that computes in half precision if requested, but only on a GPU."""
     dtype = torch.bfloat16 if bfloat16 else torch.float16
     return torch.autocast(
