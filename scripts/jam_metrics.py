@@ -24,6 +24,7 @@ metrics = jam_metrics(
     setting=snakemake.wildcards.setting,
     seed=int(snakemake.wildcards.seed),
     scoring=snakemake.params.scoring,
+    strict_majority=snakemake.params.strict_majority,
     released=manifest.is_released if manifest else released,
     data_note=manifest.data_note if manifest else "",
     resamples=snakemake.params.resamples,

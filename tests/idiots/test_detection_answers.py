@@ -4,8 +4,8 @@ import hashlib
 import json
 
 import pytest
-from jinja2.sandbox import SandboxedEnvironment
 from idiots_cases import ROOT, answer, says, sentences
+from jinja2.sandbox import SandboxedEnvironment
 
 from pieline.core.errors import UserError
 from pieline.core.outcomes import READABLE, OutcomeName

@@ -822,6 +822,11 @@ class JamStudy(Study[JamSettings]):
             else:
                 reasons += self.reworded(prompts)
             reasons += changed
+            if setting == FEW_SHOT and settings.confusion_votes != "as_predicted":
+                used |= {"confusion_votes": settings.confusion_votes}
+                reasons.append(
+                    "Table 6 by a strict majority of all answers, unlike the paper's vote"
+                )
         if tagged or setting == FEW_SHOT:
             used["train_split"] = settings.train_split
             if settings.train_split != "train":
