@@ -73,6 +73,7 @@ _NOT_OF_PAPER = {
 _MOST_COMMON = 0.05
 """Maximum share of test sentences that another split of the user's data may contain."""
 _WRITTEN = "Hard variants by {} ({})."
+_STRICT_MAJORITY = "Table 6 by a strict majority of all answers, unlike the paper's vote"
 
 
 def _listed(languages: Iterable[str]) -> str:
@@ -824,9 +825,7 @@ class JamStudy(Study[JamSettings]):
             reasons += changed
             if setting == FEW_SHOT and settings.confusion_votes != "as_predicted":
                 used |= {"confusion_votes": settings.confusion_votes}
-                reasons.append(
-                    "Table 6 by a strict majority of all answers, unlike the paper's vote"
-                )
+                reasons.append(_STRICT_MAJORITY)
         if tagged or setting == FEW_SHOT:
             used["train_split"] = settings.train_split
             if settings.train_split != "train":

@@ -140,8 +140,8 @@ def jam_metrics(
     """Compute all metrics of one run.
 
     `sentences` must be in one language and include originals, which may lack variants. The
-    bootstrap seed is fixed, so identical runs get identical intervals. If `strict_majority` is true,
-    the confusion classes are based on `by_strict_majority`.
+    bootstrap seed is fixed, so identical runs get identical intervals. With `strict_majority`, the
+    confusion classes are based on `by_strict_majority`.
     """
     judged = judge(sentences, predictions, scoring=scoring)
     classified = judged
