@@ -594,7 +594,7 @@ CONFUSING = [
         # As in the released code, reasoning models are left out.
         (
             {"count": "released"},
-            [5],
+            [3, 1],
             ["Claude 4 Sonnet", "o3-mini"],
             ["count released, the paper models"],
         ),

@@ -86,7 +86,9 @@ LITERAL = _sentences("literal", "", "literal", "dataset_literal")
 LITERAL_SHARE = _share("literal_share", lambda item: item.literal_share, decimals=2)
 ID10M_LITERAL_SHARE = _share(
     "literal_share_id10m",
-    lambda item: 100 * (1 - item.raw_test_with_idiom / item.raw_test_sentences),
+    lambda item: (
+        100 * (item.raw_test_sentences - item.raw_test_with_idiom) / item.raw_test_sentences
+    ),
     decimals=1,
 )
 FILTERED = _count(
