@@ -132,7 +132,8 @@ rule jam_tagging_data:
     params:
         *modules("jam_tagging_data"),
         negatives=JAM.settings.fine_tuning.negatives_per_idiom,
-        words=JAM.settings.fine_tuning.input,
+        words=JAM.settings.fine_tuning.training_input,
+        cuts_sentences=JAM.settings.fine_tuning.details.cuts_sentences,
     script:
         "../scripts/jam_tagging_data.py"
 
@@ -151,7 +152,7 @@ rule jam_fold_data:
         "../envs/core.yaml"
     params:
         *modules("jam_fold_data"),
-        words=JAM.settings.fine_tuning.input,
+        words=JAM.settings.fine_tuning.training_input,
     script:
         "../scripts/jam_fold_data.py"
 

@@ -115,6 +115,7 @@ rule jam_metrics:
     params:
         *modules("jam_metrics"),
         scoring=JAM.settings.scoring,
+        strict_majority=JAM.settings.confusion_votes == "strict_majority",
         conditions=lambda wildcards: JAM.conditions_of(jam_paths.METRICS.format(**wildcards)),
         resamples=JAM.settings.bootstrap_resamples,
     script:

@@ -23,6 +23,7 @@ with job(snakemake) as j:
         setting=snakemake.wildcards.setting,
         seed=int(snakemake.wildcards.seed),
         scoring=snakemake.params.scoring,
+        strict_majority=snakemake.params.strict_majority,
         released=manifest.is_released if manifest else released,
         data_note=manifest.data_note if manifest else "",
         resamples=snakemake.params.resamples,

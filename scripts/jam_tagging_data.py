@@ -2,7 +2,12 @@
 
 from pieline.core.files import write_text
 from pieline.core.jobs import job
-from pieline.studies.jam.datasets.tagging_data import by_white_space, hold_out, thin_out
+from pieline.studies.jam.datasets.tagging_data import (
+    by_white_space,
+    cut_at_sentence_ends,
+    hold_out,
+    thin_out,
+)
 from pieline.studies.jam.raw.checks import check_sentences
 from pieline.studies.jam.raw.id10m import read_id10m, write_id10m
 
@@ -18,6 +23,8 @@ with job(snakemake):
     else:
         train, dev = hold_out(dev, seed=SEED)
     train = thin_out(train, per_idiom=snakemake.params.negatives, seed=SEED)
+    if snakemake.params.cuts_sentences:
+        train = cut_at_sentence_ends(train)
     for path, sentences in ((snakemake.output.train, train), (snakemake.output.dev, dev)):
         words = (
             map(by_white_space, sentences) if snakemake.params.words == "whitespace" else sentences

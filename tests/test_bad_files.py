@@ -298,7 +298,7 @@ SAMPLES: dict[str, tuple[str, int, Callable[[Path], Any]]] = {
 }
 KEYS = {
     "idiots_table1": ["model"],
-    "idiolink_bm25_ablation": ["query_mode", "composition"],
+    "idiolink_released_run": ["model", "query_mode", "composition", "scope", "metric"],
     "jam_table2": ["dataset", "language"],
 }
 jam, idiots = (

@@ -13,15 +13,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, get_args
 
 from pydantic import Field
 
 from pieline.archives.manifest import METRICS, PREDICTIONS, Archive, below_project, member_sidecar
 from pieline.archives.matching import Extraction, Offer, offer
-from pieline.core.conditions import Conditions
+from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError, nearest, pluralize
 from pieline.core.files import check_lfs_pointers, sha256
+from pieline.core.records import Frozen
 from pieline.core.settings import Settings
 from pieline.core.sidecars import LIST_ENDING
 from pieline.core.upstream import UpstreamFile, load_upstream
@@ -35,7 +36,7 @@ from pieline.models.api_embedder import ApiEmbedderEntry
 from pieline.models.checkpoint_settings import check_ranker_files, checkpoint_settings
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import CheckpointEntry
-from pieline.models.llm import LLMEntry
+from pieline.models.llm import LLMEntry, Parameter
 from pieline.models.predictions import PredictionFile, PredictionsEntry
 from pieline.models.rankers import LateInteractionEntry, RerankerEntry
 from pieline.models.reference import Specs, entry_deviations, load_reference
@@ -778,6 +779,35 @@ class Study(ABC, Generic[S]):
             for name, digest in digests.items()
             if digest != printed.get(f"{self.name}/{name}")
         ]
+
+    def as_sent(
+        self,
+        model: str,
+        parameters: Frozen,
+        *,
+        withheld: Collection[str] = (),
+        ignored: Collection[str] = (),
+    ) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return the parameters as a model is sent them, and their deviations from the paper.
+
+        A parameter that the model does not accept is None, and fields that are always sent
+        (`LLMEntry.defaults`) are included. A default that replaces None is not a deviation.
+
+        Args:
+            model: Name of a language model.
+            parameters: Request parameters and other settings of the same section.
+            withheld: Names of parameters that the study does not send to this model; they are no
+                deviations, because the paper does not state whether it sent them.
+            ignored: Names of settings that affect no number.
+        """
+        values = parameters.model_dump()
+        requested = {name: values[name] for name in get_args(Parameter) if name in values}
+        kept = {name: value for name, value in requested.items() if name not in withheld}
+        sent, _ = self.run.language_model(model).split_parameters(kept)
+        lacking = {name for name, value in kept.items() if value is not None and name not in sent}
+        effective = parameters.model_copy(update=dict.fromkeys(lacking))
+        values |= {name: sent.get(name) for name in requested}
+        return values, deviations(effective, ignored={*withheld, *ignored})
 
     def external_conditions(self, **settings: Any) -> Conditions:
         """Return the conditions of external predictions; their model's weights are unknown."""

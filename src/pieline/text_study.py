@@ -6,7 +6,7 @@ from typing import ClassVar, TypeVar
 
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
-from pieline.core.conditions import Conditions, deviations
+from pieline.core.conditions import Conditions
 from pieline.core.files import sha256
 from pieline.core.settings import Settings
 from pieline.llm.text_task import TextTask
@@ -108,10 +108,12 @@ class TextStudy(Study[T]):
         printed = {self.rows: self.rows_sha256, self.prompt: self.prompt_sha256}
         files = {path: sha256(self.run.here(path)) for path in printed}
         changed = [f"{path} is not the paper's" for path in files if files[path] != printed[path]]
+        sent, others = self.as_sent(model, self.settings, ignored={"models"})
+        del sent["models"]
         return Conditions(
-            settings={**self.settings.model_dump(exclude={"models"}), "files": files},
+            settings={**sent, "files": files},
             weights=json.loads(self.run.language_model(model).execution_spec()),
-            deviations=(*changed, *deviations(self.settings, ignored={"models"})),
+            deviations=(*changed, *others),
         ).canonical()
 
     def shown(self) -> DisplayInputs:

@@ -427,10 +427,16 @@ def test_files(ledger: Ledger, tmp_path: Path) -> None:
     assert restating == RESTATING
     written = json.loads(files["json"].read_text(encoding="utf-8"))
     assert len(written["claims"]) == len(ledger.claims)
-    # Claims that restate a printed statement are not counted.
+    # Claims that restate a printed statement are not counted, and our readings are counted apart.
+    ours = {claim.id for claim in ledger.claims if claim.reading == "ours"}
     for counts in written["counts"].values():
         assert set(counts) == {"holds", "fails"}
-        assert sum(counts.values()) == len(ledger.claims) - len(RESTATING)
+        assert sum(counts.values()) == len(ledger.claims) - len(RESTATING) - len(ours)
+    for counts in written["our_readings"].values():
+        assert sum(counts.values()) == len(ours) == 18
+    assert {row["id"] for row in rows if row["reading"] == "ours"} == ours
+    assert ours >= {claim.id for claim in ledger.claims if claim.formula.startswith("spearman")}
+    assert ours >= {claim.id for claim in ledger.claims if "does not say so" in claim.remark}
     tex = files["tex"].read_text(encoding="utf-8")
     assert tex.count(r"\textbf{fails}") == len(CONTRADICTIONS)
     with pytest.raises(UserError, match="unknown paper 'jam'"):

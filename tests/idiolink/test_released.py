@@ -56,20 +56,21 @@ def test_four_cells_of_bm25_and_its_parameters(released_tables: Path) -> None:
 
 
 def test_the_run_ends_with_page_ledger_and_comparison(released_tables: Path) -> None:
-    """The counts cover all printed numbers; only four of the compared numbers differ."""
+    """The counts cover all printed numbers; only six of the compared numbers differ."""
     numbers = read_numbers(released_tables / "printed_numbers.csv")
     assert summarize(numbers) == (
-        "1,040 printed numbers: 44 reproduced (12 scores, 28 counts, 4 parameters),"
-        " 4 not reproduced, 6 not comparable, 986 not run"
+        "989 printed numbers: 53 reproduced (12 scores, 39 counts, 2 parameters),"
+        " 6 not reproduced, 6 not comparable, 924 not run"
     )
     failed = [number.what for number in numbers if number.verdict == "not reproduced"]
-    assert len(failed) == 4
-    assert all("Different" in what or "people checked" in what for what in failed)
+    assert len(failed) == 6
+    differing = ("Different", "people checked", "Share of literal sentences in ID10M's")
+    assert all(any(part in what for part in differing) for what in failed)
     with (released_tables / "comparison.csv").open(encoding="utf-8") as stream:
         cells = Counter(row["verdict"] for row in csv.DictReader(stream))
-    assert (cells["reproduced"], cells["not reproduced"]) == (44, 4)
+    assert (cells["reproduced"], cells["not reproduced"]) == (55, 6)
     ledger = json.loads((released_tables / "claims.json").read_text(encoding="utf-8"))
-    assert ledger["counts"]["ours"] == {"holds": 19, "fails": 3, "not run": 173}
+    assert ledger["counts"]["ours"] == {"holds": 19, "fails": 3, "not run": 155}
     decided = {claim["id"]: claim["ours"]["verdict"] for claim in ledger["claims"]}
     stated = {claim.id: claim.verify for claim in load_claims(ROOT / "published/claims.yaml")}
     for name, verdict in decided.items():

@@ -334,11 +334,14 @@ class TestDeclaration:
         names = {table.name for table in idiolink.tables()}
         assert names == {
             *("idiolink_dataset", "idiolink_zero_shot", "idiolink_bm25"),
-            *("idiolink_significance", "idiolink_by_pie"),
+            *("idiolink_significance", "idiolink_by_pie", "idiolink_released"),
             *("idiolink_hyperparameters", "idiolink_artifacts", "idiolink_checkpoints"),
         }
         assert not any("construct" in name for name in idiolink.targets())
         assert not idiolink.tasks()
+        # Scores on the sample have no counterpart in the released run.
+        sample = study(models=["bm25"], compositions=["full"])
+        assert "idiolink_released" not in {table.name for table in sample.tables()}
 
     def test_the_whole_grid(self) -> None:
         """24 embedders in 4 modes, BM25 in 2, over 3 indexes; 40 trainings with 3 seeds each."""

@@ -40,12 +40,13 @@ from pieline.studies.idiolink.tables.finetuning import (
     shown_loss,
 )
 from pieline.studies.idiolink.tables.gains import GAINS, average_gains, gains
+from pieline.studies.idiolink.tables.reference import EQUAL, NOT_EQUAL
+from pieline.studies.idiolink.tables.released import released_run
 from pieline.studies.idiolink.tables.significance import model_pairs, significance
 from pieline.studies.idiolink.tables.zero_shot import (
     RELEASED_INPUTS_NOTE,
     UNKNOWN,
     UNKNOWN_NOTE,
-    ablation,
     bm25,
     zero_shot,
 )
@@ -503,49 +504,89 @@ class TestTable2:
         ]  # fmt: skip
 
 
-class TestAblation:
-    def record(self, mode: str, composition: str, tuned: tuple[str, str]) -> IdiolinkMetrics:
-        scores = (32.55, 43.2) if composition == "lit_sim_sense" else (36.0, 59.0)
-        chosen = Tuning(
-            query_mode=tuned[0], composition=tuned[1], chosen=Bm25Parameters(k1=0.6, b=0.9), grid=[]
-        )
-        changes = {"composition": composition, "tuning": chosen}
-        return metrics("bm25", mode, scores).model_copy(update=changes)
+class TestReleasedRun:
+    """The authors' released run is a third number, never a printed one."""
+
+    SBERT = "sentence-transformers/all-MiniLM-L6-v2"
+
+    def record(
+        self, model: str, mode: str, composition: str, scores: tuple[float, float]
+    ) -> IdiolinkMetrics:
+        item = metrics(model, mode, scores).model_copy(update={"composition": composition})
+        if model != "bm25":
+            return item
+        values = Bm25Parameters(k1=0.6, b=0.9)
+        tuning = Tuning(query_mode=mode, composition=composition, chosen=values, grid=[])
+        return item.model_copy(update={"tuning": tuning})
 
     def write(
         self, records: list[IdiolinkMetrics], folder: Path
     ) -> tuple[str, dict[tuple[str, ...], dict[str, str]]]:
-        bm25 = ModelDescription(name="bm25", kind="bm25", label="BM25")
-        inputs = inputs_of(records, [bm25], folder, "idiolink_bm25_ablation")
-        tex, rows = written(ablation(inputs), folder)
-        keys = ("query_mode", "composition", "metric")
+        models = [
+            ModelDescription(name="bm25", kind="bm25", label="BM25"),
+            ModelDescription(name="sbert", kind="embedder", label="SBERT", published_as=self.SBERT),
+        ]
+        inputs = inputs_of(records, models, folder, "idiolink_table2")
+        path = str(ROOT / "published/idiolink_released_run.csv")
+        inputs = inputs.with_files(**inputs.files, released=path)
+        tex, rows = written(released_run(inputs), folder)
+        keys = ("model", "query_mode", "composition", "scope", "metric")
         return tex, {tuple(row[key] for key in keys): row for row in rows}
 
-    def test_the_released_run_is_shown_but_does_not_count_as_printed(self, tmp_path: Path) -> None:
+    def test_three_numbers_and_a_verdict(self, tmp_path: Path) -> None:
         records = [
-            self.record(mode, composition, (mode, composition))
-            for mode in ("sentence", "span")
-            for composition in ("full", "lit_sim_sense")
+            self.record("sbert", "sentence", "full", (18.3449, 35.0861)),
+            self.record("bm25", "sentence", "lit_sim_sense", (32.6233, 42.9956)),
+            # The released run has no scores of BM25 with the full index.
+            self.record("bm25", "sentence", "full", (36.0, 59.0)),
         ]
         tex, cells = self.write(records, tmp_path)
-        near = cells["sentence", "lit_sim_sense", "r_precision"]
-        assert (near["k1"], near["b"], near["ours"]) == ("0.6", "0.9", "32.55")
-        assert (near["released_run"], near["within_tolerance"]) == ("32.63", "yes")
-        far = cells["sentence", "lit_sim_sense", "ndcg_at_10"]
-        assert (far["released_run"], far["within_tolerance"]) == ("43.00", "no")
-        for row in cells.values():
-            assert (row["printed"], row["reproduced"]) == ("", "")
-            assert row["reason"] == "the paper prints no such number"
-        assert {key for key, row in cells.items() if row["released_run"]} == {
-            ("sentence", "lit_sim_sense", metric) for metric in ("r_precision", "ndcg_at_10")
-        }
-        assert "32.55 [32.63]" in tex
+        verdicts = {key: (row["released"], row["released_verdict"]) for key, row in cells.items()}
+        place = ("sbert", "sentence", "full", "overall")
+        assert verdicts[*place, "r_precision"] == ("18.34", EQUAL)
+        assert verdicts[*place, "ndcg_at_10"] == ("35.08", NOT_EQUAL)
+        place = ("bm25", "sentence", "lit_sim_sense", "overall")
+        assert verdicts[*place, "r_precision"] == ("32.6283", EQUAL)
+        assert verdicts[*place, "ndcg_at_10"] == ("42.9956", EQUAL)
+        assert not [key for key in cells if key[:3] == ("bm25", "sentence", "full")]
+        assert cells["sbert", "sentence", "full", "overall", "r_precision"]["in_table_2"] == "18.34"
+        assert {row["printed"] for row in cells.values()} == {""}
+        assert {row["reproduced"] for row in cells.values()} == {""}
+        assert "18.34 (18.34) [18.34]" in tex
+        assert "sentence: 3 of 6 scores" in tex
 
-    def test_other_values_of_k1_and_b_are_not_compared(self, tmp_path: Path) -> None:
-        records = [self.record("sentence", "lit_sim_sense", ("sentence", "full"))]
+    def test_other_data_or_tuning_has_no_verdict(self, tmp_path: Path) -> None:
+        sample = self.record("sbert", "sentence", "full", (18.34, 35.08))
+        fixed = self.record("bm25", "sentence", "lit_sim_sense", (32.63, 43.0))
+        assert fixed.tuning
+        tuning = fixed.tuning.model_copy(update={"composition": "full"})
+        records = [
+            sample.model_copy(update={"dataset_is_released": False}),
+            fixed.model_copy(update={"tuning": tuning}),
+        ]
         _, cells = self.write(records, tmp_path)
-        assert {row["within_tolerance"] for row in cells.values()} == {""}
-        assert {row["released_run"] for row in cells.values()} == {"32.63", "43.00"}
+        overall = [row for key, row in cells.items() if key[3] == "overall"]
+        assert {row["released_verdict"] for row in overall} == {""}
+        assert {row["released_reason"] for row in overall} == {
+            "sample data, not the released IdioLink",
+            "k1 and b of other queries or of another index than in the released run",
+        }
+
+    def test_table_2_has_the_released_score_in_its_csv(self, tmp_path: Path) -> None:
+        record = self.record("sbert", "sentence", "full", (18.34, 35.08))
+        model = ModelDescription(
+            name="sbert", kind="embedder", label="SBERT", published_as=self.SBERT
+        )
+        inputs = inputs_of([record], [model], tmp_path, "idiolink_table2")
+        path = str(ROOT / "published/idiolink_released_run.csv")
+        inputs = inputs.with_files(**inputs.files, released=path)
+        _, rows = written(zero_shot(inputs), tmp_path)
+        shown = [
+            (row["ours"], row["printed"], row["released"], row["released_verdict"])
+            for row in rows
+            if row["model"] == "sbert" and row["ours"]
+        ]
+        assert shown == [("18.34", "18.34", "18.34", EQUAL), ("35.08", "35.08", "35.08", EQUAL)]
 
 
 class TestGains:

@@ -190,7 +190,7 @@ def test_the_paired_test_keeps_its_level() -> None:
         ('{"freeOfIdioms": false, "idiom": "spill the beans"', True),
         ('{"hasIdiom": true, "idiom": "spill the beans"}', None),
         ('{"freeOfIdioms": true, "idiom": ""} {"freeOfIdioms": false, "idiom": "a b"}', None),
-        ('{"freeOfIdioms": false, "idiom": "none"}', None),
+        ('{"freeOfIdioms": false, "idiom": "none"}', True),
     ],
 )
 def test_a_negated_answer_is_read_as_its_opposite(text: str, has_idiom: bool | None) -> None:

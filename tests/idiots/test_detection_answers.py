@@ -5,6 +5,7 @@ import json
 
 import pytest
 from idiots_cases import ROOT, answer, says, sentences
+from jinja2.sandbox import SandboxedEnvironment
 
 from pieline.core.errors import UserError
 from pieline.core.outcomes import READABLE, OutcomeName
@@ -94,9 +95,10 @@ READ: list[tuple[str | None, dict[str, str], OutcomeName, bool | None, str | Non
     (says(True, "x y") + "\nThere is no idiom.", {}, "unparseable", None, None),
     (f"For example {says(True, 'x y')}. My answer: none.", {}, "unparseable", None, None),
     (says(False) + '\nHowever, "x y" is an idiom.', {}, "unparseable", None, None),
-    (says(True, "none"), {}, "unparseable", None, None),
+    (says(True, "none"), {}, "ok", True, "none"),
+    (says(False, "break the ice"), {}, "ok", False, "break the ice"),
     ("{'a': ({'hasIdiom': True},)}", {}, "repaired", True, None),
-    ('{"hasIdiom": true, "explanation": "There is no idiom."}', {}, "unparseable", None, None),
+    ('{"hasIdiom": true, "explanation": "There is no idiom."}', {}, "ok", True, None),
     (says(False), {"finish_reason": "length"}, "truncated", None, None),
     (None, {"refusal": "I will not"}, "refused", None, None),
     (None, {"finish_reason": "content_filter"}, "filtered", None, None),
@@ -122,6 +124,35 @@ def test_an_answer_is_parsed_or_neither_yes_nor_no(
     assert prediction.rule == ("object with hasIdiom" if outcome in READABLE else "")
     line = json.dumps(prediction.model_dump())
     assert DetectionPrediction.model_validate_json(line) == prediction
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        says(True, "None"),
+        says(True, "N/A"),
+        says(True, "no idiom"),
+        '{"hasIdiom": true, "explanation": "There is no idiom."}',
+    ],
+)
+def test_the_strict_reading_needs_an_idiom(text: str) -> None:
+    given = answer("q", text)
+    assert read_prediction("a", given).has_idiom is True
+    strict = read_prediction("a", given, strict=True)
+    assert (strict.outcome, strict.has_idiom) == ("unparseable", None)
+    assert strict.reason == "says yes and names none"
+
+
+def test_llama2_is_asked_in_the_printed_layout() -> None:
+    """The template of the entry gives Figure 2's layout, which differs from that of the weights."""
+    template = SandboxedEnvironment().from_string(str(entry("llama-2-7b-chat").chat_template))
+    turns = [
+        {"role": turn.role, "content": turn.content}
+        for turn in PROMPT.messages(sentence="She was playing it by ear.")
+    ]
+    shown = template.render(messages=turns, bos_token="<s>", eos_token="</s>")
+    system = turns[0]["content"]
+    assert shown == f"<s>[INST] <<SYS>>\n{system}\n<</SYS>> She was playing it by ear. [/INST]"
 
 
 def test_a_missing_answer_cannot_become_a_no() -> None:

@@ -24,8 +24,10 @@ from pieline.studies.jam.datasets.dataset import build_dataset
 from pieline.studies.jam.originals import apply_decisions, load_decisions
 from pieline.studies.jam.predictions.baselines import BASELINES
 from pieline.studies.jam.raw.id10m import read_id10m
-from pieline.studies.jam.settings import JamSettings
+from pieline.studies.jam.settings import RELEASED as RELEASED_FORM
+from pieline.studies.jam.settings import ConfusedModels, JamSettings
 from pieline.studies.jam.study import JamStudy
+from pieline.studies.jam.training.settings import RELEASED_DEVIATIONS, FormDetails
 from pieline.studies.jam.variants.generation import HardVariants
 from pieline.studies.jam.variants.released import read_variants
 from pieline.studies.jam.variants.validation import check_variants
@@ -68,6 +70,7 @@ def test_real_data_is_run_with_the_printed_values(name: str) -> None:
     }
     assert section["asking"] == "paper"
     assert section["fine_tuning"] == {
+        "form": "paper",
         "epochs": 20,
         "batch_size": 32,
         "batching": "random",
@@ -95,8 +98,33 @@ def test_paper_settings_have_no_deviations() -> None:
         for setting in ["fine_tuned"] if encoder else paper.settings.settings:
             assert json.loads(paper.conditions(model, setting))["deviations"] == []
     neutral = json.loads(paper.neutral_conditions("gpt-4o-mini", "zero_shot"))
-    assert neutral["deviations"] == []
+    assert neutral["deviations"] == ["neutral contexts by our prompt, the paper's is not printed"]
     assert neutral["settings"]["writer"] == "gemini-2.5-pro"
+
+
+def test_conditions_state_the_parameters_that_are_sent() -> None:
+    """A reasoning model is sent no temperature; whether the paper sent one is unknown."""
+    models = ["gpt-4o", "o3-mini", "deepseek-r1", "claude-4-sonnet"]
+    jam = study(run=RELEASED, models=models, zero_shot={"temperature": 0.5})
+    stated = {name: json.loads(jam.conditions(name, "zero_shot")) for name in models}
+    for name in ("o3-mini", "deepseek-r1"):
+        assert stated[name]["settings"]["temperature"] is None
+        assert stated[name]["deviations"] == []
+    for name in ("gpt-4o", "claude-4-sonnet"):
+        assert stated[name]["settings"]["temperature"] == 0.5
+        assert stated[name]["deviations"] == ["temperature 0.5, the paper 0.3"]
+    # Sent in every request, because the provider requires it.
+    assert stated["claude-4-sonnet"]["settings"]["max_tokens"] == 4096
+    assert stated["gpt-4o"]["settings"]["max_tokens"] is None
+
+
+def test_a_parameter_that_is_not_sent_is_a_deviation() -> None:
+    registry = load_registry(ROOT / "models.yaml")
+    entry = registry["gpt-4o"].model_copy(update={"accepts": frozenset({"max_tokens"})})
+    jam = study(run={**RELEASED, "registry": {**registry, "gpt-4o": entry}}, models=["gpt-4o"])
+    stated = json.loads(jam.conditions("gpt-4o", "zero_shot"))
+    assert stated["settings"]["temperature"] is None
+    assert stated["deviations"] == ["temperature none, the paper 0.3"]
 
 
 def test_deviations_from_the_paper_are_reported() -> None:
@@ -166,6 +194,7 @@ def test_differences_of_the_released_form_are_reported() -> None:
         "the provider enforces the form of the answer",
         "without a space, and a line break follows it",
         "a line break after each sentence of the system turn",
+        "the language is in lowercase",
     )
     examples = ("the fields of the enforced form ask for candidates", "'sentence: ...'")
     for setting, expected in (("zero_shot", form), ("few_shot_sc_cotbest", (*form, *examples))):
@@ -175,6 +204,73 @@ def test_differences_of_the_released_form_are_reported() -> None:
         task = jam.identification(language="english", model="gpt-4o", setting=setting, seed="42")
         assert task.inputs["prompt"].endswith(f"prompts/jam/released/{setting}.jinja")
     assert task.inputs["example"].endswith("prompts/jam/released/few_shot_example.jinja")
+
+
+def test_the_released_form_switches_every_part() -> None:
+    """Compare with what is known of the public code; each difference is a deviation."""
+    jam = study(run=RELEASED, models=["gpt-4o", "bert"], form="released")
+    settings = jam.settings
+    assert (settings.asking, settings.scoring) == ("released", "released")
+    # Tables 3 and 5 and Figure 3 read the first answer; Table 6 counts a strict majority of all.
+    assert (settings.few_shot.votes, settings.confusion_votes) == ("first", "strict_majority")
+    # Models without a few-shot run with the default seed are not in Figure 3.
+    assert settings.figure3 == ConfusedModels(
+        count="released", setting="few_shot_sc_cotbest", seed=42
+    )
+    tuning = settings.fine_tuning
+    assert (tuning.form, tuning.weight_decay, tuning.input) == ("released", 0.01, "whitespace")
+    assert tuning.training_input == "text"
+    assert tuning.details == FormDetails(
+        dropout=0.5, gradient_accumulation=4, float16=True, cuts_sentences=True
+    )
+    assert (tuning.epochs, tuning.batch_size, tuning.learning_rate) == (20, 32, 2e-5)
+    assert (tuning.seeds, settings.seeds) == ([5, 7, 42, 123, 1773], [42, 43, 44])
+    # Everything else has the paper's value.
+    usual = JamSettings(models=["gpt-4o", "bert"])
+    assert {
+        name for name in JamSettings.model_fields
+        if getattr(settings, name) != getattr(usual, name)
+    } == {*RELEASED_FORM, "form"}  # fmt: skip
+    scored = "scored as in the released analysis, unlike the paper's text"
+    assert deviations(jam, "fine_tuned", "bert") == [
+        scored,
+        "weight decay 0.01, the paper 0",
+        "input whitespace, the paper text",
+        *RELEASED_DEVIATIONS,
+    ]
+    asked = deviations(jam, "few_shot_sc_cotbest")
+    assert asked[0] == scored
+    assert asked[-2:] == [
+        "votes first, the paper majority",
+        "Table 6 by a strict majority of all answers, unlike the paper's vote",
+    ]
+    assert len(asked) == 1 + 4 + 2 + 2
+    stated = json.loads(jam.conditions("bert", "fine_tuned"))["settings"]
+    assert (stated["form"], stated["weight_decay"]) == ("released", 0.01)
+    assert json.loads(jam.tagging_settings())["form"] == "released"
+
+
+def test_the_paper_form_is_not_listed() -> None:
+    """Conditions and job parameters of earlier results stay valid."""
+    jam = study(run=RELEASED, models=["gpt-4o", "bert"])
+    assert "form" not in json.loads(jam.tagging_settings())
+    for model, setting in (("bert", "fine_tuned"), ("gpt-4o", "few_shot_sc_cotbest")):
+        stated = json.loads(jam.conditions(model, setting))["settings"]
+        assert not {"form", "confusion_votes"} & stated.keys()
+
+
+def test_parts_of_the_released_form_can_be_set() -> None:
+    own = {"votes": "half", "samples": 3, "min_votes": 2}
+    settings = JamSettings.model_validate(
+        {"form": "released", "scoring": "paper", "few_shot": own, "fine_tuning": {"epochs": 3}}
+    )
+    assert (settings.scoring, settings.asking) == ("paper", "released")
+    assert (settings.few_shot.votes, settings.few_shot.samples) == ("half", 3)
+    assert (settings.fine_tuning.form, settings.fine_tuning.epochs) == ("released", 3)
+    tuning = JamSettings.model_validate(
+        {"fine_tuning": {"form": "released", "weight_decay": 0.1, "input": "text"}}
+    ).fine_tuning
+    assert (tuning.weight_decay, tuning.input) == (0.1, "text")
 
 
 def test_released_prompts_can_come_from_a_folder(tmp_path: Path) -> None:

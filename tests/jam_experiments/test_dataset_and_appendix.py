@@ -118,10 +118,12 @@ def test_released_originals_without_variants_are_the_datasets(tmp_path: Path) ->
     assert values_of(rows, *columns) == [
         ("ID10M", "train_sentences", "37919", "37919", "yes", ""),
         ("ID10M", "test_sentences", "200", "200", "yes", ""),
+        ("ID10M", "literal_share_id10m", "20.0", "20", "yes", ""),
         ("ID10M-JAM", "test_sentences", "178", "178", "yes", ""),
         ("ID10M-JAM", "test_variants", "", "534", "", none),
         ("ID10M-JAM", "unique_pies", "153", "153", "yes", ""),
         ("ID10M-JAM", "literal", "20", "20", "yes", ""),
+        ("ID10M-JAM", "literal_share", "11.24", "11.24", "yes", ""),
         ("ID10M-JAM", "filtered_originals", "", "191", "",
          "not published: the release holds what variant validation left"),
     ]  # fmt: skip
@@ -132,6 +134,8 @@ def test_released_originals_without_variants_are_the_datasets(tmp_path: Path) ->
     assert {row["number"]: row["id"] for row in rows if row["metric"] == "value"} == {
         "unique_pies": "jam.pies_english",
         "literal": "jam.literal_originals_english",
+        "literal_share": "jam.literal_share_english",
+        "literal_share_id10m": "jam.literal_share_id10m_english",
         "filtered_originals": "jam.filtered_english",
     }
     assert cell_texts(content) == [
@@ -148,10 +152,12 @@ def test_made_variants_are_counted_in_their_dataset_and_not_compared(tmp_path: P
     why = "generated variants, not the released ones"
     assert values_of(rows[1:], "number", "ours", "reason") == [
         ("test_sentences", "200", ""),
+        ("literal_share_id10m", "20.0", ""),
         ("test_sentences", "170", why),
         ("test_variants", "510", why),
         ("unique_pies", "149", why),
         ("literal", "19", why),
+        ("literal_share", "11.18", why),
         ("filtered_originals", "",
          f"not published: the release holds what variant validation left; {why}"),
     ]  # fmt: skip
@@ -174,7 +180,7 @@ def test_without_variants_other_originals_are_no_dataset(tmp_path: Path) -> None
     ours = {row["number"]: row["ours"] for row in rows if row["dataset"] == "ID10M-JAM"}
     assert ours == {
         "test_sentences": "", "test_variants": "", "unique_pies": "", "literal": "",
-        "filtered_originals": "178",
+        "literal_share": "", "filtered_originals": "178",
     }  # fmt: skip
 
 

@@ -26,8 +26,10 @@ from pieline.studies.jam.metrics.drift import (
     excess_flips,
 )
 from pieline.studies.jam.metrics.identification import Scoring, is_correct, tags_of_idioms
+from pieline.studies.jam.metrics.runs import by_strict_majority
 from pieline.studies.jam.metrics.tokens import tagging_scores
 from pieline.studies.jam.originals import apply_decisions, derive_decisions
+from pieline.studies.jam.predictions.records import IdiomPrediction, IdiomSample
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.raw.released import read_released_originals
 
@@ -159,6 +161,37 @@ def test_table_6_counts_wrong_variants_of_every_original() -> None:
         assert fewest - flips <= 3 * (originals - success / 3) + 1
         assert most >= flips - 1
     assert (len(rows), impossible) == (32, 30)
+
+
+@pytest.mark.parametrize(
+    ("answers", "named"),
+    [
+        ([["Go Dutch"], ["go dutch"], ["GO DUTCH"], [], []], ("go dutch",)),
+        # Spellings are compared word for word.
+        ([["go dutch"], ["go dutch"], ["went dutch"], [], []], ()),
+        # Unreadable answers count, so two of five are no majority, and neither are two of four.
+        ([["go dutch"], ["go dutch"], None, None, None], ()),
+        ([["go dutch"], ["go dutch"], [], []], ()),
+        ([["b", "a"], ["a", "b"], ["a", "b"], [], []], ("a", "b")),
+        ([["go dutch", "Go dutch"], [], []], ()),
+        ([["go dutch"]], ("go dutch",)),
+    ],
+)
+def test_strict_majority_of_all_answers(
+    answers: list[list[str] | None], named: tuple[str, ...]
+) -> None:
+    samples = tuple(
+        IdiomSample(
+            key=str(number),
+            outcome="unparseable" if idioms is None else "ok",
+            idioms=None if idioms is None else tuple(idioms),
+        )
+        for number, idioms in enumerate(answers)
+    )
+    prediction = IdiomPrediction(id="a", outcome="ok", idioms=("other",), samples=samples)
+    assert by_strict_majority(prediction).idioms == named
+    unknown = prediction.model_copy(update={"samples": ()})
+    assert by_strict_majority(unknown) == unknown
 
 
 def test_interval_holds_the_value_and_repeats() -> None:

@@ -485,7 +485,7 @@ def test_the_released_form_is_enforced_and_asked_as_the_code_asks() -> None:
     (question,) = questions(asked, sentence("german"))
     system, user = question.messages
     assert user.content == "Sentence:They asked to go dutch.\n"
-    assert system.content.split() == FIGURE_4.split()
+    assert system.content.split() == FIGURE_4.replace("German", "german").split()
     form = question.parameters["response_format"]["json_schema"]
     assert form["strict"] is True
     assert (list(form["schema"]["properties"]), form["schema"]["required"]) == (["idioms"],) * 2
@@ -499,7 +499,7 @@ def test_released_examples_are_the_filled_in_form() -> None:
     schema = question.parameters["response_format"]["json_schema"]["schema"]
     assert list(schema["properties"]) == schema["required"] == fields
     system, *turns, last = question.messages
-    assert system.content.split() == FIGURE_4.replace("German", "English").split()
+    assert system.content.split() == FIGURE_4.replace("German", "english").split()
     assert last.content.endswith("dutch.\n")
     by_text = {item.text: item for item in TRAIN}
     for shown, answer in zip(turns[::2], turns[1::2], strict=True):

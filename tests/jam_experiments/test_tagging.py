@@ -14,7 +14,7 @@ from support import MIRROR, needs_mirror
 from pieline.core.errors import UserError
 from pieline.models.entries import EncoderEntry
 from pieline.studies.jam.bio import Tag, spans_of
-from pieline.studies.jam.datasets.tagging_data import by_white_space
+from pieline.studies.jam.datasets.tagging_data import by_white_space, cut_at_sentence_ends
 from pieline.studies.jam.metrics.tokens import span_f1
 from pieline.studies.jam.predictions.tagging import predict
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10m
@@ -63,6 +63,63 @@ def trained(
 def weights(tagger: Tagger) -> bytes:
     tensors = tagger.model.state_dict()
     return b"".join(tensors[name].numpy().tobytes() for name in sorted(tensors))
+
+
+def test_the_released_form_trains_as_the_notebook(entry: EncoderEntry, tmp_path: Path) -> None:
+    """Dropout applies to every layer, and four batches share a step; the last group is smaller."""
+    settings = TaggingSettings(form="released", epochs=1, batch_size=4, learning_rate=5e-3)
+    assert settings.weight_decay == 0.01
+    tagger = load_tagger(entry, seed=5)
+    steps = 0
+
+    class Counted(torch.optim.AdamW):
+        def step(self, *args: Any, **kwargs: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            return super().step(*args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.optim, "AdamW", Counted)
+        path = tmp_path / "checkpoint.pt"
+        fine_tune(tagger, TRAIN, DEV, settings, seed=5, identity="t", checkpoint=path)
+    assert len(TRAIN) == 60
+    assert steps == 4  # 15 batches
+    dropout = [m.p for m in tagger.model.modules() if isinstance(m, torch.nn.Dropout)]
+    assert len(dropout) > 4
+    assert set(dropout) == {0.5}
+    usual = TaggingSettings(epochs=1, batch_size=4, learning_rate=5e-3)
+    other, _ = train(entry, tmp_path / "usual.pt", settings=usual)
+    assert {m.p for m in other.model.modules() if isinstance(m, torch.nn.Dropout)} == {0.1}
+
+
+def test_float16_needs_a_gpu(
+    entry: EncoderEntry, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = TaggingSettings(form="released", epochs=1, batch_size=60)
+    tagger, _ = train(entry, tmp_path / "checkpoint.pt", settings=settings)
+    if tagger.device.type == "cpu":
+        assert "float32 is used: float16 requires a GPU" in capsys.readouterr().err
+    assert {parameter.dtype for parameter in tagger.model.parameters()} == {torch.float32}
+
+
+def test_training_sentences_end_as_in_the_released_code() -> None:
+    first = TaggedSentence("a", ("He ", "left", ". ", "Really", "?"), ("O", "O", "O", "O", "O"))
+    no_end = TaggedSentence("b", ("under ", "the "), ("B-IDIOM", "I-IDIOM"))
+    last = TaggedSentence("c", ("gun", "! ", "etc."), ("B-IDIOM", "I-IDIOM", "I-IDIOM"))
+    pieces = cut_at_sentence_ends([first, no_end, last])
+    assert [piece.text for piece in pieces] == ["He left. ", "Really?", "under the gun! ", "etc."]
+    assert pieces[2].tags == ("B-IDIOM", "I-IDIOM", "B-IDIOM", "I-IDIOM")
+    # The idiom is cut, and begins again.
+    assert pieces[3].tags == ("B-IDIOM",)
+
+
+@needs_mirror
+@pytest.mark.parametrize(
+    ("language", "sentences", "pieces"), [("english", 3724, 5337), ("german", 2673, 2683)]
+)
+def test_dev_splits_are_cut_into_as_many_pieces(language: str, sentences: int, pieces: int) -> None:
+    dev = read_id10m(MIRROR / f"id10m/dev_{language}.tsv", split="dev")
+    assert (len(dev), len(cut_at_sentence_ends(dev))) == (sentences, pieces)
 
 
 def test_a_word_is_its_first_sub_token(entry: EncoderEntry) -> None:

@@ -30,6 +30,7 @@ def read_table(
     delimiter: str = ",",
     quoted: bool = True,
     for_people: bool = False,
+    commented: bool = False,
     hint: str,
 ) -> list[tuple[int, dict[str, str]]]:
     """Return, for each row of a table, the number of its last line and its cells by column.
@@ -43,6 +44,7 @@ def read_table(
         delimiter: Cell separator.
         quoted: Whether cells may be quoted; otherwise, quotes are ordinary characters.
         for_people: Whether `write_csv` wrote the table with this option.
+        commented: Whether lines that begin with `#` may precede the header.
         hint: Hint for a wrong row or header.
 
     Raises:
@@ -60,6 +62,8 @@ def read_table(
     header: list[str] | None = None
     try:
         for cells in reader:
+            if commented and header is None and cells and cells[0].startswith("#"):
+                continue
             if header is None:
                 header = cells
                 problems = [f"no column {name!r}" for name in columns if name not in cells]

@@ -189,7 +189,8 @@ def read_printed(path: str | Path) -> list[dict[str, str]]:
         raise UserError("unknown table", where=path, hint=f"add it to {schema}")
     expected = known[path.stem]
     hint = f"restore the printed numbers, or update {schema}"
-    rows = read_table(path, [*expected.texts, *expected.numbers], more=[], hint=hint)
+    columns = [*expected.texts, *expected.numbers]
+    rows = read_table(path, columns, more=[], commented=True, hint=hint)
     for line, row in rows:
         for name in expected.numbers:
             if row[name] and not _NUMBER.fullmatch(row[name]):

@@ -23,6 +23,7 @@ _NUMBER_COLUMNS = {
     "archive",
     "metrics",
     *("low", "high", "p_value", "p_holm"),
+    *("released", "released_verdict", "released_reason"),
 }
 
 

@@ -12,7 +12,14 @@ from pieline.core.errors import pluralize
 from pieline.core.records import Frozen
 from pieline.core.tables import read_table, write_csv
 from pieline.reporting.printed import VERDICTS, number_in, read_printed
-from pieline.results.claims.tables import TEXT_NUMBERS, Kind, OurCell, OurNumbers, PrintedTable
+from pieline.results.claims.tables import (
+    TEXT_NUMBERS,
+    Kind,
+    OurCell,
+    OurNumbers,
+    Place,
+    PrintedTable,
+)
 from pieline.results.comparison import COMPARED
 
 STATES = (*VERDICTS.values(), "not comparable", "not run")
@@ -22,6 +29,8 @@ NO_NUMBER = "the papers print no numbers for this data"
 REAL_DATA = "the papers' data in place of the sample"
 UNPUBLISHED = "something that was never published"
 _JOIN = " + "
+_LISTS = ("needs", "also_in")
+"""Fields of a printed number that are lists, which a CSV joins."""
 
 
 class PrintedNumber(Frozen):
@@ -39,6 +48,7 @@ class PrintedNumber(Frozen):
         verdict: One of `STATES`.
         reason: Reason why the number was not compared; empty if it was.
         needs: Requirements for comparing the number; empty if it was compared.
+        also_in: Further places that print the same number, such as "Table 5".
     """
 
     paper: str
@@ -52,6 +62,7 @@ class PrintedNumber(Frozen):
     verdict: str
     reason: str
     needs: tuple[str, ...]
+    also_in: tuple[str, ...] = ()
 
 
 def account_for(
@@ -66,6 +77,9 @@ def account_for(
 ) -> list[PrintedNumber]:
     """Determine the verdict on every printed number.
 
+    A number that several places print (`PrintedTable.repeats`) is one number, listed with its
+    first place.
+
     Args:
         folder: Path of published/.
         catalogue: Printed tables by name.
@@ -75,7 +89,8 @@ def account_for(
         mark: Prefix of every reason in this run, which is removed.
         general_need: Requirement for comparing any number; empty if there is none.
     """
-    numbers = []
+    numbers: dict[Place, PrintedNumber] = {}
+    repeated: dict[Place, list[str]] = {}
     for name, table in catalogue.items():
         for row in read_printed(folder / f"{name}.csv"):
             is_text, model = name == TEXT_NUMBERS, row.get("model", "")
@@ -86,6 +101,12 @@ def account_for(
                 kind = kinds.get(column, table.kind)
                 if not kind or column in table.keys or number_in(printed) is None:
                     continue
+                place = (name, key, column)
+                if other := table.repeats.get(column):
+                    first = other.place(row, catalogue[other.table].keys, column)
+                    if first != place:
+                        repeated.setdefault(first, []).append(table.number)
+                        continue
                 cell = ours.get(name, {}).get((key, column))
                 if cell is None:
                     why = absent.get(file, f"{file}.csv has no such row") if file else NOWHERE
@@ -97,22 +118,23 @@ def account_for(
                     needs = ["a way to compute them, which this project does not have"]
                 elif reason.startswith("not published"):
                     needs = [UNPUBLISHED]
-                numbers.append(
-                    PrintedNumber(
-                        paper=row["study"] if is_text else str(table.paper),
-                        place=f"Section {row['section']}" if is_text else table.number,
-                        file=file,
-                        what=row["what"] if is_text else _in_words(*key, column),
-                        kind=kind,
-                        model=model,
-                        printed=printed,
-                        ours="" if cell.value is None else f"{cell.value:g}",
-                        verdict=cell.verdict,
-                        reason="" if is_compared else reason,
-                        needs=() if is_compared else tuple(filter(None, needs)),
-                    )
+                numbers[place] = PrintedNumber(
+                    paper=row["study"] if is_text else str(table.paper),
+                    place=f"Section {row['section']}" if is_text else table.number,
+                    file=file,
+                    what=row["what"] if is_text else _in_words(*key, column),
+                    kind=kind,
+                    model=model,
+                    printed=printed,
+                    ours="" if cell.value is None else f"{cell.value:g}",
+                    verdict=cell.verdict,
+                    reason="" if is_compared else reason,
+                    needs=() if is_compared else tuple(filter(None, needs)),
                 )
-    return numbers
+    return [
+        number.model_copy(update={"also_in": tuple(dict.fromkeys(repeated.get(place, ())))})
+        for place, number in numbers.items()
+    ]
 
 
 def summarize(numbers: Sequence[PrintedNumber]) -> str:
@@ -146,7 +168,10 @@ def ranked(texts: Iterable[str]) -> Counter[str]:
 
 def write_numbers(path: str | Path, numbers: Iterable[PrintedNumber]) -> None:
     """Write the numbers as CSV with one row each."""
-    rows = (number.model_dump() | {"needs": _JOIN.join(number.needs)} for number in numbers)
+    rows = (
+        number.model_dump() | {name: _JOIN.join(getattr(number, name)) for name in _LISTS}
+        for number in numbers
+    )
     write_csv(path, PrintedNumber.model_fields, rows)
 
 
@@ -157,10 +182,12 @@ def read_numbers(path: str | Path) -> list[PrintedNumber]:
         UserError: The file is missing or is not a CSV of printed numbers.
     """
     hint = "name printed_numbers.csv of paper_tables/"
-    rows = read_table(path, list(PrintedNumber.model_fields), hint=hint)
+    # Files of earlier versions do not have `also_in`.
+    required = [name for name in PrintedNumber.model_fields if name != "also_in"]
+    rows = read_table(path, required, hint=hint)
     return [
         PrintedNumber.model_validate(
-            row | {"needs": tuple(filter(None, row["needs"].split(_JOIN)))}
+            row | {name: tuple(filter(None, row.get(name, "").split(_JOIN))) for name in _LISTS}
         )
         for _, row in rows
     ]

@@ -122,6 +122,10 @@ class Claim(Statement):
     says: str
     numbers: dict[str, Selection] = Field(min_length=1)
     remark: str = ""
+    reading: Literal["ours"] | None = Field(
+        default=None,
+        description="'ours' for a statement that no paper makes in this form; it is counted apart.",
+    )
     verify: Literal["holds", "fails"] | None = Field(
         default=None, description="Verdict of `make verify`; null if a number is missing."
     )
@@ -143,6 +147,11 @@ class Claim(Statement):
     def restates(self) -> bool:
         """Whether the claim has no measured number, in which case it is not counted."""
         return not any(number.measured for number in self.numbers.values())
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the claim counts as one of the papers' claims."""
+        return not self.restates and self.reading is None
 
 
 def _merged(shared: Any, number: Any) -> Any:

@@ -50,6 +50,7 @@ class JudgedClaim(Frozen):
     our_files: list[str]
     models: list[str]
     remark: str
+    reading: Literal["ours"] | None
     printed: Finding
     ours: Finding
 
@@ -79,7 +80,9 @@ def judge_claims(
             sources = [catalogue[number.table].ours for number in numbers if number.measured]
             judged.append(
                 JudgedClaim(
-                    **claim.model_dump(include={"id", "paper", "section", "says", "remark"}),
+                    **claim.model_dump(
+                        include={"id", "paper", "section", "says", "remark", "reading"}
+                    ),
                     predicate=claim.in_words(),
                     tables=sorted({number.table for number in numbers}),
                     our_files=sorted({file for each in sources if each for file in each.files}),
@@ -191,13 +194,15 @@ def write_claims(
         if claim.paper not in papers:
             hint = nearest(claim.paper, list(papers))
             raise UserError(f"unknown paper {claim.paper!r}", where=f"claim {claim.id}", hint=hint)
-    counted = [claim for claim in judged if not claim.restates]
-    counts = {
-        side: dict(sorted(Counter(getattr(claim, side).verdict for claim in counted).items()))
-        for side in ("printed", "ours")
-    }
+    counts = _counts(judged, reading=None)
+    readings = _counts(judged, reading="ours")
     write_json(
-        json, {"counts": counts, "claims": [claim.model_dump(mode="json") for claim in judged]}
+        json,
+        {
+            "counts": counts,
+            "our_readings": readings,
+            "claims": [claim.model_dump(mode="json") for claim in judged],
+        },
     )
     table = pd.DataFrame(
         [
@@ -214,12 +219,26 @@ def write_claims(
                 "ours_found": claim.ours.found,
                 "reason": " ".join(filter(None, (mark, claim.ours.reason))),
                 "remark": claim.remark,
+                "reading": claim.reading or "",
             }
             for claim in judged
         ]
     )
     write_text(csv, table.to_csv(index=False, lineterminator="\n"))
-    render_latex(template, tex, claims=judged, counts=counts, papers=papers, mark=mark)
+    render_latex(
+        template, tex, claims=judged, counts=counts, readings=readings, papers=papers, mark=mark
+    )
+
+
+def _counts(
+    judged: Sequence[JudgedClaim], *, reading: Literal["ours"] | None
+) -> dict[str, dict[str, int]]:
+    """Count verdicts on the papers' claims or on our readings, without those that restate."""
+    counted = [claim for claim in judged if not claim.restates and claim.reading == reading]
+    return {
+        side: dict(sorted(Counter(getattr(claim, side).verdict for claim in counted).items()))
+        for side in ("printed", "ours")
+    }
 
 
 def _finding(claim: Claim, columns: Mapping[str, Mapping[str, float]]) -> Finding:

@@ -1,6 +1,6 @@
 """Load the printed tables and match our numbers to their cells."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +22,8 @@ TEXT_NUMBERS = "text_numbers"
 Kind = Literal["score", "count", "parameter"]
 Row = tuple[str, ...]
 """Values of the key columns that identify a printed row."""
+Place = tuple[str, Row, str]
+"""Table, row and column of a printed number."""
 
 
 class OurTable(Frozen):
@@ -44,6 +46,30 @@ class OurTable(Frozen):
     )
 
 
+class Repeated(Frozen):
+    """Place of a number that a column repeats: a table, and the row if its keys differ.
+
+    A row that is itself the place repeats nothing.
+    """
+
+    table: str = Field(description="Name in published/, without extension.")
+    row: dict[str, str] = Field(
+        default={}, description="Keys of the row that differ from those of the repeating row."
+    )
+    column: str = Field(default="", description="Column, if its name differs.")
+
+    def place(self, keys: Mapping[str, str], wanted: Sequence[str], column: str) -> Place:
+        """Return the place that a cell repeats, given the keys of its row.
+
+        Args:
+            keys: Keys of the repeating row and their values.
+            wanted: Keys of the table that is repeated.
+            column: Column of the repeating cell.
+        """
+        values = {**keys, **self.row}
+        return self.table, tuple(values[key] for key in wanted), self.column or column
+
+
 class PrintedTable(Frozen):
     """Entry of published/tables.yaml for a file with printed numbers."""
 
@@ -56,6 +82,10 @@ class PrintedTable(Frozen):
     )
     kinds: dict[str, Kind | None] = Field(
         default={}, description="Kinds of columns that differ from the table's kind."
+    )
+    repeats: dict[str, Repeated] = Field(
+        default={},
+        description="Numbers that another place prints, by column; each counts once, there.",
     )
     ours: OurTable | None = None
     needs: dict[str, list[str]] = Field(

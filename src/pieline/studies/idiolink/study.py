@@ -873,6 +873,12 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         settings = self.settings
         models, tuned = settings.models, settings.finetuning.models
         as_published = self.metrics_files("full", models)
+        # Scores on other data have no counterpart in the released run.
+        reference = (
+            {"released": self.run.here("published/idiolink_released_run.csv")}
+            if self.run.data == "released"
+            else {}
+        )
         if self.has_texts:
             yield self._table(
                 "idiolink_dataset",
@@ -904,6 +910,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 self.display_inputs(self.metrics_files("full", rows), rows, "embedder")
             ),
             published="idiolink_table2",
+            **reference,
         )
         if embedders:
             yield self._table(
@@ -972,7 +979,16 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "not in the paper",
                 "The same queries over an index without some usages, in percent.",
                 DisplayInputs(metrics=every, models=self.describe_models(ranking)),
-                published="idiolink_bm25_ablation",
+            )
+        if reference and every:
+            yield self._table(
+                "idiolink_released",
+                "released:released_run",
+                "not in the paper",
+                "Our scores and those of the authors' released run, in percent.",
+                DisplayInputs(metrics=every, models=self.describe_models(models)),
+                published="idiolink_table2",
+                **reference,
             )
         if tests := self.significance_tests():
             tested = self.describe_models(dict.fromkeys([*models, *tuned]))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -134,6 +134,8 @@ class Detection(Task):
     `inputs` has `sentences` and `prompt`; the only output is `predictions`, one per sentence.
     """
 
+    is_strict: ClassVar[bool] = False
+    """Whether the other fields of an answer must agree with its true/false."""
     setting: str
     seed: int
     parameters: DetectionParameters | OwnParameters
@@ -158,14 +160,14 @@ class Detection(Task):
         questions = self.questions(entry)
         answers = ask(questions)
         predictions = [
-            read_prediction(sentence.id, answers[question.key], self._record)
+            read_prediction(sentence.id, answers[question.key], self._record, strict=self.is_strict)
             for sentence, question in zip(self._sentences(), questions, strict=True)
         ]
         save_jsonl(self.outputs["predictions"], predictions)
 
     def reading(self, answer: Answer) -> Parsed[DetectionAnswer]:
         """Parse the four fields of an answer."""
-        return read_detection(answer, self._record)
+        return read_detection(answer, self._record, strict=self.is_strict)
 
     @property
     def _record(self) -> type[DetectionAnswer]:
@@ -178,17 +180,28 @@ class Detection(Task):
         return load_jsonl(self.inputs["sentences"], IdiotsSentence)
 
 
-def read_detection(
-    answer: Answer, record: type[DetectionAnswer] = DetectionAnswer
-) -> Parsed[DetectionAnswer]:
-    """Parse the last JSON object with `hasIdiom` in an answer, unless other parts contradict it.
+class StrictDetection(Detection):
+    """Detection in which an answer that says yes but names no idiom is unreadable."""
 
-    The outcome is `unparseable` if adjacent objects differ in `hasIdiom`, if a yes names "none" or
-    the explanation denies an idiom, and if the text after the object retracts the answer.
+    is_strict = True
+
+
+def read_detection(
+    answer: Answer,
+    record: type[DetectionAnswer] = DetectionAnswer,
+    *,
+    strict: bool = False,
+) -> Parsed[DetectionAnswer]:
+    """Parse the last JSON object with `hasIdiom` in an answer, unless other verdicts contradict it.
+
+    The outcome is `unparseable` if adjacent objects differ in `hasIdiom`, and if the text after the
+    object retracts the answer.
 
     Args:
         answer: Answer of the model.
         record: Class of the answer; the alias of `has_idiom` names the field to read.
+        strict: Whether the outcome is also `unparseable` if a yes names "none" or if its
+            explanation denies an idiom. The paper reads true/false alone.
     """
     decides = str(record.model_fields["has_idiom"].alias)
     parsed = parse_object(answer, record)
@@ -212,7 +225,7 @@ def read_detection(
     idiom, why = parsed.value.idiom or "", parsed.value.explanation or ""
     if len(values) > 1:
         reason = "two verdicts side by side"
-    elif yes and ((normalize(idiom) and is_none_answer(idiom)) or denies_idioms(why)):
+    elif strict and yes and ((normalize(idiom) and is_none_answer(idiom)) or denies_idioms(why)):
         reason = "says yes and names none"
     elif is_retracted(text[last.end :], [idiom] if yes else []):
         reason = "the text after the answer takes it back"
@@ -231,10 +244,14 @@ def _verdicts(value: Any, decides: str) -> set[str]:
 
 
 def read_prediction(
-    sentence_id: str, answer: Answer, record: type[DetectionAnswer] = DetectionAnswer
+    sentence_id: str,
+    answer: Answer,
+    record: type[DetectionAnswer] = DetectionAnswer,
+    *,
+    strict: bool = False,
 ) -> DetectionPrediction:
     """Return the prediction for a sentence; `has_idiom` is None if the answer is unreadable."""
-    parsed = read_detection(answer, record)
+    parsed = read_detection(answer, record, strict=strict)
     return DetectionPrediction(
         id=sentence_id,
         outcome=parsed.outcome.value,

@@ -63,6 +63,11 @@ class IdiotsSettings(Settings):
         default=[0], min_length=1, description="Sent if the provider accepts a seed."
     )
     parameters: DetectionParameters = DetectionParameters()
+    detection: Literal["paper", "strict"] = Field(
+        default="paper",
+        description="Reading of an answer's verdict. 'paper': true/false alone; 'strict': an answer"
+        " of true whose other fields name no idiom is unreadable.",
+    )
     distractor_kinds: str | None = Field(
         default=None,
         description="CSV (sentence_id,kind) of the released distractors; the sample includes one.",

@@ -5,14 +5,14 @@ from collections.abc import Callable
 from itertools import product
 from typing import get_args
 
-from pieline.core.conditions import Conditions, deviations, digest_of
+from pieline.core.conditions import Conditions, digest_of
 from pieline.core.errors import UserError
 from pieline.llm.obstacles import unsupported_reason
 from pieline.llm.prompts import load_prompt
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiots import paths
 from pieline.studies.idiots.datasets import Origin
-from pieline.studies.idiots.predictions import Detection
+from pieline.studies.idiots.predictions import Detection, StrictDetection
 from pieline.studies.idiots.settings import (
     DetectionParameters,
     DetectionSetting,
@@ -23,6 +23,7 @@ from pieline.studies.idiots.verdicts import read_cases
 from pieline.study import OWN_PROMPT, Figure, Items, LLMTaskSpec, Study, Table, alternatives
 
 PROMPT = "prompts/idiots/detect.jinja"
+STRICT = "answers that say true but name no idiom are unreadable, the paper reads true/false alone"
 TABLE, ARRAY = "idiots/idioms_sentences.tsv", "idiots/idiots.json"
 """Names of the raw files that may contain the sentences."""
 
@@ -148,7 +149,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
 
     def detection(self, model: str, setting: str, seed: str) -> Detection:
         """Return the task that detects idioms in one run."""
-        return Detection(
+        return self._task(
             model=model,
             spec=self.run.language_model(model).execution_spec(),
             inputs={"sentences": paths.SENTENCES, "prompt": self.prompt(setting)},
@@ -161,12 +162,16 @@ class IdiotsStudy(Study[IdiotsSettings]):
             parameters=self.parameters(setting),
         )
 
+    @property
+    def _task(self) -> type[Detection]:
+        return StrictDetection if self.settings.detection == "strict" else Detection
+
     def llm_tasks(self) -> list[LLMTaskSpec]:
         """Return the specification of the tasks that detect idioms, one task per run."""
         return [
             LLMTaskSpec(
                 name="idiots_detect",
-                task=Detection,
+                task=self._task,
                 outputs={"predictions": paths.PREDICTIONS},
                 make=self.detection,
                 runs=[
@@ -195,20 +200,29 @@ class IdiotsStudy(Study[IdiotsSettings]):
         """Return the conditions of a run as canonical JSON."""
         if self.prediction_files(model):
             return self.mark_own_data(self.external_conditions(setting=setting)).canonical()
-        parameters = self.parameters(setting)
+        parameters, changed = self.as_sent(model, self.parameters(setting))
         prompts = self.prompt_digests(self.prompt(setting))
         is_own = setting in self.settings.prompts
         wording = [OWN_PROMPT.format(setting)] if is_own else self.reworded(prompts)
+        # Only the other value than the paper's is listed, so that earlier results keep their
+        # conditions.
+        is_strict = self.settings.detection == "strict"
         return self.mark_own_data(
             Conditions(
                 settings={
                     "bootstrap_resamples": self.settings.bootstrap_resamples,
                     "setting": setting,
                     "prompts": prompts,
-                    **parameters.model_dump(),
+                    **parameters,
+                    **({"detection": "strict"} if is_strict else {}),
                 },
                 weights=json.loads(self.run.entry(model).execution_spec()),
-                deviations=(*self.run.changed_entry(model), *wording, *deviations(parameters)),
+                deviations=(
+                    *self.run.changed_entry(model),
+                    *wording,
+                    *([STRICT] if is_strict else []),
+                    *changed,
+                ),
             )
         ).canonical()
 

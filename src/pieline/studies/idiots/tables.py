@@ -354,8 +354,8 @@ def prompt(inputs: DisplayInputs) -> TableContent:
             Group((Row((role,), (Cell(text=content),)),)) for role, content in parts.items()
         ),
         caption="The prompt (Figure 1; the sentence is the user's turn), and its layout for Llama 2"
-        " as the paper has it from llama-cpp-python (Figure 2). Here the server of a local model"
-        " lays it out by the template in the file of its weights.",
+        " as the paper has it from llama-cpp-python (Figure 2). The entry llama-2-7b-chat sets this"
+        " layout; other local models use the template of their entry or weights.",
         wraps=True,
     )
 

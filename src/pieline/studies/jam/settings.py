@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import chain
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -80,13 +80,23 @@ class JamFineTuning(TaggingSettings):
         default="text",
         description="Units tagged in training and prediction. 'text': ID10M's tokens, as in the"
         " paper's text (section 3.1); 'whitespace': whitespace-separated words including"
-        " punctuation, as in the released code.",
+        " punctuation, as in the released code. In the released form, training always uses tokens.",
     )
     negatives_per_idiom: float | None = Field(
         default=None,
         gt=0,
         description="Training sentences without an idiom per sentence with one; null: all.",
     )
+
+    @property
+    def training_input(self) -> EncoderInput:
+        """Units tagged in training."""
+        return "text" if self.form == "released" else self.input
+
+    def stated(self, *names: str) -> dict[str, Any]:
+        """Return the settings `names`; the form only if it is not the paper's."""
+        excluded = {"form"} if self.form == "paper" else set()
+        return self.model_dump(include={*names} - excluded)
 
 
 class NeutralAblation(Settings):
@@ -125,10 +135,11 @@ class AttentionAnalysis(Settings):
 class ConfusedModels(Settings):
     """Selection of the runs that Figure 3 counts for each hard variant (ID10M-JAM, section 5)."""
 
-    count: Literal["models", "runs"] = Field(
+    count: Literal["models", "released", "runs"] = Field(
         default="models",
-        description="'models': models confused in one run each; 'runs': all runs (a model and a"
-        " prompt type) confused in most seeds.",
+        description="'models': models confused in one run each; 'released': the same without"
+        " models that have no run of this prompt type, as in the released code; 'runs': all runs (a"
+        " model and a prompt type) confused in most seeds.",
     )
     setting: Literal["zero_shot", "few_shot_sc_cotbest"] = Field(
         default="few_shot_sc_cotbest",
@@ -137,9 +148,26 @@ class ConfusedModels(Settings):
     seed: Seed = Field(default=42, description="Seed of the runs for 'models'.")
 
 
+RELEASED: Mapping[str, Any] = {
+    "asking": "released",
+    "scoring": "released",
+    "few_shot": {"votes": "first"},
+    "confusion_votes": "strict_majority",
+    "figure3": {"count": "released"},
+    "fine_tuning": {"form": "released"},
+}
+"""Default values of other settings if `form` is `released`."""
+
+
 class JamSettings(Settings):
     """Settings of the ID10M-JAM study."""
 
+    form: Literal["paper", "released"] = Field(
+        default="paper",
+        description="'released': default values of asking, scoring, few_shot.votes,"
+        " confusion_votes, figure3.count and fine_tuning.form as in the released code"
+        " (docs/studies/jam_experiments.md).",
+    )
     languages: list[LanguageName] = Field(default=["english", "german"], min_length=1)
     decisions: str | None = Field(
         default=None,
@@ -203,6 +231,12 @@ class JamSettings(Settings):
         default="paper",
         description="Scoring rule: the paper's, or that of the released analysis.",
     )
+    confusion_votes: Literal["as_predicted", "strict_majority"] = Field(
+        default="as_predicted",
+        description="Predictions counted in Table 6. 'as_predicted': those of the other tables;"
+        " 'strict_majority': the idioms that more than half of all answers name in the same words,"
+        " unreadable answers included, as in the released code.",
+    )
     bootstrap_resamples: PositiveInt = 2000
     permutations: PositiveInt = Field(
         default=9999, description="Maximum number of sign patterns of the paired test."
@@ -219,6 +253,20 @@ class JamSettings(Settings):
     attention: AttentionAnalysis | None = Field(
         default=None, description="The attention analysis (appendix H); null: none."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_form(cls, fields: Any) -> Any:
+        if not isinstance(fields, Mapping) or fields.get("form") != "released":
+            return fields
+        filled = {**fields}
+        for name, value in RELEASED.items():
+            given = fields.get(name)
+            if isinstance(value, Mapping) and (given is None or isinstance(given, Mapping)):
+                filled[name] = {**value, **(given or {})}
+            else:
+                filled.setdefault(name, value)
+        return filled
 
     @model_validator(mode="after")
     def _settings_are_known(self) -> Self:

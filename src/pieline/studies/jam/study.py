@@ -43,7 +43,7 @@ from pieline.studies.jam.settings import (
     JamSettings,
     JamVariants,
 )
-from pieline.studies.jam.training.settings import TaggingSettings
+from pieline.studies.jam.training.settings import RELEASED_DEVIATIONS, TaggingSettings
 from pieline.studies.jam.variants.generation import (
     GENERATE,
     NEUTRAL,
@@ -74,6 +74,7 @@ _NOT_OF_PAPER = {
 _MOST_COMMON = 0.05
 """Maximum share of test sentences that another split of the user's data may contain."""
 _WRITTEN = "Hard variants by {} ({})."
+_STRICT_MAJORITY = "Table 6 by a strict majority of all answers, unlike the paper's vote"
 
 
 def _listed(languages: Iterable[str]) -> str:
@@ -506,8 +507,7 @@ class JamStudy(Study[JamSettings]):
 
     def tagging_settings(self) -> str:
         """Return the hyperparameters of encoders as canonical JSON."""
-        names = set(TaggingSettings.model_fields)
-        return canonical_json(self.settings.fine_tuning.model_dump(include=names))
+        return canonical_json(self.settings.fine_tuning.stated(*TaggingSettings.model_fields))
 
     # Language model tasks ------------------------------------------------------------------------
 
@@ -756,7 +756,9 @@ class JamStudy(Study[JamSettings]):
         run, writer = self._conditions(model, setting), self.settings.variants.model
         written, reasons = {}, []
         if writer:
-            written = {"writer": writer, "generation": self.generation().model_dump()}
+            sent, _ = self.as_sent(writer, self.generation())
+            written = {"writer": writer, "generation": sent}
+            reasons.append("neutral contexts by our prompt, the paper's is not printed")
             entry = self.run.language_model(writer)
             if entry.published_as != WRITER:
                 reasons.append(f"neutral contexts by {entry.label}, the paper's by {WRITER}")
@@ -803,14 +805,19 @@ class JamStudy(Study[JamSettings]):
         reasons += self._of_variants("min_valid", "kept")
         tagged = setting in (FINE_TUNED, *ADDED)
         if tagged:
-            used |= settings.fine_tuning.model_dump(exclude={"seeds"})
-            reasons += deviations(settings.fine_tuning, ignored={"seeds"})
+            tuning = settings.fine_tuning
+            used |= tuning.stated(*type(tuning).model_fields.keys() - {"seeds"})
+            reasons += deviations(tuning, ignored={"seeds", "form"})
+            reasons += RELEASED_DEVIATIONS if tuning.form == "released" else ()
             if setting in ADDED:
                 reasons.append(f"also trained with texts of other PIEs ({ADDED[setting]})")
         else:
             prompts = self.prompt_digests(*self.prompt_files(setting).values())
             used |= {"asking": settings.asking, "prompts": prompts}
-            used |= self.parameters(setting).model_dump()
+            # The paper does not state whether reasoning models were sent the temperature.
+            withheld = {"temperature"} if self.run.language_model(model).reasoning else set()
+            sent, changed = self.as_sent(model, self.parameters(setting), withheld=withheld)
+            used |= sent
             if setting in settings.prompts:
                 reasons.append(OWN_PROMPT.format(setting))
             elif settings.asking == "released":
@@ -818,7 +825,10 @@ class JamStudy(Study[JamSettings]):
                 reasons += RELEASED_EXAMPLES if setting == FEW_SHOT else ()
             else:
                 reasons += self.reworded(prompts)
-            reasons += deviations(self.parameters(setting))
+            reasons += changed
+            if setting == FEW_SHOT and settings.confusion_votes != "as_predicted":
+                used |= {"confusion_votes": settings.confusion_votes}
+                reasons.append(_STRICT_MAJORITY)
         if tagged or setting == FEW_SHOT:
             used["train_split"] = settings.train_split
             if settings.train_split != "train":
@@ -1031,7 +1041,8 @@ class JamStudy(Study[JamSettings]):
         """Return the displays that need no run: Figures 1 and 4, Tables 1, 4, 7 and 8."""
         settings, upstream = self.settings, self.run.upstream
         sentences = {name: paths.DATASET.format(language=name) for name in settings.languages}
-        tuning = settings.fine_tuning.model_dump() if list(self.configured("encoder")) else {}
+        fields = type(settings.fine_tuning).model_fields
+        tuning = settings.fine_tuning.stated(*fields) if list(self.configured("encoder")) else {}
         setting_of: dict[str, str] = {}
         for setting in chain(settings.settings, *settings.settings_by_model.values()):
             for kind, file in self.prompt_files(setting).items():

@@ -1,7 +1,6 @@
 """Table 1 of IdioLink, and the table of construction statistics."""
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from pieline.reporting.tables import Group, Head, Row, TableContent
 from pieline.studies.idiolink.datasets.assembly import ConstructionMetrics
 from pieline.studies.idiolink.datasets.composition import DatasetChecks, SplitCounts
 from pieline.studies.idiolink.originals.released_list import FilterReport
+from pieline.studies.idiolink.records import Usage
 
 ROW_LABELS = {
     "train": "Train",
@@ -29,6 +29,8 @@ COLUMNS = [
     Column[SplitCounts]("documents", "Documents", attrgetter("documents"), decimals=0),
 ]
 _AGAINST = "validation against reviewers"
+_IDIOMATIC: tuple[Usage, ...] = ("idiomatic", "simplification", "sense")
+"""Usages of the documents that are relevant to idiomatic queries."""
 _UNJUDGED = "not yet reviewed by humans"
 CONSTRUCTED_NOTE = "Counted on a dataset that this run constructed, not on the released one."
 
@@ -42,13 +44,27 @@ def about_data(*, sample: bool, released: bool) -> tuple[list[str], tuple[str, .
     return ["newly constructed or altered, not the released IdioLink"], (CONSTRUCTED_NOTE,)
 
 
-def _per_pie(checks: DatasetChecks, *, literal: bool) -> float:
-    """Return the mean number of literal documents per PIE, or of all others."""
-    usages = Counter[bool]()
-    for of_domain in checks.domain_usage["documents"].values():
-        for usage, documents in of_domain.items():
-            usages[usage == "literal"] += documents
-    return usages[literal] / checks.counts["total"].pies
+def _per_pie(checks: DatasetChecks, usages: Collection[str]) -> float:
+    """Return the mean number of documents with these usages per PIE."""
+    documents = sum(
+        number
+        for of_domain in checks.domain_usage["documents"].values()
+        for usage, number in of_domain.items()
+        if usage in usages
+    )
+    return documents / checks.counts["total"].pies
+
+
+def _per_pair(checks: DatasetChecks, usages: Collection[str]) -> float:
+    """Return the mean number of documents with these usages per pair of PIE and domain."""
+    return _per_pie(checks, usages) / len(checks.domain_usage["documents"])
+
+
+def _mean(
+    name: str, per: Callable[[DatasetChecks, Collection[str]], float], *usages: Usage
+) -> Column[DatasetChecks]:
+    """Return a column with a mean number of documents."""
+    return Column(name, "", lambda checks: per(checks, usages), decimals=2)
 
 
 def _gold(checks: DatasetChecks) -> int:
@@ -71,22 +87,20 @@ IN_TEXT = [
         lambda checks: checks.counts["total"].documents / checks.counts["total"].pies,
         decimals=2,
     ),
+    _mean("literal_documents_per_pie", _per_pie, "literal"),
+    _mean("idiomatic_documents_per_pie", _per_pie, *_IDIOMATIC),
+    _mean("documents_per_pair", _per_pair, "literal", *_IDIOMATIC),
+    _mean("literal_per_pair", _per_pair, "literal"),
+    *(_mean(f"{usage}_per_pair", _per_pair, usage) for usage in _IDIOMATIC),
+    *(_mean(f"{usage}_per_pie", _per_pie, usage) for usage in _IDIOMATIC),
+    # Each training query has one tuple (section 4.3).
     Column[DatasetChecks](
-        "literal_documents_per_pie",
-        "",
-        lambda checks: _per_pie(checks, literal=True),
-        decimals=2,
-    ),
-    Column[DatasetChecks](
-        "idiomatic_documents_per_pie",
-        "",
-        lambda checks: _per_pie(checks, literal=False),
-        decimals=2,
+        "training_tuples", "", lambda checks: checks.counts["train"].queries, decimals=0
     ),
     Column[DatasetChecks]("gold_texts", "", _gold, decimals=0),
     Column[DatasetChecks]("gold_share", "", _gold_share, decimals=1),
 ]
-"""Numbers in the text of sections 3.2.2 and 3.2.4, which are only in the CSV."""
+"""Numbers in the text of sections 3.2.2, 3.2.4 and 4.3, which are only in the CSV."""
 
 
 def dataset(inputs: DisplayInputs) -> TableContent:

@@ -18,10 +18,15 @@ from pieline.reporting.columns import (
 )
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reporting.printed import compare, read_published, rounded
-from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
+from pieline.reporting.printed import read_published, rounded
+from pieline.reporting.tables import Group, Head, Row, TableContent
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.records import QUERY_MODES
+from pieline.studies.idiolink.tables.reference import (
+    published_name,
+    read_released,
+    released_score,
+)
 
 METRICS = {"r_precision": "R-Precision", "ndcg_at_10": "nDCG@10"}
 COLUMNS = [
@@ -136,15 +141,35 @@ def in_printed_order(
 def zero_shot(inputs: DisplayInputs) -> TableContent:
     """Build Table 2: R-Precision and nDCG@10 (percent) in the query modes, by group of models.
 
-    Models that are not in the paper form a third group. The CSV also has the intervals.
+    Models that are not in the paper form a third group. The CSV also has the intervals, and the
+    scores of the authors' released run for the same models and modes.
     """
     printed = read_published(inputs.files["published"], ["model", "query_mode"])
     runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
+    released = read_released(inputs.files["released"]) if "released" in inputs.files else {}
+    names = {model.name: published_name(model) for model in inputs.models}
+
+    def details(source: Source[IdiolinkMetrics], metric: str) -> dict[str, str]:
+        """Return the columns of the interval and, if there is one, of the released score."""
+        columns = _interval(source, metric)
+        if not released or not source.records:
+            return columns
+        (item,) = source.records
+        theirs = released_score(
+            released,
+            item,
+            names[item.model],
+            scope="overall",
+            metric=metric,
+            obstacles=source.obstacles,
+        )
+        return columns | (theirs.columns() if theirs else {})
+
     columns = {
         metric: replace(
             column,
             tolerance=partial(_tolerance, metric=metric),
-            details=partial(_interval, metric=metric),
+            details=partial(details, metric=metric),
         )
         for metric, column in SCORES.items()
     }
@@ -232,43 +257,20 @@ def bm25(inputs: DisplayInputs) -> TableContent:
 def ablation(inputs: DisplayInputs) -> TableContent:
     """Build the ablation table: both metrics (percent) by model, mode and index composition.
 
-    The table is not in the paper. BM25 scores from the authors' released run are in brackets and in
-    separate CSV columns, because they are not printed numbers.
+    The table is not in the paper.
     """
-    released = inputs.printed("query_mode", "composition")
     keys = ("model", "query_mode", "composition")
     runs = sources(inputs, IdiolinkMetrics, keys, obstacles_of)
     compositions = [name for name in COMPOSITION_LABELS if any(key[2] == name for key in runs)]
-
-    def cell_with_released(
-        column: Column[IdiolinkMetrics], source: Source[IdiolinkMetrics]
-    ) -> Cell:
-        (item,) = source.records
-        known = released.get((item.query_mode, item.composition), {}) if item.tuning else {}
-        compared = compare(
-            column.value(item),
-            known.get(column.name),
-            obstacles=[*source.obstacles, *_tuning_differences(item)],
-            tolerance=BM25_TOLERANCE,
-        )
-        ours, theirs = rounded(compared.ours, 2), rounded(compared.printed, 2)
-        text = f"{ours or '–'} [{theirs}]" if theirs else ""
-        chosen = item.tuning.chosen.model_dump() if item.tuning else {}
-        details = {
-            **{key: f"{chosen[key]:g}" if chosen else "" for key in ("k1", "b")},
-            "released_run": theirs,
-            "within_tolerance": compared.reproduced or "",
-        }
-        return cell(replace(column, details=lambda _: details, text=lambda _: text), source)
-
+    columns = [replace(column, details=_tuned_values) for column in SCORES.values()]
     groups = [
         Group(
             tuple(
                 Row(
                     (model.label, mode_label(mode)),
                     tuple(
-                        cell_with_released(column, runs[model.name, mode, composition])
-                        for column in SCORES.values()
+                        cell(column, runs[model.name, mode, composition])
+                        for column in columns
                         for composition in compositions
                     ),
                 )
@@ -285,20 +287,16 @@ def ablation(inputs: DisplayInputs) -> TableContent:
         heads=((Head("", span=2), *scores), (Head("Model"), Head("Query"), *labels)),
         groups=tuple(groups),
         caption="The same queries over several compositions of the index, in percent: all usages,"
-        " without the idiomatic documents, and literal and idiomatic documents only. In brackets:"
-        " BM25 scores from the authors' released run, which are not printed in the paper; our"
-        f" scores count as equal within {BM25_TOLERANCE} points.",
+        " without the idiomatic documents, and literal and idiomatic documents only.",
         notes=notes_on(metrics),
     )
 
 
-def _tuning_differences(item: IdiolinkMetrics) -> list[str]:
-    """Return how the tuning of k1 and b differs from that of the released run; empty if equal."""
-    tuning = item.tuning
-    tuning_dataset = (tuning.query_mode, tuning.composition) if tuning else ()
-    if tuning_dataset in ((), (item.query_mode, item.composition)):
-        return []
-    return ["k1 and b of other queries or of another index than in the released run"]
+def _tuned_values(source: Source[IdiolinkMetrics]) -> dict[str, str]:
+    """Return the columns of k1 and b, which are empty for models other than BM25."""
+    tuning = source.records[0].tuning
+    chosen = tuning.chosen.model_dump() if tuning else {}
+    return {key: f"{chosen[key]:g}" if chosen else "" for key in ("k1", "b")}
 
 
 def mode_label(mode: str) -> str:

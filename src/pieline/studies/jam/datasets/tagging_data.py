@@ -4,9 +4,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, white_space_words
+from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, Tag, white_space_words
 from pieline.studies.jam.raw.id10m import TaggedSentence
 
+SENTENCE_ENDS = frozenset(".!?")
+"""Tokens at which the released code ends a training sentence."""
 HELD_OUT = 10
 """Inverse of the share of sentences that are held out (one in ten)."""
 
@@ -62,3 +64,23 @@ def by_white_space(sentence: TaggedSentence) -> TaggedSentence:
     )
     texts = tuple("".join(sentence.tokens[start:end]) for start, end in words)
     return replace(sentence, tokens=texts, tags=tags)
+
+
+def cut_at_sentence_ends(sentences: Sequence[TaggedSentence]) -> list[TaggedSentence]:
+    """Divide all tokens into sentences as the released code does.
+
+    A sentence ends at a token of `SENTENCE_ENDS` and nowhere else, so a sentence without one is
+    joined to the next. An idiom that is cut begins again in the next sentence.
+    """
+    pieces: list[TaggedSentence] = []
+    tokens: list[str] = []
+    tags: list[Tag] = []
+    words = [pair for item in sentences for pair in zip(item.tokens, item.tags, strict=True)]
+    for number, (token, tag) in enumerate(words, start=1):
+        tokens.append(token)
+        tags.append(BEGIN if tag == INSIDE and not tags else tag)
+        if token.strip() in SENTENCE_ENDS or number == len(words):
+            name = f"piece-{len(pieces) + 1}"
+            pieces.append(TaggedSentence(name, tuple(tokens), tuple(tags)))
+            tokens, tags = [], []
+    return pieces

@@ -159,6 +159,7 @@ def confused_models(inputs: DisplayInputs) -> Figure:
     runs = counted_runs(every, figure3, reasoning)
     printed = inputs.printed("id", file="text_numbers")
     figure, axes = _panels(len(languages) or 1)
+    counted = "runs" if figure3.count == "runs" else "models"
     most = 1
     for axis, language in zip(axes, languages, strict=False):
         confused = confused_runs(runs, language)
@@ -172,7 +173,7 @@ def confused_models(inputs: DisplayInputs) -> Figure:
         row = printed.get((f"jam.confusing_variants_{language}",))
         if row and not deviations(figure3):
             title += f" (printed: {row['value']:g})"
-        axis.set(title=title, xlabel=f"{figure3.count} that a variant confuses")
+        axis.set(title=title, xlabel=f"{counted} that a variant confuses")
         most = max(most, len(heights))
         axis.yaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
         if not heights:
@@ -184,8 +185,9 @@ def confused_models(inputs: DisplayInputs) -> Figure:
     axes[0].set_ylim(0, max(1.0, axes[0].get_ylim()[1]))
     axes[0].set(xlim=(0.4, most + 0.6), xticks=range(1, most + 1, 1 + most // 12))
     remarks = ["Of each model and prompt type, by most of its seeds."]
-    if figure3.count == "models":
-        remarks = [f"{title_of(figure3.setting)}, seed {figure3.seed}; reasoning models zero-shot."]
+    if figure3.count != "runs":
+        others = "; reasoning models zero-shot" if figure3.count == "models" else ""
+        remarks = [f"{title_of(figure3.setting)}, seed {figure3.seed}{others}."]
         if uncounted := not_counted(every, runs, inputs):
             listed = (f"{label} ({get_language(language).label})" for language, label in uncounted)
             remarks.append(f"Without such a run, so not counted: {', '.join(listed)}.")

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, Measured
@@ -129,6 +130,7 @@ def jam_metrics(
     setting: str,
     seed: int,
     scoring: Scoring,
+    strict_majority: bool = False,
     released: bool,
     data_note: str = "",
     resamples: int,
@@ -138,9 +140,14 @@ def jam_metrics(
     """Compute all metrics of one run.
 
     `sentences` must be in one language and include originals, which may lack variants. The
-    bootstrap seed is fixed, so identical runs get identical intervals.
+    bootstrap seed is fixed, so identical runs get identical intervals. With `strict_majority`, the
+    confusion classes are based on `by_strict_majority`.
     """
     judged = judge(sentences, predictions, scoring=scoring)
+    classified = judged
+    if strict_majority:
+        voted = {name: by_strict_majority(item) for name, item in predictions.items()}
+        classified = judge(sentences, voted, scoring=scoring)
 
     def drift_of(cases: Sequence[JudgedOriginal]) -> Drift:
         return drift(cases, drift_interval(cases, resamples=resamples, seed=0))
@@ -165,9 +172,9 @@ def jam_metrics(
         overall=drift_of(judged),
         literal=drift_of([case for case in judged if not case.is_figurative]),
         idiomatic=drift_of([case for case in judged if case.is_figurative]),
-        confusion=confusion_as_printed(judged),
-        confusion_of_correct=confusion_of_correct(judged),
-        confusion_of_variants=confusion_of_variants(judged),
+        confusion=confusion_as_printed(classified),
+        confusion_of_correct=confusion_of_correct(classified),
+        confusion_of_variants=confusion_of_variants(classified),
         tagging_of_originals=tags([item for item in sentences if item.is_original]),
         tagging_of_variants=tags(variants) if variants else None,
         outcomes=dict(sorted(Counter(predictions[item.id].outcome for item in sentences).items())),
@@ -175,6 +182,21 @@ def jam_metrics(
         conditions=conditions,
         computed_from=computed_from,
     )
+
+
+def by_strict_majority(prediction: IdiomPrediction) -> IdiomPrediction:
+    """Return the prediction that follows from a strict majority of all its answers.
+
+    As in the released analysis for Table 6, an idiom needs more than half of the answers, of which
+    the unreadable ones name none, and idioms are compared in lowercase. A prediction without
+    readable answers is unchanged.
+    """
+    if not any(sample.idioms is not None for sample in prediction.samples):
+        return prediction
+    answers = [{text.lower() for text in sample.idioms or ()} for sample in prediction.samples]
+    votes = Counter(chain.from_iterable(answers))
+    named = tuple(sorted(text for text, number in votes.items() if 2 * number > len(answers)))
+    return prediction.model_copy(update={"outcome": "ok", "idioms": named})
 
 
 def predicted_tags(sentence: JamSentence, prediction: IdiomPrediction) -> Sequence[Tag]:

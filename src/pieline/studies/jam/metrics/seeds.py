@@ -80,6 +80,8 @@ def counted_runs(runs: Runs, figure3: ConfusedModels, reasoning: Collection[str]
     seed of one prompt setting per model; for models in `reasoning`, the setting is zero-shot, as in
     Figure 2. Models without a run with this seed and setting are excluded.
     """
+    if figure3.count == "released":
+        reasoning = ()
     if figure3.count == "runs":
         return runs
     chosen = panel(runs, figure3.setting, reasoning).items()

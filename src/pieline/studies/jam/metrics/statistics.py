@@ -59,6 +59,13 @@ class JamStatistics(MetricRecord):
     dataset_variants: int | None
     unique_pies: int | None
 
+    @property
+    def literal_share(self) -> float | None:
+        """Share of literal originals in percent, in the dataset or, without one, in the release."""
+        if self.dataset_originals and self.dataset_literal is not None:
+            return 100 * self.dataset_literal / self.dataset_originals
+        return 100 * self.literal / self.originals if self.originals_are_released else None
+
 
 def jam_statistics(
     filtering: Mapping[str, Any],

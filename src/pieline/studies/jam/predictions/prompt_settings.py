@@ -15,6 +15,7 @@ RELEASED_FORM = (
     "the sentence follows 'Sentence:' without a space, and a line break follows it; the paper has a"
     " space and no line break",
     "a line break after each sentence of the system turn, the paper has a blank line in it",
+    "the language is in lowercase in the system turn, the paper has 'English'",
 )
 """Differences between the released code's prompts and the paper's text."""
 RELEASED_EXAMPLES = (

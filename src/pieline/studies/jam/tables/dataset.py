@@ -18,6 +18,8 @@ PUBLISHED_IDS = {
     "unique_pies": "jam.pies_{language}",
     "literal": "jam.literal_originals_{language}",
     "filtered_originals": "jam.filtered_{language}",
+    "literal_share": "jam.literal_share_{language}",
+    "literal_share_id10m": "jam.literal_share_id10m_{language}",
 }
 """Ids in published/text_numbers.csv of the numbers printed in the paper's text, by column name."""
 
@@ -30,7 +32,7 @@ def _identifier(name: str, language: str) -> str:
 def _count(
     name: str,
     header: str,
-    value: Callable[[JamStatistics], int | None],
+    value: Callable[[JamStatistics], float | None],
     unknown: str = f"not run: {NO_VARIANTS}",
 ) -> Column[JamStatistics]:
     """Return a column of counts with thousands separators."""
@@ -47,6 +49,13 @@ def _count(
         details=details,
         text=lambda item: "" if (count := value(item)) is None else f"{count:,}",
     )
+
+
+def _share(
+    name: str, value: Callable[[JamStatistics], float | None], *, decimals: int
+) -> Column[JamStatistics]:
+    """Return a column of percentages, which is only in the CSV."""
+    return replace(_count(name, "", value), decimals=decimals, text=lambda _: "")
 
 
 def _sentences(name: str, header: str, of_originals: str, of_dataset: str) -> Column[JamStatistics]:
@@ -74,6 +83,14 @@ ORIGINALS = _sentences("test_sentences", "# Sentences", "originals", "dataset_or
 VARIANTS = _count("test_variants", "# Variants", lambda item: item.dataset_variants)
 PIES = _sentences("unique_pies", "# PIEs", "unique_pies_originals", "unique_pies")
 LITERAL = _sentences("literal", "", "literal", "dataset_literal")
+LITERAL_SHARE = _share("literal_share", lambda item: item.literal_share, decimals=2)
+ID10M_LITERAL_SHARE = _share(
+    "literal_share_id10m",
+    lambda item: (
+        100 * (item.raw_test_sentences - item.raw_test_with_idiom) / item.raw_test_sentences
+    ),
+    decimals=1,
+)
 FILTERED = _count(
     "filtered_originals",
     "",
@@ -111,10 +128,13 @@ def statistics(inputs: DisplayInputs) -> TableContent:
             verifies = [SELF_VERIFIED] if item.data_note == BY_COUNTS else []
             verified = replace(source, obstacles=[*source.obstacles, *verifies])
             columns = {
-                ID10M: [(TRAIN, source), (TEST, source), (VARIANTS, None), (PIES, None)],
+                ID10M: [
+                    *((TRAIN, source), (TEST, source), (VARIANTS, None), (PIES, None)),
+                    (ID10M_LITERAL_SHARE, source),
+                ],
                 JAM: [
                     *((TRAIN, None), (ORIGINALS, source), (VARIANTS, verified)),
-                    *((column, source) for column in (PIES, LITERAL, FILTERED)),
+                    *((column, source) for column in (PIES, LITERAL, LITERAL_SHARE, FILTERED)),
                 ],
             }
             rows.append(row((code_of(item.language),), columns[dataset]))
@@ -126,7 +146,8 @@ def statistics(inputs: DisplayInputs) -> TableContent:
         ),
         groups=tuple(groups),
         caption="ID10M (original sentences) and ID10M-JAM, whose instances are hard variants. A"
-        " dash marks what a dataset does not have or what was not computed.",
+        " dash marks what a dataset does not have or what was not computed. PIEs that differ only"
+        " in case, spaces or punctuation count once.",
         notes=(*data_notes(*records), *inputs.notes),
         decimals=0,
     )

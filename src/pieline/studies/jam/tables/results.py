@@ -118,6 +118,12 @@ _UNREADABLE = Column[Sequence[JamMetrics]](
     "unreadable", "", lambda seeds: unreadable(seeds)[0], decimals=0
 )
 
+GEMINI = (
+    "Gemini 2.5 Pro wrote and validated the paper's variants, so the paper reports the Gemini"
+    " models separately for fairness."
+)
+"""Caveat in the caption of the paper's Table 3."""
+
 
 def drift_table(inputs: DisplayInputs) -> TableContent:
     """Return Table 3: successes and negative drift."""
@@ -128,6 +134,7 @@ def drift_table(inputs: DisplayInputs) -> TableContent:
         " {}: negative drift, the share of them that it misjudged. A dash: unknown.",
         symbols={"S_M": "$S_M$", "ND_M": r"$\mathit{ND}_M$"},
         of=lambda item: f"{item.overall.variants}",
+        remarks=(GEMINI,),
     )
 
 
@@ -179,6 +186,7 @@ def _table(
     *,
     symbols: Mapping[str, str],
     of: Callable[[JamMetrics], str],
+    remarks: Sequence[str] = (),
 ) -> TableContent:
     """Build a result table: the paper's rows in its order, then our additional rows.
 
@@ -191,6 +199,7 @@ def _table(
         caption: Caption with a placeholder for each symbol, and `{of}` for the totals.
         symbols: LaTeX symbols by plain text.
         of: Function that returns the totals of a language, as text for the caption.
+        remarks: Further notes of this table.
     """
     our_runs = run_sources(inputs)
     metrics = records_of(our_runs)
@@ -247,6 +256,7 @@ def _table(
         notes=(
             f"±: standard deviation over seeds (ddof 1). {PROMPTS}",
             *([JUDGED, *_single_seed_ranges(by_row, columns)] if compared else []),
+            *remarks,
             *left_out_seeds(inputs, our_runs),
             *notes_on(metrics, inputs),
         ),

@@ -1,18 +1,59 @@
 """Fine-tuning hyperparameters of encoders; no torch import, so configurations load quickly."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from pieline.core.settings import LearningRate, Settings
 
 Batching = Literal["random", "by_length"]
 EncoderInput = Literal["text", "whitespace"]
+TrainingForm = Literal["paper", "released"]
+
+
+class FormDetails(NamedTuple):
+    """Training details that depend only on the form.
+
+    Attributes:
+        dropout: Probability of hidden and attention dropout; None: that of the checkpoint.
+        gradient_accumulation: Number of batches per step of the optimizer.
+        float16: Whether to use mixed precision with float16 on a GPU; elsewhere, float32 is used.
+        cuts_sentences: Whether a training sentence ends at `.`, `!` or `?`, regardless of the blank
+            lines in ID10M's files.
+    """
+
+    dropout: float | None = None
+    gradient_accumulation: int = 1
+    float16: bool = False
+    cuts_sentences: bool = False
+
+
+FORMS: Mapping[TrainingForm, FormDetails] = {
+    "paper": FormDetails(),
+    "released": FormDetails(
+        dropout=0.5, gradient_accumulation=4, float16=True, cuts_sentences=True
+    ),
+}
+RELEASED_DEFAULTS: Mapping[str, Any] = {"weight_decay": 0.01, "input": "whitespace"}
+"""Default values of other settings in the released form."""
+RELEASED_DEVIATIONS = (
+    "dropout 0.5 in hidden and attention layers, the paper's checkpoints 0.1",
+    "gradients of 4 batches per step, the paper 1",
+    "mixed precision with float16 on a GPU, the paper float32",
+    "training sentences end at '.', '!' and '?', the paper's at blank lines",
+)
+"""Differences of the released form from the paper's text, other than `RELEASED_DEFAULTS`."""
 
 
 class TaggingSettings(Settings):
     """Hyperparameters of encoders (ID10M-JAM, Table 4)."""
 
+    form: TrainingForm = Field(
+        default="paper",
+        description="'paper': as in the paper's text, with the defaults of transformers' Trainer;"
+        " 'released': as in the released notebook (docs/studies/tagging.md).",
+    )
     epochs: PositiveInt = 20
     batch_size: PositiveInt = 32
     batching: Batching = Field(
@@ -34,3 +75,18 @@ class TaggingSettings(Settings):
         default=False,
         description="Compute in bfloat16 on a GPU, unlike the paper.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_form(cls, fields: Any) -> Any:
+        if isinstance(fields, Mapping) and fields.get("form") == "released":
+            defaults = {
+                name: value for name, value in RELEASED_DEFAULTS.items() if name in cls.model_fields
+            }
+            return defaults | dict(fields)
+        return fields
+
+    @property
+    def details(self) -> FormDetails:
+        """Training details of the form."""
+        return FORMS[self.form]

@@ -64,10 +64,11 @@ class Tagger:
             self.tokenizer.save_pretrained(complete)
 
 
-def autocast(device: torch.device, *, bfloat16: bool) -> torch.autocast:
-    """Return a context that computes in bfloat16 if requested, but only on a GPU."""
+def autocast(device: torch.device, *, bfloat16: bool, float16: bool = False) -> torch.autocast:
+    """Return a context that computes in half precision if requested, but only on a GPU."""
+    dtype = torch.bfloat16 if bfloat16 else torch.float16
     return torch.autocast(
-        device.type, dtype=torch.bfloat16, enabled=bfloat16 and device.type == "cuda"
+        device.type, dtype=dtype, enabled=(bfloat16 or float16) and device.type == "cuda"
     )
 
 

@@ -4,7 +4,7 @@ Hyperparameters not in appendix D are the defaults of transformers' Trainer: fus
 weight decay, a learning rate that decreases linearly to zero without warm-up, gradients clipped to
 norm 1, shuffled batches including a smaller last one, and the weights of the last epoch. The
 released code keeps the epoch that is best on the test set; `keep: best` keeps the one that is best
-on dev.
+on dev. `form: released` uses the other details of the released code (`settings.FORMS`).
 """
 
 import hashlib
@@ -116,6 +116,12 @@ class _Training:
     ) -> None:
         self._tagger, self._sentences, self._settings = tagger, sentences, settings
         self._seed = seed
+        self._details = settings.details
+        if self._details.dropout is not None:
+            _set_dropout(tagger.model, self._details.dropout)
+        self._float16 = self._details.float16 and tagger.device.type == "cuda"
+        if self._details.float16 and not self._float16:
+            print("float32 is used: float16 requires a GPU", file=sys.stderr, flush=True)
         self._data = encode(
             tagger.tokenizer, [item.tokens for item in sentences], max_length=tagger.max_length
         )
@@ -125,7 +131,7 @@ class _Training:
             weight_decay=settings.weight_decay,
             fused=True,
         )
-        steps = settings.epochs * len(self._batches(1))
+        steps = settings.epochs * -(-len(self._batches(1)) // self._details.gradient_accumulation)
         self.schedule = torch.optim.lr_scheduler.LambdaLR(
             self.optimizer, lambda step: max(0.0, 1 - step / steps)
         )
@@ -137,28 +143,42 @@ class _Training:
         torch.manual_seed(_epoch_seed(self._seed, epoch))  # dropout
         tagger.model.train()
         total = torch.zeros((), device=tagger.device, dtype=torch.float64)
+        # A new scaler in each epoch, so that resumed training needs no state of it.
+        scaler = torch.amp.GradScaler(tagger.device.type, enabled=self._float16)
+        per_step = self._details.gradient_accumulation
         title = f"epoch {epoch} of {settings.epochs}"
-        for chosen in Progress(batches, desc=title, unit="batches"):
+        for number, chosen in enumerate(Progress(batches, desc=title, unit="batches"), start=1):
             batch = collate(
                 [self._data[number] for number in chosen],
                 [self._sentences[number].tags for number in chosen],
                 pad_id=tagger.tokenizer.pad_token_id,
                 device=tagger.device,
             )
-            with autocast(tagger.device, bfloat16=settings.bfloat16):
+            with autocast(tagger.device, bfloat16=settings.bfloat16, float16=self._float16):
                 loss = tagger.model(**batch).loss
-            loss.backward()
+            scaler.scale(loss / per_step).backward()
+            total += loss.detach()
+            if number % per_step and number < len(batches):
+                continue
+            scaler.unscale_(self.optimizer)
             torch.nn.utils.clip_grad_norm_(tagger.model.parameters(), settings.max_norm)
-            self.optimizer.step()
+            scaler.step(self.optimizer)
+            scaler.update()
             self.schedule.step()
             self.optimizer.zero_grad()
-            total += loss.detach()
         return float(total) / len(batches)
 
     def _batches(self, epoch: int) -> list[list[int]]:
         generator = torch.Generator().manual_seed(_epoch_seed(self._seed, epoch))
         lengths, settings = [len(item) for item in self._data], self._settings
         return random_batches(lengths, settings.batch_size, settings.batching, generator)
+
+
+def _set_dropout(model: torch.nn.Module, probability: float) -> None:
+    """Set the probability of all dropout, which attention also reads from these modules."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = probability
 
 
 def _epoch_seed(seed: int, epoch: int) -> int:
