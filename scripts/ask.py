@@ -1,6 +1,7 @@
 """Run one task of a study with a language model, using recorded answers first."""
 
 import os
+import sys
 from collections.abc import Sequence
 
 from pieline.core.errors import UserError
@@ -9,6 +10,7 @@ from pieline.core.jobs import start_log
 from pieline.llm.answers import Answer
 from pieline.llm.client import ask
 from pieline.llm.questions import Question
+from pieline.llm.readings import count_outcomes
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import load_task
 
@@ -23,11 +25,13 @@ read: dict[str, Answer] = {}
 
 def asked(questions: Sequence[Question]) -> dict[str, Answer]:
     """Ask the questions and keep the answers for the evidence file."""
-    answers = ask(questions, entry, settings, task.recordings)
+    limit = task.limit_setting()
+    answers = ask(questions, entry, settings, task.recordings, limit_setting=limit)
     read.update(answers)
     return answers
 
 
+task.check_inputs()
 try:
     task.run(entry, asked)
 except UserError as error:
@@ -35,6 +39,7 @@ except UserError as error:
         raise
     hint = "see logs/served for the cause; repeat the command to ask what is missing"
     raise UserError(error.what, where=error.where, hint=hint) from None
+print(f"{entry.label}: {count_outcomes(task, read.values())}", file=sys.stderr)
 write_evidence(
     snakemake.output.evidence,
     files=task.outputs.values(),

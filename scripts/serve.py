@@ -15,6 +15,7 @@ from pieline.llm.answers import Answer
 from pieline.llm.client import ask
 from pieline.llm.questions import Question
 from pieline.llm.server import Server
+from pieline.llm.task import Task
 from pieline.planned import planned_tasks
 
 Answers = Mapping[str, Answer]
@@ -30,10 +31,16 @@ with (
     for task in tasks:
         outputs = {name: str(Path(folder, name)) for name in task.outputs}
 
-        def answers(questions: Sequence[Question], path: str = task.recordings) -> Answers:
-            return ask(questions, entry, planned.settings, path, server=server)
+        def answers(questions: Sequence[Question], of: Task = task) -> Answers:
+            limit = of.limit_setting()
+            return ask(
+                *(questions, entry, planned.settings, of.recordings),
+                server=server,
+                limit_setting=limit,
+            )
 
         try:
+            task.check_inputs()
             task.model_copy(update={"outputs": outputs}).run(entry, answers)
         except UserError as error:  # other tasks may still succeed
             failed.append(error)

@@ -376,6 +376,8 @@ def _spending(options: argparse.Namespace) -> None:
     if spending.reserved:
         unfinished = pluralize(len(spending.reserved), "unfinished request")
         print(f"at most ${spending.held:.4f} for {unfinished}")
+    for model, usd in spending.excess.items():
+        print(f"{model}: ${usd:.4f} reported above the maximum of its requests")
     excluded = ", not including possibly billed requests" if spending.possibly_billed else ""
     print(f"total: ${spending.usd:.4f}{excluded}")
 

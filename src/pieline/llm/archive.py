@@ -9,7 +9,15 @@ from pathlib import Path
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
 from pieline.core.packing import MOST_UNPACKED, REFUSED, is_plain, normalize_name, pack, unpack
-from pieline.llm.recordings import Line, all_lines, raw_lines, read_lines, recording, write_lines
+from pieline.llm.recordings import (
+    Line,
+    all_lines,
+    belongs_to,
+    raw_lines,
+    read_lines,
+    recording,
+    write_lines,
+)
 
 
 @dataclass(frozen=True)
@@ -119,10 +127,39 @@ def _faults(path: Path) -> Iterator[tuple[Line, str]]:
             yield line, "an earlier line has a different answer with the same key"
 
 
+def other_runs(path: str | Path, place: str | Path) -> list[str]:
+    """Return the lines that were recorded for another run than that of `place`.
+
+    Args:
+        path: Recordings file.
+        place: Path at which a run reads the lines.
+
+    Returns:
+        One `file:line: problem` per other run: its first line.
+    """
+    found: dict[str, str] = {}
+    for line in read_lines(path):
+        if line.run not in found and not belongs_to(place, line.run):
+            what = f"recorded for the run {line.run}, not for this file"
+            found[line.run] = f"{path}:{line.number}: {what}"
+    return list(found.values())
+
+
 def _check(path: Path, hint: str, shown: str = "") -> None:
     """Raise a `UserError` for the first invalid line; `shown` replaces the path in the message."""
     for line, what in _faults(path):
         raise UserError(what, where=f"{shown or path}:{line.number}", hint=hint)
+
+
+def _check_runs(path: Path, target: Path) -> None:
+    """Raise a `UserError` if lines to merge into `target` were recorded for another run."""
+    for line in read_lines(path):
+        if not belongs_to(target, line.run):
+            raise UserError(
+                f"recorded for the run {line.run}, not for {target}",
+                where=f"{path.name}:{line.number}",
+                hint="merge it into the file of its run",
+            )
 
 
 def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, MergeResult]:
