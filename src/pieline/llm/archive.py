@@ -127,22 +127,13 @@ def _faults(path: Path) -> Iterator[tuple[Line, str]]:
             yield line, "an earlier line has a different answer with the same key"
 
 
-def other_runs(path: str | Path, place: str | Path) -> list[str]:
-    """Return the lines that were recorded for another run than that of `place`.
-
-    Args:
-        path: Recordings file.
-        place: Path at which a run reads the lines.
-
-    Returns:
-        One `file:line: problem` per other run: its first line.
-    """
-    found: dict[str, str] = {}
-    for line in read_lines(path):
-        if line.run not in found and not belongs_to(place, line.run):
-            what = f"recorded for the run {line.run}, not for this file"
-            found[line.run] = f"{path}:{line.number}: {what}"
-    return list(found.values())
+def copies(path: str | Path) -> list[str]:
+    """Return the lines that were recorded for another run, each as `file:line: problem`."""
+    return [
+        f"{path}:{line.number}: recorded for the run {line.run}"
+        for line in all_lines(path)
+        if not belongs_to(path, line.run)
+    ]
 
 
 def _check(path: Path, hint: str, shown: str = "") -> None:
@@ -151,14 +142,17 @@ def _check(path: Path, hint: str, shown: str = "") -> None:
         raise UserError(what, where=f"{shown or path}:{line.number}", hint=hint)
 
 
-def _check_runs(path: Path, target: Path) -> None:
-    """Raise a `UserError` if lines to merge into `target` were recorded for another run."""
+def _check_runs(path: Path, target: Path, shown: str = "") -> None:
+    """Raise a `UserError` if lines were recorded for another run than that of the file `target`.
+
+    `shown` replaces the path in the message.
+    """
     for line in read_lines(path):
         if not belongs_to(target, line.run):
             raise UserError(
                 f"recorded for the run {line.run}, not for {target}",
-                where=f"{path.name}:{line.number}",
-                hint="merge it into the file of its run",
+                where=f"{shown or path}:{line.number}",
+                hint="use the file of its run",
             )
 
 
@@ -179,6 +173,7 @@ def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, MergeR
         if str(source) in done:
             raise UserError("listed twice", where=source, hint="list each file once")
         _check(source, "fix the line, or download the file again")
+        _check_runs(source, Path(target))
         done[str(source)] = source
     raw_lines(target)  # raises before anything is changed
     return {name: _merge(Path(target), source) for name, source in done.items()}
@@ -217,6 +212,7 @@ def export_folder(folder: str | Path, archive: str | Path) -> int:
         nonlocal answers
         for path in files:
             _check(path, "see `pieline recordings verify`")
+            _check_runs(path, path)
             lines = raw_lines(path)
             answers += len(lines)
             name = path.relative_to(folder).as_posix() if path != folder else path.name
@@ -256,5 +252,6 @@ def import_archive(
             raise UserError("contains no recordings", where=archive, hint=REFUSED)
         for name in names:
             _check(Path(place, name), REFUSED, shown=f"{archive}: {name}")
+            _check_runs(Path(place, name), folder / name, shown=f"{archive}: {name}")
             raw_lines(folder / name)  # raises before anything is changed
         return {name: _merge(folder / name, Path(place, name)) for name in names}

@@ -6,6 +6,7 @@ Deviations over seeds or votes over samples would then be computed from a single
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
@@ -39,20 +40,24 @@ def check_duplicates(
         questions: Questions of the run by key.
         answers: Answers of the run by key.
     """
-    own: set[Response] = set()
-    repeated: list[Response] = []
-    for key, answer in answers.items():
-        if answer.response_id is not None:
-            response = answer.response_id, answer.text, questions[key].messages
-            (repeated.append if response in own else own.add)(response)
-    if not own:
+    responses = [
+        (answer.response_id, answer.text, questions[key].messages)
+        for key, answer in answers.items()
+        if answer.response_id is not None
+    ]
+    asked: dict[str, set[tuple[Message, ...]]] = {}
+    for identity, _, messages in responses:
+        asked.setdefault(identity, set()).add(messages)
+    # An id that a server gives to answers to different messages identifies nothing.
+    counts = Counter(response for response in responses if len(asked[response[0]]) == 1)
+    if not counts:
         return
-    path = folder / f"{run}.jsonl"
-    total = len(own) + len(repeated)
+    path, own, total = folder / f"{run}.jsonl", counts.keys(), counts.total()
+    repeated = [response for response, count in counts.items() if count > 1]
     _check(repeated, total, "for other samples of the same questions", path)
     for other in _files_of_study(run, folder):
         if other != path:
-            _check(own.intersection(_responses(other, own)), total, f"in {other}", path)
+            _check(own & set(_responses(other, own, run)), total, f"in {other}", path)
 
 
 def _files_of_study(run: str, folder: Path) -> list[Path]:
@@ -60,14 +65,17 @@ def _files_of_study(run: str, folder: Path) -> list[Path]:
     return sorted((folder / study).rglob("*.jsonl") if rest else folder.glob("*.jsonl"))
 
 
-def _responses(path: Path, wanted: Collection[Response]) -> Iterator[Response]:
-    """Yield the responses in a file whose ids are among the wanted ones."""
+def _responses(path: Path, wanted: Collection[Response], run: str) -> Iterator[Response]:
+    """Yield the responses in a file whose ids are among the wanted ones.
+
+    Lines that were recorded for this run are omitted: they are copies, which no other run can use.
+    """
     ids = {response[0].encode() for response in wanted}
     with path.open("rb") as stream:
         if not any((found := _ID.search(raw)) and found[1] in ids for raw in stream):
             return
     for line in read_lines(path):
-        if (found := _ID.search(line.raw)) and found[1] in ids:
+        if line.run != run and (found := _ID.search(line.raw)) and found[1] in ids:
             answer = line.answer()
             yield answer.response_id or "", answer.text, line.question().messages
 
@@ -77,8 +85,7 @@ def _check(same: Collection[Response], total: int, where: str, path: Path) -> No
     if not same:
         return
     longest = max((response[0] for response in same), key=len)
-    certain = len(longest) >= UNIQUE_LENGTH or len(same) == total
-    if certain or (len(same) > 1 and len(same) > CHANCE * total):
+    if len(longest) >= UNIQUE_LENGTH or (len(same) > 1 and len(same) > CHANCE * total):
         raise UserError(
             f"{len(same)} of {total} answers are the same responses as {where} (such as the one"
             f" with the id {longest})",

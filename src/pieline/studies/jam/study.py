@@ -110,7 +110,7 @@ class JamStudy(Study[JamSettings]):
         settings, variants = self.settings, self.settings.variants
         self.check_models(settings.models, "llm", "encoder", "predictions", where=f"{where}.models")
         self.check_external(settings.models, where=f"{where}.models")
-        for name in ("settings_by_model", "seeds_by_model"):
+        for name in ("settings_by_model", "seeds_by_model", "max_tokens_by_model"):
             self.check_models(getattr(settings, name), "llm", where=f"{where}.{name}")
         self._check_prompts(where)
         if settings.decisions and not any(map(self.own_decisions, settings.languages)):
@@ -317,8 +317,8 @@ class JamStudy(Study[JamSettings]):
     def _shows_neutral(self, setting: str) -> bool:
         if setting in ADDED:
             return ADDED[setting] == "neutral"
-        parameters = self.parameters(setting)
-        return isinstance(parameters, Arranged) and parameters.context == "neutral"
+        own = self.settings.prompts.get(setting)
+        return own is not None and own.context == "neutral"
 
     def _lacks(self, entry: LLMEntry, setting: str) -> str:
         """Return why a model does not support a setting; empty if it does.
@@ -508,11 +508,14 @@ class JamStudy(Study[JamSettings]):
 
     # Language model tasks ------------------------------------------------------------------------
 
-    def parameters(self, setting: str) -> ZeroShot | FewShot:
-        """Return the request parameters of a setting."""
-        if own := self.settings.prompts.get(setting):
-            return Arranged(**own.model_dump(exclude={"file"}))
-        return self.settings.few_shot if setting == FEW_SHOT else self.settings.zero_shot
+    def parameters(self, model: str, setting: str) -> ZeroShot | FewShot:
+        """Return the request parameters of a model in a setting."""
+        own = self.settings.prompts.get(setting)
+        found = self.settings.few_shot if setting == FEW_SHOT else self.settings.zero_shot
+        if own:
+            found = Arranged(**own.model_dump(exclude={"file"}))
+        limit = self.settings.max_tokens_by_model.get(model, {}).get(setting)
+        return found.model_copy(update={"max_tokens": limit}) if limit else found
 
     def prompt_files(self, setting: str) -> dict[str, str]:
         """Return the template paths of a setting: `prompt`, and `example` if it has examples."""
@@ -560,7 +563,7 @@ class JamStudy(Study[JamSettings]):
             recordings=self._recordings(folder).format(**run),
             setting=setting,
             seed=int(run["seed"]),
-            parameters=self.parameters(setting),
+            parameters=self.parameters(model, setting),
         )
 
     def _recordings(self, folder: str) -> str:
@@ -807,7 +810,7 @@ class JamStudy(Study[JamSettings]):
         else:
             prompts = self.prompt_digests(*self.prompt_files(setting).values())
             used |= {"asking": settings.asking, "prompts": prompts}
-            used |= self.parameters(setting).model_dump()
+            used |= self.parameters(model, setting).model_dump()
             if setting in settings.prompts:
                 reasons.append(OWN_PROMPT.format(setting))
             elif settings.asking == "released":
@@ -815,7 +818,7 @@ class JamStudy(Study[JamSettings]):
                 reasons += RELEASED_EXAMPLES if setting == FEW_SHOT else ()
             else:
                 reasons += self.reworded(prompts)
-            reasons += deviations(self.parameters(setting))
+            reasons += deviations(self.parameters(model, setting))
         if tagged or setting == FEW_SHOT:
             used["train_split"] = settings.train_split
             if settings.train_split != "train":
