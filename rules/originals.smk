@@ -73,7 +73,6 @@ rule idiolink_pies:
         pies=idiolink_paths.PIES,
         pairs=idiolink_paths.PAIRS,
         report=idiolink_paths.FILTER_REPORT,
-        evidence=evidence_of(idiolink_paths.PAIRS),
     log:
         log_of(idiolink_paths.PIES),
     conda:

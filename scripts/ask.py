@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from pieline.core.errors import UserError
-from pieline.core.evidence import write_evidence
+from pieline.core.evidence import check_evidence, evidence_of, write_evidence
 from pieline.core.jobs import start_log
 from pieline.llm.answers import Answer
 from pieline.llm.client import ask
@@ -31,7 +31,8 @@ def asked(questions: Sequence[Question]) -> dict[str, Answer]:
     return answers
 
 
-task.check_inputs()
+# Check the inputs before any answer is paid for.
+check_evidence(filter(os.path.exists, map(evidence_of, task.inputs.values())))
 try:
     task.run(entry, asked)
 except UserError as error:

@@ -1,7 +1,7 @@
 """Filter MAGPIE's PIEs; write a verdict on each, the remaining (PIE, domain) pairs and a report."""
 
 from pieline.core.files import digests, write_json
-from pieline.core.jobs import finish_job, optional, start_log
+from pieline.core.jobs import optional, start_log
 from pieline.core.records import save_jsonl
 from pieline.studies.idiolink.originals.pairs import filter_magpie
 from pieline.studies.idiolink.originals.pie_filter import FilterOptions
@@ -25,4 +25,3 @@ verdicts, pairs, report = filter_magpie(
 save_jsonl(snakemake.output.pies, verdicts)
 save_jsonl(snakemake.output.pairs, pairs)
 write_json(snakemake.output.report, report.model_dump())
-finish_job(snakemake)

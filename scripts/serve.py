@@ -3,12 +3,14 @@
 The answers are only recorded; the jobs of the individual tasks read them from the recordings.
 """
 
+import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pieline.core.errors import UserError
+from pieline.core.evidence import check_evidence, evidence_of
 from pieline.core.files import write_text
 from pieline.core.jobs import start_log
 from pieline.llm.answers import Answer
@@ -40,7 +42,7 @@ with (
             )
 
         try:
-            task.check_inputs()
+            check_evidence(filter(os.path.exists, map(evidence_of, task.inputs.values())))
             task.model_copy(update={"outputs": outputs}).run(entry, answers)
         except UserError as error:  # other tasks may still succeed
             failed.append(error)

@@ -2,10 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
-from pieline.core.evidence import check_evidence, evidence_of
 from pieline.core.imports import import_object
 from pieline.core.records import Frozen
 from pieline.llm.answers import Answer
@@ -68,17 +66,6 @@ class Task(Frozen, ABC):
     def limit_setting(self) -> str:
         """Return the name of the setting that limits the length of the answers, for messages."""
         return "max_tokens"
-
-    def check_inputs(self) -> None:
-        """Check the evidence of the inputs; call this before the first question is asked.
-
-        Inputs without evidence, such as prompts, are not checked.
-
-        Raises:
-            UserError: An input was changed after it was made (see `check_evidence`).
-        """
-        evidence = dict.fromkeys(map(evidence_of, self.inputs.values()))
-        check_evidence(path for path in evidence if Path(path).is_file())
 
     @abstractmethod
     def run(self, entry: LLMEntry, ask: Ask) -> None:
