@@ -3,8 +3,9 @@
 import sys
 from pathlib import Path
 
+from pieline.core.errors import pluralize
 from pieline.core.jobs import start_log
-from pieline.llm.estimates import check, notices
+from pieline.llm.estimates import check, estimate_tasks, notices
 from pieline.planned import planned_tasks
 from pieline.resources import dry_run, read_plan, remade
 
@@ -15,4 +16,10 @@ noted = notices(planned.tasks, planned.models, planned.settings, stale)
 for line in [*noted, *planned.missing_files(stale)]:
     print(line, file=sys.stderr)
 check(planned.tasks, planned.settings, stale)
-print("no missing keys, weights or recordings found")
+to_ask = sum(
+    item.estimate.to_ask for item in estimate_tasks(planned.tasks, planned.settings, stale)
+)
+if to_ask:
+    print(f"no missing keys or weights found; {pluralize(to_ask, 'answer')} to request")
+else:
+    print("no missing keys, weights or recordings found")

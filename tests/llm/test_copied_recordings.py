@@ -108,9 +108,10 @@ def test_a_copy_of_an_older_recording_is_recognized_by_its_response_ids(
     folder: Path, other: str
 ) -> None:
     spec = spec_for()
+    fields = {"text": "yes", "returned_model": "test-model"}
     pairs = [
-        (item, Answer(key=item.key, text="yes", returned_model="test-model", response_id=f"{i:032}"))
-        for i, item in enumerate(questions(spec))
+        (item, Answer(key=item.key, response_id=f"{number:032}", **fields))
+        for number, item in enumerate(questions(spec))
     ]
     record(folder / f"{RUN}.jsonl", pairs)
     asked = asking(folder, spec)

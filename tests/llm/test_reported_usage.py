@@ -92,7 +92,9 @@ def test_a_cost_above_the_maximum_uses_up_the_cap(
     assert spending.usd == pytest.approx(NORMAL_USD + most())
     assert spending.usd <= 0.01
     assert spending.excess == {MODEL: pytest.approx(excess)}
-    assert f"(plus ${excess:.4f} reported above the maximum of requests); 2 of 4" in str(error.value)
+    assert f"(plus ${excess:.4f} reported above the maximum of requests); 2 of 4" in str(
+        error.value
+    )
     assert (
         "Test model: 1 answer reported to cost more than the maximum of their requests:"
         f" ${most():.4f} booked, ${excess:.4f} more counted toward the cap"

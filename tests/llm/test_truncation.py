@@ -88,11 +88,11 @@ def test_concurrent_answers_are_recorded_and_few_questions_never_stop(folder: Pa
 @pytest.mark.parametrize(
     ("entry", "parameters", "setting"),
     [
-        ({}, {}, "cut off; .* raise max_tokens in the defaults of Test model in models.yaml"),
+        ({}, {}, "cut off; .* raise max_tokens in defaults of Test model in models.yaml"),
         (
             {"defaults": {"max_tokens": 50}},
             {},
-            "cut off at 50 tokens; .* raise max_tokens in the defaults of Test model in models",
+            "cut off at 50 tokens; .* raise max_tokens in defaults of Test model in models",
         ),
     ],
 )
@@ -137,7 +137,8 @@ def test_outcomes_are_counted_in_one_line() -> None:
 
 
 def test_only_the_bundled_model_has_a_limit_on_the_sample() -> None:
-    own = {"studies": ["jam"], "jam": {"models": ["smollm2-135m-instruct", "gpt-4o-mini"], "neutral": None}}
+    models = ["smollm2-135m-instruct", "gpt-4o-mini"]
+    own = {"studies": ["jam"], "jam": {"models": models, "neutral": None}}
     config = load_config(layered(own, ROOT / "config/sample.yaml"))
     jam = load_studies(config, load_registry(ROOT / "models.yaml"), ROOT)["jam"]
     limits = {

@@ -102,7 +102,10 @@ def ask(
     if missing:
         check_duplicates(run, settings.recordings_folder, unique, answers)
         answers |= _ask_missing(
-            *(unique, spec, settings, target, run, server), limit_setting, progress=progress
+            *(unique, spec, settings, target, run),
+            server=server,
+            limit_setting=limit_setting,
+            progress=progress,
         )
     check_duplicates(run, settings.recordings_folder, unique, answers)
     if settings.mode == "fresh":
@@ -116,9 +119,9 @@ def _ask_missing(
     settings: LLMSettings,
     target: Path,
     run: str,
+    *,
     server: Server | None,
     limit_setting: str,
-    *,
     progress: bool,
 ) -> dict[str, Answer]:
     """Ask the questions that have no answer in `target`, and return all answers by key."""

@@ -135,7 +135,7 @@ def run_name(path: str | Path, folder: str | Path) -> str:
     The extension is removed. Symbolic links below the folder are not followed, because a linked
     file or folder is a copy.
     """
-    below = os.path.relpath(os.path.abspath(path), os.path.abspath(folder))
+    below = os.path.relpath(_absolute(path), _absolute(folder))
     if below.startswith(os.pardir):  # the folder is spelled in two ways
         below = os.path.relpath(os.path.realpath(path), os.path.realpath(folder))
     return Path(below).as_posix().removesuffix(".jsonl")
@@ -143,8 +143,12 @@ def run_name(path: str | Path, folder: str | Path) -> str:
 
 def belongs_to(path: str | Path, run: str) -> bool:
     """Return whether a path is that of a run's recordings file, in any recordings folder."""
-    place = "/" + Path(os.path.abspath(path)).as_posix().removesuffix(".jsonl")
-    return not run or place.endswith(f"/{run}")
+    return not run or _absolute(path).removesuffix(".jsonl").endswith(f"/{run}")
+
+
+def _absolute(path: str | Path) -> str:
+    """Return an absolute path without `..`; links are not followed."""
+    return os.path.normpath(Path(path).absolute())
 
 
 def all_lines(path: str | Path) -> Iterator[Line]:
@@ -321,9 +325,7 @@ def lock(folder: Path, name: str, on_taken: Callable[[], None]) -> AbstractConte
     return held.acquire(poll_interval=0.5)  # may poll for hours on a network file system
 
 
-def record(
-    path: str | Path, answered: Iterable[tuple[Question, Answer]], run: str = ""
-) -> None:
+def record(path: str | Path, answered: Iterable[tuple[Question, Answer]], run: str = "") -> None:
     """Append answers to a recordings file (see `recording`)."""
     with recording(path, run) as recorder:
         recorder.append(answered)

@@ -283,6 +283,9 @@ class Budget:
         settings: Settings that contain the cap and the recordings folder.
         file: Recordings file of the answers; the caller must be its only writer.
         stop: Stop state of the run, which ends waits.
+
+    Attributes:
+        booked_usd: Amount that this run has settled for its answers, in US dollars.
     """
 
     def __init__(self, spec: LLMEntry, settings: LLMSettings, file: Path, stop: Stop) -> None:
@@ -405,6 +408,6 @@ class Budget:
             f"{unfinished}; {len(left)} of {asked} questions are left to ask, for at most about"
             f" ${about:.4f}",
             where=self._spec.label,
-            hint=f"raise llm.max_cost_usd (about {spending.toward_cap + about:.4f} is enough) and run"
-            " again; nothing is asked twice",
+            hint=f"raise llm.max_cost_usd (about {spending.toward_cap + about:.4f} is enough) and"
+            " run again; nothing is asked twice",
         )

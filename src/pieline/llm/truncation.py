@@ -33,11 +33,9 @@ def cut_error(
         setting: Name of the setting that limits the length of the answers.
     """
     limit = next(iter(left)).parameters.get("max_tokens")
-    in_entry = f"of {spec.label} in models.yaml"
-    if limit is None:
-        setting = f"{'context_length' if spec.is_local else 'max_tokens in the defaults'} {in_entry}"
-    elif limit == (spec.defaults or {}).get("max_tokens"):
-        setting = f"max_tokens in the defaults {in_entry}"
+    if limit is None or limit == (spec.defaults or {}).get("max_tokens"):
+        field = "context_length" if spec.is_local and limit is None else "max_tokens in defaults"
+        setting = f"{field} of {spec.label} in models.yaml"
     tokens = "" if limit is None else f" at {limit} tokens"
     return UserError(
         f"{sum(map(is_cut, answers))} of {len(answers)} answers are cut off{tokens};"
