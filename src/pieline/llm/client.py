@@ -206,7 +206,7 @@ def _ask_missing(
                 raise end from None
             raise
         bar.close()
-        report(_summary(asked, spec, budget))
+        report(_summary(asked, spec, budget.booked_usd) + budget.possibly_billed)
     return answers | asked
 
 
@@ -284,14 +284,14 @@ def _announcement(
     )
 
 
-def _summary(asked: dict[str, Answer], spec: LLMEntry, budget: Budget) -> str:
+def _summary(asked: dict[str, Answer], spec: LLMEntry, usd: float) -> str:
     answers = asked.values()
     text = (
         f"{spec.label}: {pluralize(len(asked), 'answer')},"
         f" {sum(answer.input_tokens or 0 for answer in answers)} tokens in,"
         f" {sum(answer.output_tokens or 0 for answer in answers)} out"
     )
-    return f"{text}, ${budget.booked_usd:.4f}{budget.possibly_billed}" if spec.paid else text
+    return f"{text}, ${usd:.4f}" if spec.paid else text
 
 
 def _print_line(text: str) -> None:
