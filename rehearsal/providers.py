@@ -17,6 +17,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from pieline.core.files import sha256_of
 from pieline.core.settings import Settings
 from pieline.llm.costs import price
 from pieline.models.llm import LLMEntry
@@ -128,7 +129,9 @@ class Providers(LoopbackServer):
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             return _refusal(provider, 400, f"{type(error).__name__}: {error}"), None
         question = digest(model, body)
-        answer = _counted(self._entries[model], asked, text, limit, question)
+        # Each reply has its own id, also to a repeated question.
+        number = sha256_of(f"{question} {self._attempts[question]}".encode())
+        answer = _counted(self._entries[model], asked, text, limit, number)
         fault, latency_s = self._faults.drawn(question, self._attempts[question])
         if self._failed_in_a_row[question] >= self._faults.max_attempts - 1:
             fault = None
@@ -137,10 +140,10 @@ class Providers(LoopbackServer):
             charge.input_tokens, charge.output_tokens = answer.input_tokens, answer.output_tokens
             charge.usd = price(self._entries[model].paid, answer.input_tokens, answer.output_tokens)
         self._count(charge)
-        number = self._bill.add(charge)
+        entry = self._bill.add(charge)
         reply = _reply(provider, answer, fault, self._faults.retry_after_s)
         reply.delay = latency_s
-        return reply, number if fault is None else None
+        return reply, entry if fault is None else None
 
     def _count(self, charge: Charge) -> None:
         self._attempts[charge.question] += 1

@@ -1,6 +1,7 @@
 """Run one task of a study with a language model, using recorded answers first."""
 
 import os
+import sys
 from collections.abc import Sequence
 
 from pieline.core.errors import UserError
@@ -8,6 +9,7 @@ from pieline.core.jobs import job
 from pieline.llm.answers import Answer
 from pieline.llm.client import ask
 from pieline.llm.questions import Question
+from pieline.llm.readings import count_outcomes
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import load_task
 
@@ -21,7 +23,8 @@ with job(snakemake) as j:
 
     def asked(questions: Sequence[Question]) -> dict[str, Answer]:
         """Ask the questions and keep the answers for the sidecars."""
-        answers = ask(questions, entry, settings, task.recordings)
+        limit = task.limit_setting()
+        answers = ask(questions, entry, settings, task.recordings, limit_setting=limit)
         read.update(answers)
         return answers
 
@@ -32,6 +35,7 @@ with job(snakemake) as j:
             raise
         hint = "see logs/served for the cause; repeat the command to ask what is missing"
         raise UserError(error.what, where=error.where, hint=hint) from None
+    print(f"{entry.label}: {count_outcomes(task, read.values())}", file=sys.stderr)
     j.made_from = j.digests(task.inputs.values())
     j.facts = {
         "answers": {key: answer.digest for key, answer in read.items()},

@@ -3,8 +3,9 @@
 import sys
 from pathlib import Path
 
+from pieline.core.errors import pluralize
 from pieline.core.jobs import job
-from pieline.llm.estimates import check, notices
+from pieline.llm.estimates import check, estimate_tasks, notices
 from pieline.planned import planned_tasks
 from pieline.resources import dry_run, read_plan, remade
 
@@ -15,4 +16,8 @@ with job(snakemake):
     for line in [*noted, *planned.missing_files(stale)]:
         print(line, file=sys.stderr)
     check(planned.tasks, planned.settings, stale)
-    print("no missing keys, weights or recordings found")
+    counted = estimate_tasks(planned.tasks, planned.settings, stale)
+    if to_ask := sum(item.estimate.to_ask for item in counted):
+        print(f"no missing keys or weights found; {pluralize(to_ask, 'answer')} to request")
+    else:
+        print("no missing keys, weights or recordings found")

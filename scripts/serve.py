@@ -11,10 +11,12 @@ from pathlib import Path
 from pieline.core.errors import UserError
 from pieline.core.files import write_text
 from pieline.core.jobs import job
+from pieline.core.sidecars import check_made
 from pieline.llm.answers import Answer
 from pieline.llm.client import ask
 from pieline.llm.questions import Question
 from pieline.llm.server import Server
+from pieline.llm.task import Task
 from pieline.planned import planned_tasks
 
 Answers = Mapping[str, Answer]
@@ -30,10 +32,16 @@ with job(snakemake):
         for task in tasks:
             outputs = {name: str(Path(folder, name)) for name in task.outputs}
 
-            def answers(questions: Sequence[Question], path: str = task.recordings) -> Answers:
-                return ask(questions, entry, planned.settings, path, server=server)
+            def answers(questions: Sequence[Question], of: Task = task) -> Answers:
+                limit = of.limit_setting()
+                return ask(
+                    *(questions, entry, planned.settings, of.recordings),
+                    server=server,
+                    limit_setting=limit,
+                )
 
             try:
+                check_made(task.inputs.values())
                 task.model_copy(update={"outputs": outputs}).run(entry, answers)
             except UserError as error:  # other tasks may still succeed
                 failed.append(error)

@@ -320,10 +320,10 @@ def _list(options: argparse.Namespace) -> None:
 
 
 def _verify(options: argparse.Namespace) -> None:
-    from pieline.llm.archive import recording_files, verify
+    from pieline.llm.archive import copies, recording_files, verify
 
     files = recording_files(options.folder)
-    problems = [problem for path in files for problem in verify(path)]
+    problems = [problem for path in files for problem in (*verify(path), *copies(path))]
     if problems:
         print("\n".join(problems), file=sys.stderr)
         raise UserError(
@@ -379,6 +379,8 @@ def _spending(options: argparse.Namespace) -> None:
     if spending.reserved:
         unfinished = pluralize(len(spending.reserved), "unfinished request")
         print(f"at most ${spending.held:.4f} for {unfinished}")
+    for model, usd in spending.excess.items():
+        print(f"{model}: ${usd:.4f} reported above the maximum of its requests")
     excluded = ", not including possibly billed requests" if spending.possibly_billed else ""
     print(f"total: ${spending.usd:.4f}{excluded}")
 

@@ -26,13 +26,13 @@ class Request:
 def answer(text: str, *, delay: float = 0.0, **extra: Any) -> Reply:
     """Return a well-formed response that names the requested model.
 
-    `extra` replaces `finish_reason`, `usage`, `message` or `model`.
+    `extra` replaces `finish_reason`, `usage`, `message`, `model` or `id`.
     """
     message = extra.get("message", {"role": "assistant", "content": text})
     finish = extra.get("finish_reason", "stop")
     usage = extra.get("usage", {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15})
     body = {
-        "id": "chatcmpl-1",
+        "id": extra.get("id", "chatcmpl-1"),
         "object": "chat.completion",
         "created": 0,
         "model": extra.get("model", ASKED),

@@ -184,6 +184,28 @@ def test_the_check_passes_if_nothing_is_missing(run: Run) -> None:
     assert done.stdout == "no missing keys, weights or recordings found\n"
 
 
+def test_the_check_counts_the_answers_to_request(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = Original(
+        id="test-0001",
+        language="german",
+        sentence="Sie gab den Löffel ab.",
+        tokens=("Sie gab den Löffel ab.",),
+        tags=(OUTSIDE,),
+        pies=("den Löffel abgeben",),
+        is_figurative=False,
+        true_idioms=(),
+        was_fixed=False,
+    )
+    save_jsonl(tmp_path / ORIGINALS, [original])
+    monkeypatch.setenv("GEMINI_API_KEY", "not-a-key-but-set")
+    jam = {**GENERATED["jam"], "models": []}  # type: ignore[dict-item]
+    done = run("check", studies=["jam"], jam=jam, llm={"max_cost_usd": 100})
+    assert done.error is None
+    assert done.stdout == "no missing keys or weights found; 2 answers to request\n"
+
+
 @pytest.mark.parametrize("script", ["estimate_cost", "check"])
 def test_models_that_end_soon_are_listed_on_stderr_by_date(run: Run, script: str) -> None:
     today = date.today()

@@ -383,7 +383,9 @@ def test_estimate_and_costs() -> None:
         Answer(key="c", text="x", input_tokens=7, output_tokens=9, origin="hand-written"),
     ]
     asked = {answer.key: answer for answer in answers}
-    assert _summary(asked, spec) == "Test model: 3 answers, 1007 tokens in, 109 out, $0.0002"
+    assert _summary(asked, spec, 0.0002) == (
+        "Test model: 3 answers, 1007 tokens in, 109 out, $0.0002"
+    )
 
 
 @pytest.mark.parametrize(

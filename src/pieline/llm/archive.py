@@ -9,7 +9,15 @@ from pathlib import Path
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
 from pieline.core.packing import MOST_UNPACKED, REFUSED, is_plain, normalize_name, pack, unpack
-from pieline.llm.recordings import Line, all_lines, raw_lines, read_lines, recording, write_lines
+from pieline.llm.recordings import (
+    Line,
+    all_lines,
+    belongs_to,
+    raw_lines,
+    read_lines,
+    recording,
+    write_lines,
+)
 
 
 @dataclass(frozen=True)
@@ -119,10 +127,33 @@ def _faults(path: Path) -> Iterator[tuple[Line, str]]:
             yield line, "an earlier line has a different answer with the same key"
 
 
+def copies(path: str | Path) -> list[str]:
+    """Return the lines that were recorded for another run, each as `file:line: problem`."""
+    return [
+        f"{path}:{line.number}: recorded for the run {line.run}"
+        for line in all_lines(path)
+        if not belongs_to(path, line.run)
+    ]
+
+
 def _check(path: Path, hint: str, shown: str = "") -> None:
     """Raise a `UserError` for the first invalid line; `shown` replaces the path in the message."""
     for line, what in _faults(path):
         raise UserError(what, where=f"{shown or path}:{line.number}", hint=hint)
+
+
+def _check_runs(path: Path, target: Path, shown: str = "") -> None:
+    """Raise a `UserError` if lines were recorded for another run than that of the file `target`.
+
+    `shown` replaces the path in the message.
+    """
+    for line in read_lines(path):
+        if not belongs_to(target, line.run):
+            raise UserError(
+                f"recorded for the run {line.run}, not for {target}",
+                where=f"{shown or path}:{line.number}",
+                hint="use the file of its run",
+            )
 
 
 def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, MergeResult]:
@@ -142,6 +173,7 @@ def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, MergeR
         if str(source) in done:
             raise UserError("listed twice", where=source, hint="list each file once")
         _check(source, "fix the line, or download the file again")
+        _check_runs(source, Path(target))
         done[str(source)] = source
     raw_lines(target)  # raises before anything is changed
     return {name: _merge(Path(target), source) for name, source in done.items()}
@@ -180,6 +212,7 @@ def export_folder(folder: str | Path, archive: str | Path) -> int:
         nonlocal answers
         for path in files:
             _check(path, "see `pieline recordings verify`")
+            _check_runs(path, path)
             lines = raw_lines(path)
             answers += len(lines)
             name = path.relative_to(folder).as_posix() if path != folder else path.name
@@ -219,5 +252,6 @@ def import_archive(
             raise UserError("contains no recordings", where=archive, hint=REFUSED)
         for name in names:
             _check(Path(place, name), REFUSED, shown=f"{archive}: {name}")
+            _check_runs(Path(place, name), folder / name, shown=f"{archive}: {name}")
             raw_lines(folder / name)  # raises before anything is changed
         return {name: _merge(folder / name, Path(place, name)) for name in names}

@@ -4,7 +4,7 @@ import asyncio
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Protocol
@@ -13,7 +13,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer, check_answering_model, is_foreign
-from pieline.llm.costs import answer_usd, estimate_input_tokens, max_answer_tokens, max_attempt_usd
+from pieline.llm.costs import estimate_input_tokens, max_answer_tokens
 from pieline.llm.keys import redact
 from pieline.llm.questions import Question
 from pieline.llm.recordings import Recorder, foreign_file, record
@@ -28,6 +28,7 @@ from pieline.llm.retries import (
 from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import Budget, CapReachedError
 from pieline.llm.stopping import Stop, StoppedError
+from pieline.llm.truncation import FIRST_ANSWERS, cut_error, is_cut
 from pieline.models.llm import LLMEntry
 
 FAILURES_IN_A_ROW = 3
@@ -52,6 +53,10 @@ class UnansweredError(Exception):
         self.rejected = rejected
 
 
+class AllCutError(Exception):
+    """All answers of the run so far are cut off."""
+
+
 class Sender(Protocol):
     """Interface of a client that sends questions to one model."""
 
@@ -73,6 +78,8 @@ class QuestionRun:
         recorder: Recorder that stores the answers.
         questions: Questions, in the order in which they are asked.
         on_answer: Callback after each question, called with its answer, or None if it failed.
+        recorded: Answers to other questions of the run that were recorded earlier.
+        limit_setting: Name of the setting that limits the length of the answers.
     """
 
     def __init__(
@@ -82,6 +89,9 @@ class QuestionRun:
         recorder: Recorder,
         questions: Sequence[Question],
         on_answer: Callable[[Answer | None], object] = lambda answer: None,
+        *,
+        recorded: Collection[Answer] = (),
+        limit_setting: str = "max_tokens",
     ) -> None:
         limits = settings.limits(spec.provider)
         self._spec, self._settings, self._questions = spec, settings, questions
@@ -97,6 +107,8 @@ class QuestionRun:
         self._most_failures = FAILURES_IN_A_ROW * self._concurrency
         self._failures: list[UnansweredError] = []
         self.answers: dict[str, Answer] = {}
+        self._recorded, self._limit_setting = recorded, limit_setting
+        self._all_cut = all(map(is_cut, recorded))
 
     async def run(self, sender: Sender) -> dict[str, Answer]:
         """Ask all questions and return the answers by key.
@@ -105,9 +117,9 @@ class QuestionRun:
 
         Raises:
             UserError: The spending cap is reached, the key or model is rejected, the address cannot
-                be reached, another model answers, the provider fails repeatedly, an answer cannot
-                be written, or some questions were not answered. All answers received so far are
-                kept.
+                be reached, another model answers, the provider fails repeatedly, all answers are
+                cut off, an answer cannot be written, or some questions were not answered. All
+                answers received so far are kept.
             KeyboardInterrupt, SystemExit: The process received SIGINT or SIGTERM before all
                 questions were answered. All answers received so far are kept.
         """
@@ -154,6 +166,10 @@ class QuestionRun:
             self.answers[question.key] = answer
             self._failed_in_a_row = 0
             self._on_answer(answer)
+            self._all_cut &= is_cut(answer)
+            count = len(self._recorded) + len(self.answers)
+            if self._all_cut and count >= FIRST_ANSWERS and self._settings.stop_when_cut:
+                self._stop.fail(AllCutError())
 
     async def _ask(self, question: Question, sender: Sender) -> tuple[Answer, Settle]:
         """Ask one question, with retries; return the answer and the callback that settles its cost.
@@ -209,11 +225,9 @@ class QuestionRun:
             free = was_rejected(error) or isinstance(error, NotConnectedError)
             self.budget.settle(reserved, 0.0 if free else None)
             raise
-        counted = answer_usd(answer, self._spec)
-        usd = max_attempt_usd(question, self._spec) if counted is None else counted
         # A provider may have echoed the API key.
         answer = Answer.model_validate_json(redact(answer.model_dump_json(), self._spec))
-        return answer, partial(self.budget.settle, reserved, usd)
+        return answer, partial(self.budget.settle_answer, reserved, answer)
 
     def _unanswered(self) -> list[Question]:
         return [question for question in self._questions if question.key not in self.answers]
@@ -232,6 +246,11 @@ class QuestionRun:
             raise SystemExit(128 + self._stop.signal)
         if isinstance(failure, CapReachedError):
             raise self.budget.explain(failure, self._unanswered(), len(self._questions)) from None
+        if isinstance(failure, AllCutError):
+            if not self._unanswered():
+                return
+            answers = [*self._recorded, *self.answers.values()]
+            raise cut_error(answers, self._unanswered(), self._spec, self._limit_setting)
         if isinstance(failure, UnansweredError):
             hint = "run again when the provider is available; nothing is asked twice"
             if all(error.rejected for error in self._failures[-self._most_failures :]):

@@ -9,7 +9,8 @@ from pathlib import Path
 from pieline.core.errors import UserError, pluralize
 from pieline.core.progress import Progress
 from pieline.llm.answers import Answer, check_address, check_answering_model
-from pieline.llm.costs import answer_usd, estimate
+from pieline.llm.costs import estimate
+from pieline.llm.duplicates import check_duplicates
 from pieline.llm.keys import api_base, api_key, expected_origin
 from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Question
@@ -19,11 +20,13 @@ from pieline.llm.recordings import (
     raw_lines,
     read_answers,
     recording,
+    run_name,
     write_lines,
 )
 from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
-from pieline.llm.spending import remaining_usd
+from pieline.llm.spending import Budget, remaining_usd
+from pieline.llm.truncation import all_cut, cut_error
 from pieline.models.llm import LLMEntry
 from pieline.models.weights import require_digest
 
@@ -39,6 +42,7 @@ def ask(
     progress: bool = True,
     *,
     server: Server | None = None,
+    limit_setting: str = "max_tokens",
 ) -> dict[str, Answer]:
     """Return one model's answers to questions, by key, in the order of the questions.
 
@@ -61,7 +65,12 @@ def ask(
     A response that names another model ends the run. The response is kept in a file next to the
     recordings (`.foreign`), and no run queries the model until that file is removed or the entry
     lists the name (`answers_as`). The spending cap applies to all runs with the same recordings
-    folder (see `spending`).
+    folder (see `spending`). If a run has ten or more answers and all of them are cut off at the
+    maximum length, no more questions are asked (`llm.stop_when_cut`).
+
+    Each recorded answer names its run, which is the path of the file below the recordings folder.
+    An answer of another run is rejected, and so are answers that are the same responses as those
+    to the same questions in another file (see `duplicates`).
 
     Args:
         questions: Questions to this model (`make_question(spec, ...)`).
@@ -70,25 +79,35 @@ def ask(
         recordings_path: Recordings file in `settings.recordings_folder`.
         progress: Whether to print the number of questions, the progress and the cost on stderr.
         server: Server of a local model that several calls share; None to start one if needed.
+        limit_setting: Name of the setting that limits the length of the answers, for messages.
 
     Raises:
         UserError: Answers are missing in mode `replay`; the model cannot be queried (see
             `obstacles`); the weights of a local model or their digest are missing; a request would
             differ from its question; the provider rejects the requests, or does not answer some
-            questions; another model answered; the spending cap is reached; another process is
-            writing the file; or the recordings file is damaged or not in the recordings folder.
+            questions; another model answered; all answers are cut off; the spending cap is reached;
+            another process is writing the file; or the recordings file is damaged, a copy of
+            another run's file or not in the recordings folder.
         ValueError: A question is to another model.
     """
     path = Path(recordings_path)
     unique = {question.key: question for question in questions}
     _check(unique.values(), spec, settings, path)
+    run = run_name(path, settings.recordings_folder)
     target = path.with_name(path.name + FRESH_SUFFIX) if settings.mode == "fresh" else path
-    answers = _recorded(target, unique, spec, settings)
+    answers = _recorded(target, unique, spec, settings, run)
     missing = [question for key, question in unique.items() if key not in answers]
     if missing and settings.mode == "replay":
         raise _not_recorded(missing, spec, path)
     if missing:
-        answers |= _ask_missing(unique, spec, settings, target, server, progress=progress)
+        check_duplicates(run, settings.recordings_folder, unique, answers)
+        answers |= _ask_missing(
+            *(unique, spec, settings, target, run),
+            server=server,
+            limit_setting=limit_setting,
+            progress=progress,
+        )
+    check_duplicates(run, settings.recordings_folder, unique, answers)
     if settings.mode == "fresh":
         _move_answers(path, target)
     return {key: answers[key] for key in unique}
@@ -99,8 +118,10 @@ def _ask_missing(
     spec: LLMEntry,
     settings: LLMSettings,
     target: Path,
-    server: Server | None,
+    run: str,
     *,
+    server: Server | None,
+    limit_setting: str,
     progress: bool,
 ) -> dict[str, Answer]:
     """Ask the questions that have no answer in `target`, and return all answers by key."""
@@ -122,7 +143,7 @@ def _ask_missing(
         # become recordings.
         check_answering_model(read_answers(foreign).values(), spec, foreign)
         _move_answers(target, foreign)
-        recorder = stack.enter_context(recording(target))
+        recorder = stack.enter_context(recording(target, run))
         if not spec.is_local:
             # One process at a time queries a provider, so that the limits apply to all processes.
             name = "".join(letter if letter.isalnum() else "-" for letter in spec.provider)
@@ -134,10 +155,12 @@ def _ask_missing(
                 )
             )
         # Another run may have recorded answers in the meantime.
-        answers = _recorded(target, unique, spec, settings)
+        answers = _recorded(target, unique, spec, settings, run)
         missing = [question for name, question in unique.items() if name not in answers]
         if not missing:
             return answers
+        if settings.stop_when_cut and all_cut(answers.values()):
+            raise cut_error(answers.values(), missing, spec, limit_setting)
         report(_announcement(unique, spec, answers, settings))
         if spec.is_local:
             server = server or stack.enter_context(Server(spec))
@@ -152,52 +175,54 @@ def _ask_missing(
             Progress(total=len(missing), desc=spec.label, unit="questions", shown=progress)
         )
 
-        async def run() -> tuple[dict[str, Answer], str]:
+        async def asked_answers() -> tuple[dict[str, Answer], Budget]:
             transport = Transport(
                 spec, api_key=key, api_base=address, timeout_s=settings.timeout(spec)
             )
-            asking = QuestionRun(spec, settings, recorder, missing, _progress_callback(bar, spec))
-            return await asking.run(transport), asking.budget.possibly_billed
+            failed = 0
+
+            def update(answer: Answer | None) -> None:
+                nonlocal failed
+                failed += answer is None
+                cost = f", ${asking.budget.booked_usd:.4f}" if spec.paid else ""
+                bar.set_postfix_str(f"{failed} failed{cost}", refresh=False)
+                bar.update()
+
+            asking = QuestionRun(
+                *(spec, settings, recorder, missing, update),
+                recorded=answers.values(),
+                limit_setting=limit_setting,
+            )
+            try:
+                return await asking.run(transport), asking.budget
+            finally:
+                for note in asking.budget.notes():
+                    report(note)
 
         try:
-            asked, possibly_billed = asyncio.run(run())
+            asked, budget = asyncio.run(asked_answers())
         except UserError:
             if server and (end := server.end()):
                 raise end from None
             raise
         bar.close()
-        report(_summary(asked, spec) + possibly_billed)
+        report(_summary(asked, spec, budget.booked_usd) + budget.possibly_billed)
     return answers | asked
 
 
 def _recorded(
-    path: Path, unique: dict[str, Question], spec: LLMEntry, settings: LLMSettings
+    path: Path, unique: dict[str, Question], spec: LLMEntry, settings: LLMSettings, run: str
 ) -> dict[str, Answer]:
     """Return the recorded answers to the given questions, by key.
 
     Raises:
-        UserError: An answer names another model or server; old recordings may name none.
+        UserError: An answer names another model, server or run; old recordings may name none.
     """
-    answers = read_answers(path, unique.keys())
+    answers = read_answers(path, unique.keys(), run=run)
     stated = (answer for answer in answers.values() if answer.returned_model is not None)
     check_answering_model(stated, spec, path)
     check_address(answers.values(), spec, expected_origin(spec, settings), path)
     return answers
-
-
-def _progress_callback(bar: Progress, spec: LLMEntry) -> Callable[[Answer | None], None]:
-    """Return a callback that updates the bar with the number of failed questions and the cost."""
-    failed, usd = 0, 0.0
-
-    def update(answer: Answer | None) -> None:
-        nonlocal failed, usd
-        failed += answer is None
-        usd += (answer and answer_usd(answer, spec)) or 0.0
-        cost = f", ${usd:.4f}" if spec.paid else ""
-        bar.set_postfix_str(f"{failed} failed{cost}", refresh=False)
-        bar.update()
-
-    return update
 
 
 def _check(
@@ -260,7 +285,7 @@ def _announcement(
     )
 
 
-def _summary(asked: dict[str, Answer], spec: LLMEntry) -> str:
+def _summary(asked: dict[str, Answer], spec: LLMEntry, usd: float) -> str:
     answers = asked.values()
     origins = dict.fromkeys(answer.address for answer in answers if answer.address)
     place = f" from {', '.join(origins)}" if origins else ""
@@ -269,7 +294,6 @@ def _summary(asked: dict[str, Answer], spec: LLMEntry) -> str:
         f" {sum(answer.input_tokens or 0 for answer in answers)} tokens in,"
         f" {sum(answer.output_tokens or 0 for answer in answers)} out"
     )
-    usd = sum(answer_usd(answer, spec) or 0.0 for answer in answers)
     return f"{text}, ${usd:.4f}" if spec.paid else text
 
 

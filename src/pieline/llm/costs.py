@@ -16,6 +16,9 @@ BYTES_PER_TOKEN = 3.6
 TOKENS_PER_MESSAGE = 8
 """Upper bound, for all providers, on the tokens of role markers and separators per turn."""
 
+MOST_TOKENS = 200_000
+"""Token count that no model and no prompt of a study reaches; a higher count is an error."""
+
 TOKENS_OF_TEMPLATE = 64
 """Upper bound on the tokens that a chat template adds, such as a default system prompt."""
 
@@ -187,13 +190,16 @@ def price(
 
 
 def answer_usd(answer: Answer, spec: LLMEntry) -> float | None:
-    """Return the cost of an answer in US dollars; None if the provider did not count its tokens.
+    """Return the cost of an answer in US dollars; None without usable token counts.
 
-    Returns 0 for hand-written answers and models without prices.
+    Counts are unusable if the provider reported none, or more than `MOST_TOKENS`. Returns 0 for
+    hand-written answers and models without prices.
     """
     if answer.origin == "hand-written" or not spec.paid:
         return 0.0
     if answer.input_tokens is None or answer.output_tokens is None:
+        return None
+    if largest_count(answer) > max(MOST_TOKENS, spec.max_output_tokens or 0):
         return None
     return price(
         spec.paid,
@@ -203,3 +209,12 @@ def answer_usd(answer: Answer, spec: LLMEntry) -> float | None:
         written=answer.cache_write_tokens,
         reasoning=answer.reasoning_tokens,
     )
+
+
+def largest_count(answer: Answer) -> int:
+    """Return the largest token count that the provider reported; 0 if it reported none."""
+    counts = (
+        *(answer.input_tokens, answer.output_tokens, answer.cached_tokens),
+        *(answer.cache_write_tokens, answer.reasoning_tokens),
+    )
+    return max(count or 0 for count in counts)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pieline.core.errors import UserError, pluralize
 from pieline.llm.answers import Answer
-from pieline.llm.costs import Estimate, estimate
+from pieline.llm.costs import MOST_TOKENS, Estimate, estimate, largest_count
 from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Question
 from pieline.llm.recordings import read_answers
@@ -126,7 +126,9 @@ def _lengths(
             counts = [
                 answer.output_tokens
                 for answer in answers[path].values()
-                if answer.output_tokens is not None and answer.origin == "asked"
+                if answer.output_tokens is not None
+                and answer.origin == "asked"
+                and largest_count(answer) <= MOST_TOKENS
             ]
             lengths.setdefault((kind, expected, thinks), {}).setdefault(model, []).extend(counts)
     return lengths

@@ -1,16 +1,33 @@
 """Count how the recorded answers of each model were parsed, to detect unknown formats."""
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from pieline.core.errors import pluralize
 from pieline.core.outcomes import READABLE
+from pieline.llm.answers import Answer
+from pieline.llm.parsing import Outcome
 from pieline.llm.recordings import read_answers
 from pieline.llm.task import Task, by_kind_and_model
 
 EXAMPLES = 2
 SHOWN = 80
 """Maximum number of characters of an example."""
+
+
+def count_outcomes(task: Task, answers: Iterable[Answer]) -> str:
+    """Return how many answers of a run have no value, by reason, as one line."""
+    outcomes = Counter(task.reading(answer).outcome for answer in answers)
+    named = (Outcome.TRUNCATED, Outcome.FILTERED, Outcome.REFUSED)
+    readable = sum(count for outcome, count in outcomes.items() if outcome.is_readable)
+    unreadable = outcomes.total() - readable - sum(outcomes[outcome] for outcome in named)
+    cut, filtered, refused = (outcomes[outcome] for outcome in named)
+    return (
+        f"{pluralize(outcomes.total(), 'answer')}: {readable} readable, {cut} cut off,"
+        f" {filtered} filtered, {refused} refused, {unreadable} unreadable"
+    )
 
 
 class FormCount(NamedTuple):

@@ -1,8 +1,11 @@
 """Read and write recordings files, which have one JSON line per answer.
 
-    {"answer": {...}, "key": "<sha256>", "question": {...}}
+    {"answer": {...}, "key": "<sha256>", "question": {...}, "run": "jam/english/NAME/..."}
 
-The key is the digest of the question (`Question.key`), so each line can be verified on its own.
+The key is the digest of the question (`Question.key`), so each line can be verified on its own. The
+run (`run_name`) identifies the file that the answer was recorded for, because models without a seed
+parameter receive the same questions in all runs. It is missing in older and in hand-written
+recordings.
 Killing a writer at any point does not damage the file: lines are appended and synced to the disk
 before their answers are used. The answer in an incomplete last line was therefore never used;
 readers skip the line, and the next writer drops it. Of two lines with the same key, the first
@@ -54,6 +57,11 @@ class Line(NamedTuple):
         """Key in the line, not verified; empty if the line is not a recording."""
         return str(self.value.get("key", ""))
 
+    @property
+    def run(self) -> str:
+        """Run for which the answer was recorded; empty if unknown."""
+        return str(self.value.get("run", ""))
+
     def answer(self) -> Answer:
         """Return the answer.
 
@@ -102,6 +110,16 @@ class Line(NamedTuple):
             raise self.fault(problem)
         return answer
 
+    def check_run(self, run: str) -> None:
+        """Raise a `UserError` if the answer was recorded for another run than `run`."""
+        if self.run not in ("", run):
+            raise UserError(
+                f"an answer of {self.question().model} recorded for the run {self.run}, not for"
+                f" {run}",
+                where=f"{self.path}:{self.number}",
+                hint="the file is a copy: restore or delete it, and ask again",
+            )
+
     def fault(self, what: str) -> UserError:
         """Return an error whose message states the file and the line."""
         return UserError(
@@ -109,6 +127,28 @@ class Line(NamedTuple):
             where=f"{self.path}:{self.number}",
             hint="restore the file, resolve the merge conflict or delete the line",
         )
+
+
+def run_name(path: str | Path, folder: str | Path) -> str:
+    """Return the name of the run that a recordings file belongs to: its path below the folder.
+
+    The extension is removed. Symbolic links below the folder are not followed, because a linked
+    file or folder is a copy.
+    """
+    below = os.path.relpath(_absolute(path), _absolute(folder))
+    if below.startswith(os.pardir):  # the folder is spelled in two ways
+        below = os.path.relpath(os.path.realpath(path), os.path.realpath(folder))
+    return Path(below).as_posix().removesuffix(".jsonl")
+
+
+def belongs_to(path: str | Path, run: str) -> bool:
+    """Return whether a path is that of a run's recordings file, in any recordings folder."""
+    return not run or _absolute(path).removesuffix(".jsonl").endswith(f"/{run}")
+
+
+def _absolute(path: str | Path) -> str:
+    """Return an absolute path without `..`; links are not followed."""
+    return os.path.normpath(Path(path).absolute())
 
 
 def all_lines(path: str | Path) -> Iterator[Line]:
@@ -153,20 +193,25 @@ def answers_token(output: str | Path, recordings: str | Path) -> str:
     return f"edited: {sha256_of(canonical_json(answers).encode())[:16]}"
 
 
-def read_answers(path: str | Path, wanted: Collection[str] | None = None) -> dict[str, Answer]:
+def read_answers(
+    path: str | Path, wanted: Collection[str] | None = None, *, run: str | None = None
+) -> dict[str, Answer]:
     """Return recorded answers by key, after checking that each key is the digest of its question.
 
     Args:
         path: Recordings file; a missing file has no answers.
         wanted: Keys of the answers to read (default: all).
+        run: Run that uses the answers (`run_name`); None skips the check that they belong to it.
 
     Raises:
-        UserError: A line is not a recording, or a line to read has an invalid answer or a key that
-            is not the digest of its question; the message states file and line.
+        UserError: A line is not a recording, or a line to read has an invalid answer, a key that is
+            not the digest of its question, or another run; the message states file and line.
     """
     answers: dict[str, Answer] = {}
     for line in read_lines(path):
         if line.key not in answers and (wanted is None or line.key in wanted):
+            if run is not None:
+                line.check_run(run)
             answers[line.key] = line.answer()
     return answers
 
@@ -201,19 +246,19 @@ class Recorder:
         path: Path of the file.
     """
 
-    def __init__(self, path: Path, handle: int) -> None:
-        self.path, self._handle = path, handle
+    def __init__(self, path: Path, handle: int, run: str = "") -> None:
+        self.path, self._handle, self._run = path, handle, run
 
     def append(self, recorded: Iterable[tuple[Question, Answer]]) -> None:
         """Write the answers to these questions, and sync them to the disk."""
-        data = b"".join(to_line(question, answer) for question, answer in recorded)
+        data = b"".join(to_line(*pair, run=self._run) for pair in recorded)
         while data:
             data = data[os.write(self._handle, data) :]
         os.fsync(self._handle)
 
 
-def to_line(question: Question, answer: Answer) -> bytes:
-    """Return the line that records an answer.
+def to_line(question: Question, answer: Answer, run: str = "") -> bytes:
+    """Return the line that records an answer for a run.
 
     Raises:
         ValueError: The answer belongs to a different question.
@@ -221,14 +266,20 @@ def to_line(question: Question, answer: Answer) -> bytes:
     if answer.key != question.key:
         raise ValueError("the answer belongs to a different question")
     line = {"answer": answer.record(), "key": question.key, "question": question.content()}
+    if run:
+        line["run"] = run
     return (canonical_json(line) + "\n").encode("utf-8")
 
 
 @contextmanager
-def recording(path: str | Path) -> Iterator[Recorder]:
+def recording(path: str | Path, run: str = "") -> Iterator[Recorder]:
     """Open a recordings file for appending, as its only writer, and sort it after the block.
 
     Creates a missing file. Drops an incomplete last line.
+
+    Args:
+        path: Recordings file.
+        run: Run that the new answers are recorded for (`run_name`).
 
     Raises:
         UserError: Another process is writing the file, or a line is damaged.
@@ -246,7 +297,7 @@ def recording(path: str | Path) -> Iterator[Recorder]:
         _put_in_order(path)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         try:
-            yield Recorder(path, handle)
+            yield Recorder(path, handle, run)
         finally:
             os.close(handle)
             _put_in_order(path)
@@ -274,9 +325,9 @@ def lock(folder: Path, name: str, on_taken: Callable[[], None]) -> AbstractConte
     return held.acquire(poll_interval=0.5)  # may poll for hours on a network file system
 
 
-def record(path: str | Path, answered: Iterable[tuple[Question, Answer]]) -> None:
+def record(path: str | Path, answered: Iterable[tuple[Question, Answer]], run: str = "") -> None:
     """Append answers to a recordings file (see `recording`)."""
-    with recording(path) as recorder:
+    with recording(path, run) as recorder:
         recorder.append(answered)
 
 
@@ -299,5 +350,6 @@ def _parse(raw: bytes) -> dict[str, Any]:
         value = from_json(raw, allow_inf_nan=False)
     except ValueError:
         return {}
-    is_line = isinstance(value, dict) and value.keys() == {"answer", "key", "question"}
-    return value if is_line and isinstance(value["key"], str) else {}
+    is_line = isinstance(value, dict) and value.keys() - {"run"} == {"answer", "key", "question"}
+    names = is_line and isinstance(value["key"], str) and isinstance(value.get("run", ""), str)
+    return value if names else {}

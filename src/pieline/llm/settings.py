@@ -44,6 +44,8 @@ class LLMSettings(Settings):
         providers: Limits by provider; `default` applies to providers that are not listed.
         api_bases: Address of a gateway, by provider; the address in a model's entry takes
             precedence.
+        stop_when_cut: Whether a run stops asking once it has ten or more answers and all of them
+            are cut off at the maximum length.
         recordings_folder: Folder of all recordings, the spending ledger and the lock files.
         retired: Reason for not querying a checkpoint, by checkpoint. For jobs, this includes the
             checkpoints that models.yaml marks as retired and no gateway serves.
@@ -58,6 +60,12 @@ class LLMSettings(Settings):
     max_wait_s: float = Field(default=300.0, gt=0)
     providers: dict[str, ProviderLimits] = Field(default_factory=dict)
     api_bases: dict[str, str] = Field(default_factory=dict)
+    stop_when_cut: bool = Field(
+        default=True,
+        description="Stop a run once it has ten or more answers and all of them are cut off at the"
+        " maximum length. A later run asks nothing either until the limit is raised, which makes"
+        " new questions. 'false' asks the remaining questions.",
+    )
     recordings_folder: Path = Path("recordings")
     retired: dict[str, str] = Field(default_factory=dict)
 

@@ -1,7 +1,10 @@
 """Record the spending of all runs that share a recordings folder, and enforce the spending cap.
 
 Before a request is sent, its maximum cost is reserved. When its answer is recorded, the reservation
-is settled at the actual cost, or in full if the provider counted no tokens. A request without a
+is settled at the actual cost, or in full if the provider reported no token counts or impossible
+ones. If a provider reports a cost above the maximum of a request, the request is settled at this
+maximum, and the excess is listed separately. It is not part of the total, but counts toward the
+cap: no request is sent once the total and the excess reach the cap. A request without a
 complete answer (timeout, 429, 5xx, lost connection, broken body) is settled at zero, because
 providers rarely bill unanswered requests: when they were settled at the maximum, 49 answers worth
 $0.013 exhausted a cap of $0.12. The maximum cost of unanswered requests is listed separately as
@@ -11,7 +14,8 @@ the settled amount is always the cost of the recorded answers. All other reserva
 run are kept in full until `release` removes them.
 
 Reserving guarantees that received answers and requests in flight together cost no more than the
-cap, even with concurrent runs. The bill can exceed the cap only by the amount "possibly billed".
+cap, even with concurrent runs. The bill can exceed the cap only by the amount "possibly billed" and
+by the excess of the requests that were sent before the first excess was reported.
 
 The ledger is `spending.sqlite` in the recordings folder. It uses SQLite's rollback journal, because
 a write-ahead log needs memory that all processes share, which the machines of a network file system
@@ -26,12 +30,13 @@ import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from pieline.core.errors import UserError
-from pieline.llm.costs import answer_usd, estimate, max_attempt_usd
+from pieline.core.errors import UserError, pluralize
+from pieline.llm.answers import Answer
+from pieline.llm.costs import MOST_TOKENS, answer_usd, estimate, largest_count, max_attempt_usd
 from pieline.llm.questions import Question
 from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
@@ -48,6 +53,7 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS reserved"
     " (id TEXT PRIMARY KEY, model TEXT NOT NULL, usd REAL NOT NULL,"
     " file TEXT NOT NULL, key TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS excess (model TEXT PRIMARY KEY, usd REAL NOT NULL)",
 )
 _RESERVE = "INSERT INTO reserved VALUES (?, ?, ?, ?, ?)"
 _SETTLE = (
@@ -55,6 +61,9 @@ _SETTLE = (
     " ON CONFLICT (model) DO UPDATE SET usd = usd + excluded.usd,"
     " requests = requests + excluded.requests, unanswered = unanswered + excluded.unanswered,"
     " perhaps_usd = perhaps_usd + excluded.perhaps_usd"
+)
+_EXCEED = (
+    "INSERT INTO excess VALUES (?, ?) ON CONFLICT (model) DO UPDATE SET usd = usd + excluded.usd"
 )
 
 
@@ -88,6 +97,8 @@ class Spending:
         possibly_billed: Maximum cost of the requests that ended without an answer, by model; not
             part of any total.
         unanswered: Number of requests that ended without an answer, by model.
+        excess: Cost that providers reported above the maximum of the requests, by model; not part
+            of any total.
     """
 
     settled: dict[str, float]
@@ -95,6 +106,7 @@ class Spending:
     reserved: list[Reserved]
     possibly_billed: dict[str, float]
     unanswered: dict[str, int]
+    excess: dict[str, float] = field(default_factory=dict)
 
     @property
     def held(self) -> float:
@@ -105,6 +117,11 @@ class Spending:
     def usd(self) -> float:
         """Total amount that was spent or is reserved."""
         return sum(self.settled.values()) + self.held
+
+    @property
+    def toward_cap(self) -> float:
+        """Amount that counts toward the cap: the total and the excess."""
+        return self.usd + sum(self.excess.values())
 
 
 class Ledger:
@@ -134,12 +151,14 @@ class Ledger:
                 "SELECT model, usd, requests, perhaps_usd, unanswered FROM settled ORDER BY model"
             ).fetchall()
             reserved = database.execute("SELECT * FROM reserved ORDER BY id").fetchall()
+            excess = database.execute("SELECT * FROM excess ORDER BY model").fetchall()
         return Spending(
             {row[0]: row[1] for row in settled},
             {row[0]: row[2] for row in settled},
             [Reserved(*row) for row in reserved],
             {row[0]: row[3] for row in settled if row[4]},
             {row[0]: row[4] for row in settled if row[4]},
+            dict(excess),
         )
 
     def reserve(self, model: str, usd: float, *, file: str = "", key: str = "") -> Reserved | None:
@@ -155,6 +174,7 @@ class Ledger:
         with self._transaction() as database:
             [(spent,)] = database.execute(
                 "SELECT (SELECT total(usd) FROM settled) + (SELECT total(usd) FROM reserved)"
+                " + (SELECT total(usd) FROM excess)"
             )
             if spent + usd > self.cap_usd + _ROUNDING:
                 return None
@@ -168,13 +188,17 @@ class Ledger:
         Args:
             reserved: Open reservation.
             usd: Cost in US dollars; None for a request without an answer, which counts as free; its
-                reserved amount is added to the possibly billed amount.
+                reserved amount is added to the possibly billed amount. What exceeds the reserved
+                amount is added to the excess.
         """
         without = usd is None
-        row = (reserved.model, usd or 0.0, 1, int(without), reserved.usd if without else 0.0)
+        settled = min(usd or 0.0, reserved.usd)
+        row = (reserved.model, settled, 1, int(without), reserved.usd if without else 0.0)
         with self._transaction() as database:
             database.execute("DELETE FROM reserved WHERE id = ?", (reserved.identity,))
             database.execute(_SETTLE, row)
+            if usd and usd > settled + _ROUNDING:
+                database.execute(_EXCEED, (reserved.model, usd - settled))
 
     def left(self, file: str) -> list[Reserved]:
         """Return the open reservations whose answers would be stored in this recordings file."""
@@ -190,8 +214,8 @@ class Ledger:
 
         Args:
             left: Open reservations of one recordings file.
-            recorded: Cost in US dollars of each recorded answer, by key; None if its tokens were
-                not counted.
+            recorded: Cost in US dollars of each recorded answer, by key; None without usable token
+                counts.
         """
         for reserved in left:
             if reserved.key in recorded:
@@ -239,7 +263,7 @@ class Ledger:
 def remaining_usd(settings: LLMSettings) -> float:
     """Return the amount left under the cap, in US dollars, without creating a missing ledger."""
     folder = settings.recordings_folder
-    spent = Ledger(folder).spending().usd if (folder / LEDGER).exists() else 0.0
+    spent = Ledger(folder).spending().toward_cap if (folder / LEDGER).exists() else 0.0
     return max(0.0, settings.max_cost_usd - spent)
 
 
@@ -259,6 +283,9 @@ class Budget:
         settings: Settings that contain the cap and the recordings folder.
         file: Recordings file of the answers; the caller must be its only writer.
         stop: Stop state of the run, which ends waits.
+
+    Attributes:
+        booked_usd: Amount that this run has settled for its answers, in US dollars.
     """
 
     def __init__(self, spec: LLMEntry, settings: LLMSettings, file: Path, stop: Stop) -> None:
@@ -271,6 +298,10 @@ class Budget:
             self._ledger.recover_reservations(left, costs)
         self._under_way = 0
         self._possibly_billed_usd = 0.0
+        self.booked_usd = 0.0
+        self._uncounted: list[float] = []
+        self._impossible: list[tuple[int, float]] = []
+        self._exceeding: list[tuple[float, float]] = []
         self._settled = asyncio.Event()
 
     async def reserve(self, question: Question) -> Reserved | None:
@@ -308,6 +339,44 @@ class Budget:
                 self._possibly_billed_usd += reserved.usd
             self._settled.set()
 
+    def settle_answer(self, reserved: Reserved | None, answer: Answer) -> None:
+        """Settle a reservation at the cost of its recorded answer (see `answer_usd`)."""
+        if reserved is None:
+            return
+        usd = answer_usd(answer, self._spec)
+        booked = reserved.usd if usd is None else min(usd, reserved.usd)
+        if usd is not None and usd > booked + _ROUNDING:
+            self._exceeding.append((booked, usd - booked))
+        elif usd is None and (count := largest_count(answer)) > MOST_TOKENS:
+            self._impossible.append((count, booked))
+        elif usd is None:
+            self._uncounted.append(booked)
+        self.booked_usd += booked
+        self.settle(reserved, booked if usd is None else usd)
+
+    def notes(self) -> list[str]:
+        """Return a line for each reason why answers were not booked at their reported cost."""
+        lines = []
+        if self._uncounted:
+            lines.append(
+                f"{pluralize(len(self._uncounted), 'answer')} without token counts, booked at the"
+                f" maximum of their requests (${sum(self._uncounted):.4f})"
+            )
+        if self._impossible:
+            most = max(count for count, _ in self._impossible)
+            lines.append(
+                f"{pluralize(len(self._impossible), 'answer')} with impossible token counts (up to"
+                f" {most}), booked at the maximum of their requests"
+                f" (${sum(usd for _, usd in self._impossible):.4f})"
+            )
+        if self._exceeding:
+            lines.append(
+                f"{pluralize(len(self._exceeding), 'answer')} reported to cost more than the"
+                f" maximum of their requests: ${sum(usd for usd, _ in self._exceeding):.4f} booked,"
+                f" ${sum(usd for _, usd in self._exceeding):.4f} more counted toward the cap"
+            )
+        return [f"{self._spec.label}: {line}" for line in lines]
+
     @property
     def possibly_billed(self) -> str:
         """Message suffix that states the possible cost of unanswered requests; empty if none."""
@@ -331,12 +400,14 @@ class Budget:
             unfinished += (
                 f" (plus at most ${possibly_billed:.4f} possibly billed without an answer)"
             )
+        if excess := sum(spending.excess.values()):
+            unfinished += f" (plus ${excess:.4f} reported above the maximum of requests)"
         about = max(estimate(left, self._spec).usd or 0.0, reached.usd)
         return UserError(
             f"the spending cap is reached: ${spending.usd:.4f} of ${self._cap:.4f} spent"
             f"{unfinished}; {len(left)} of {asked} questions are left to ask, for at most about"
             f" ${about:.4f}",
             where=self._spec.label,
-            hint=f"raise llm.max_cost_usd (about {spending.usd + about:.4f} is enough) and run"
-            " again; nothing is asked twice",
+            hint=f"raise llm.max_cost_usd (about {spending.toward_cap + about:.4f} is enough) and"
+            " run again; nothing is asked twice",
         )

@@ -63,6 +63,10 @@ class Task(Frozen, ABC):
         """
         return LIKELY_OUTPUT_TOKENS
 
+    def limit_setting(self) -> str:
+        """Return the name of the setting that limits the length of the answers, for messages."""
+        return "max_tokens"
+
     @abstractmethod
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Ask the questions, read the answers, and write the outputs."""

@@ -151,6 +151,11 @@ class Detection(Task):
             seed=self.seed,
         )
 
+    def limit_setting(self) -> str:
+        """Return the name of the setting that limits the length of the answers."""
+        own = isinstance(self.parameters, OwnParameters)
+        return f"idiots.{f'prompts.{self.setting}' if own else 'parameters'}.max_tokens"
+
     def likely_output_tokens(self) -> int:
         """Estimate the output tokens of an answer: four JSON fields, two of which are sentences."""
         return 100

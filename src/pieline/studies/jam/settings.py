@@ -213,6 +213,11 @@ class JamSettings(Settings):
     seeds_by_model: dict[str, list[Seed]] = Field(
         default={}, description="Seeds of prompted models that differ from `seeds`."
     )
+    max_tokens_by_model: dict[str, dict[str, PositiveInt]] = Field(
+        default={},
+        description="Maximum tokens of the answers of single models, by setting, such as {o3-mini:"
+        " {zero_shot: 20000}}; replaces max_tokens of the setting.",
+    )
     zero_shot: ZeroShot = ZeroShot()
     few_shot: FewShot = FewShot()
     train_split: Literal["train", "dev"] = Field(
@@ -276,7 +281,8 @@ class JamSettings(Settings):
             raise ValueError(f"{min(odd)!r} is not a setting of language models")
         if self.released_prompts and self.asking != "released":
             raise ValueError("released_prompts requires asking: released")
-        check_settings(named, self.prompts, [*get_args(PromptSetting), *reserved])
+        limited = chain.from_iterable(self.max_tokens_by_model.values())
+        check_settings([*named, *limited], self.prompts, [*get_args(PromptSetting), *reserved])
         if self.prompts_against and self.prompts_against not in named:
             raise ValueError(f"prompts_against {self.prompts_against!r} is not one of the settings")
         if self.neutral and self.neutral.seed not in self.seeds_of(self.neutral):

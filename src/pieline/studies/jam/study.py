@@ -114,7 +114,7 @@ class JamStudy(Study[JamSettings]):
         settings, variants = self.settings, self.settings.variants
         self.check_models(settings.models, "llm", "encoder", "predictions", where=f"{where}.models")
         self.check_external(settings.models, where=f"{where}.models")
-        for name in ("settings_by_model", "seeds_by_model"):
+        for name in ("settings_by_model", "seeds_by_model", "max_tokens_by_model"):
             self.check_models(getattr(settings, name), "llm", where=f"{where}.{name}")
         self._check_prompts(where)
         if settings.decisions and not any(map(self.own_decisions, settings.languages)):
@@ -321,8 +321,8 @@ class JamStudy(Study[JamSettings]):
     def _shows_neutral(self, setting: str) -> bool:
         if setting in ADDED:
             return ADDED[setting] == "neutral"
-        parameters = self.parameters(setting)
-        return isinstance(parameters, Arranged) and parameters.context == "neutral"
+        own = self.settings.prompts.get(setting)
+        return own is not None and own.context == "neutral"
 
     def _lacks(self, entry: LLMEntry, setting: str) -> str:
         """Return why a model does not support a setting; empty if it does.
@@ -511,11 +511,14 @@ class JamStudy(Study[JamSettings]):
 
     # Language model tasks ------------------------------------------------------------------------
 
-    def parameters(self, setting: str) -> ZeroShot | FewShot:
-        """Return the request parameters of a setting."""
-        if own := self.settings.prompts.get(setting):
-            return Arranged(**own.model_dump(exclude={"file"}))
-        return self.settings.few_shot if setting == FEW_SHOT else self.settings.zero_shot
+    def parameters(self, model: str, setting: str) -> ZeroShot | FewShot:
+        """Return the request parameters of a model in a setting."""
+        own = self.settings.prompts.get(setting)
+        found = self.settings.few_shot if setting == FEW_SHOT else self.settings.zero_shot
+        if own:
+            found = Arranged(**own.model_dump(exclude={"file"}))
+        limit = self.settings.max_tokens_by_model.get(model, {}).get(setting)
+        return found.model_copy(update={"max_tokens": limit}) if limit else found
 
     def prompt_files(self, setting: str) -> dict[str, str]:
         """Return the template paths of a setting: `prompt`, and `example` if it has examples."""
@@ -563,7 +566,7 @@ class JamStudy(Study[JamSettings]):
             recordings=self._recordings(folder).format(**run),
             setting=setting,
             seed=int(run["seed"]),
-            parameters=self.parameters(setting),
+            parameters=self.parameters(model, setting),
         )
 
     def _recordings(self, folder: str) -> str:
@@ -816,7 +819,7 @@ class JamStudy(Study[JamSettings]):
             used |= {"asking": settings.asking, "prompts": prompts}
             # The paper does not state whether reasoning models were sent the temperature.
             withheld = {"temperature"} if self.run.language_model(model).reasoning else set()
-            sent, changed = self.as_sent(model, self.parameters(setting), withheld=withheld)
+            sent, changed = self.as_sent(model, self.parameters(model, setting), withheld=withheld)
             used |= sent
             if setting in settings.prompts:
                 reasons.append(OWN_PROMPT.format(setting))

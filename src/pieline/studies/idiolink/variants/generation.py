@@ -102,6 +102,10 @@ class RoleTask(Task):
 
     parameters: GenerationParameters
 
+    def limit_setting(self) -> str:
+        """Return the name of the setting that limits the length of the answers."""
+        return "idiolink.construction.parameters.max_tokens"
+
     def role(self, entry: LLMEntry, times: int) -> Role:
         """Return the model with its prompt and parameters."""
         prompt = load_prompt(self.inputs["prompt"])

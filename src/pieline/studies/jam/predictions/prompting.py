@@ -90,6 +90,13 @@ class Identification(Task):
         fields = load_prompt(self.inputs["prompt"]).about.get("answer", {})
         return 120 if self.setting == FEW_SHOT or len(fields) > 1 else 25
 
+    def limit_setting(self) -> str:
+        """Return the names of the settings that limit the length of the answers."""
+        section = "few_shot" if isinstance(self.parameters, FewShot) else "zero_shot"
+        if isinstance(self.parameters, Arranged):
+            section = f"prompts.{self.setting}"
+        return f"jam.{section}.max_tokens or jam.max_tokens_by_model"
+
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Ask about every sentence and write the predictions."""
         sentences = self._sentences()

@@ -308,6 +308,10 @@ class _VariantTask(Task):
         """Parse the texts of an answer."""
         return parse_object(answer, WrittenVariants)
 
+    def limit_setting(self) -> str:
+        """Return the name of the setting that limits the length of the answers."""
+        return "jam.variants.max_tokens"
+
     def _writing(self, entry: LLMEntry, prompt: str) -> VariantWriting:
         return VariantWriting(entry, self.generation, Path(self.inputs[prompt]).parent)
 
