@@ -404,7 +404,7 @@ def test_one_question_from_the_command_line(
     assert rest.splitlines() == [
         "yes [ANTHROPIC_API_KEY]",
         f"answered by claude-haiku-4-5-20251001 at {server.address}, finish reason stop (end_turn)",
-        "tokens: 100 in, 90 read from the cache, 30 out, 0 for reasoning",
+        "tokens: 100 in, 90 read from the cache, 30 out",
         f"cost: ${(10 * 1 + 90 * 0.1 + 30 * 5) / 1e6:.6f}",
         "recorded in recordings/ask/claude.jsonl",
     ]
