@@ -5,7 +5,6 @@ This module must import only the standard library, because it runs before other 
 
 import os
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -65,5 +64,5 @@ def settle_environment(library: str | Path) -> None:
     variables = settled(os.environ) | {"PYTHONPATH": path}
     for name in os.environ.keys() - variables.keys():
         del os.environ[name]
+    # Without time.tzset(), so that this process still shows the user's time.
     os.environ.update(variables)
-    time.tzset()
