@@ -52,7 +52,7 @@ def escape(value: object) -> str:
 
 def _greek(character: str) -> str:
     """Return a Greek letter in math mode, and any other character unchanged."""
-    base, *marks = unicodedata.normalize("NFD", character)
+    base, *marks = list(unicodedata.normalize("NFD", character))
     if base not in _GREEK or not _ACCENTS.keys() >= set(marks):
         return character
     name = _GREEK[base]
