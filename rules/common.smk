@@ -114,10 +114,11 @@ FIGURES = {figure.name: figure for study in EVERY_STUDY.values() for figure in s
 ITEMS = {name: items for name, study in EVERY_STUDY.items() if (items := study.items())}
 RUN_REPORT = RunReport(EVERY_STUDY, CONFIG)
 if workflow.exec_mode == ExecMode.DEFAULT:
-    asked = workflow.dag_settings
+    # The command line, because Snakemake's settings are not known yet.
+    asked = any(each.startswith(("--force", "-f", "-F", "-R", "--unlock")) for each in sys.argv)
     try:
         # A run that makes files again on request may start with edited ones.
-        if not asked or not (asked.forcerun or asked.forceall or asked.forcetargets):
+        if not asked:
             check_results()
         # Without its metadata, Snakemake cannot detect that existing results have other settings.
         if not Path(".snakemake/metadata").is_dir():
