@@ -11,6 +11,7 @@ from support import MIRROR, ROOT, needs_mirror, run_snakemake
 from pieline.reporting.printed import read_comparisons
 from pieline.results.claims.claim import load_claims
 from pieline.results.numbers import read_numbers, summarize
+from pieline.studies.idiolink.tables.reference import EQUAL, NOT_EQUAL
 
 pytestmark = [needs_mirror, pytest.mark.slow]
 
@@ -79,3 +80,23 @@ def test_the_run_ends_with_page_ledger_and_comparison(released_tables: Path) -> 
     page = (released_tables / "index.html").read_text(encoding="utf-8")
     for absent in ("jam-Table-3", "jam-Table-5", "jam-Table-6", "idiolink-Table-5"):
         assert f'id="absent-{absent}"' in page
+
+
+def test_scores_of_the_released_run(released_tables: Path) -> None:
+    """Without instructions, SBERT is equal; with them, the released run used another text."""
+    with (released_tables / "idiolink_released.csv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    sbert = [row for row in rows if row["model"] == "sbert" and row["composition"] == "full"]
+    counts = Counter((row["query_mode"], row["released_verdict"]) for row in sbert)
+    for mode in ("sentence", "span"):
+        # Overall, by usage, and nDCG@10 by subject, whose R-Precision needs more documents.
+        assert (counts[mode, EQUAL], counts[mode, NOT_EQUAL], counts[mode, ""]) == (7, 0, 1)
+        with_text = f"instruction_{mode}"
+        assert (counts[with_text, EQUAL], counts[with_text, NOT_EQUAL]) == (0, 7)
+    bm25 = [row for row in rows if row["model"] == "bm25"]
+    assert len(bm25) == 24
+    for row in bm25:
+        # Ties are in another order.
+        most = 0.05 if row["scope"] == "overall" else 0.8
+        assert abs(float(row["ours"]) - float(row["released"])) <= most, row
+    assert {row["printed"] for row in rows} == {""}
