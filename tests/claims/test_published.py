@@ -13,7 +13,21 @@ def test_every_file_is_in_the_catalogue(ledger: Ledger) -> None:
 def test_keys_identify_rows(ledger: Ledger) -> None:
     for name, rows in ledger.printed.items():
         with (PUBLISHED / f"{name}.csv").open(encoding="utf-8") as stream:
-            assert len(rows) == sum(1 for _ in stream) - 1, name
+            lines = [line for line in stream if not line.startswith("#")]
+        assert len(rows) == len(lines) - 1, name
+
+
+ONLY_COUNTED = {
+    *("jam.generation_api_calls", "jam.generation_api_cost", "jam.finetuning_hours"),
+    *("jam.human_annotators", "jam.variant_annotators", "idiots.collaborators"),
+    "idiolink.documents_per_pair",
+    *(
+        f"idiolink.{usage}_per_pair"
+        for usage in ("literal", "idiomatic", "simplification", "sense")
+    ),
+    *(f"idiolink.{usage}_per_pie" for usage in ("idiomatic", "simplification", "sense")),
+}
+"""Numbers of the text that no claim needs."""
 
 
 @pytest.mark.parametrize("paper", ["jam", "idiots", "idiolink"])
@@ -25,7 +39,8 @@ def test_every_number_of_a_text_supports_a_claim(ledger: Ledger, paper: str) -> 
         if number.table == "text_numbers"
     }
     stated = {name for (name,) in ledger.printed["text_numbers"] if name.startswith(f"{paper}.")}
-    assert stated <= used
+    assert stated <= used | ONLY_COUNTED
+    assert not used & ONLY_COUNTED
 
 
 def test_text_numbers_name_their_study(ledger: Ledger) -> None:

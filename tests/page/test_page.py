@@ -85,7 +85,7 @@ def test_the_first_screen_lists_what_was_run_and_what_the_rest_requires(small_pa
     ]
     assert first.count('<div class="bar"') == 3
     # Reasons are listed once per study, with their counts.
-    assert 'nobody had time <span class="soft">(482)</span>' in first
+    assert 'nobody had time <span class="soft">(430)</span>' in first
     assert "<strong>the key K</strong>: 36 numbers of GPT-4o<" in first
     assert "<strong>the released hard variants of ID10M-JAM (public)</strong>: " in first
     assert "Next: <code>make verify</code>" in first
