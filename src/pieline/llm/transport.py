@@ -389,7 +389,7 @@ def _is_filtered(exchange: _Exchange) -> bool:
         return False
     with suppress(ValueError, httpx.StreamError):
         # A 403 with such a message may concern the account and not the question.
-        return is_filtered_error(response.json(), by_message=response.status_code == 400)
+        return is_filtered_error(response.json(), by_message=response.status_code in (400, 422))
     return False
 
 
