@@ -183,7 +183,10 @@ def _is_of_others(sentence: str) -> bool:
 
 
 def _revises(sentence: str, *fields: str) -> bool:
-    """Return whether a clause begins with a text of these fields (default: `revises`, `clarifies`)."""
+    """Return whether a clause begins with a text of these fields of `AnswerWords`.
+
+    Without fields, `revises` and `clarifies` are searched.
+    """
     return any(
         f"{' '.join(clause)} ".startswith(f"{start} ")
         for clause, _ in _clauses(sentence)

@@ -117,7 +117,7 @@ class AnswerWords:
     others: frozenset[str]
     counts: frozenset[str]
     revises: frozenset[str]
-    clarifies: frozenset[str]
+    clarifies: frozenset[str] = frozenset()
     errors: frozenset[str]
     corrects: frozenset[str]
     general: frozenset[str]

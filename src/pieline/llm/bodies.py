@@ -106,6 +106,8 @@ def answer_fields(path: str, body: Body) -> dict[str, Any]:
     if reason == "stop" and output.calls:
         reason = "tool_calls"
     stated = ", ".join(dict.fromkeys(reasons))
+    if text and counts.get("output_tokens") == 0:
+        counts["output_tokens"] = None  # a missing or wrong count
     return {
         "text": text,
         "reasoning": ("\n\n" if read is _read_responses else "").join(output.thoughts) or None,
