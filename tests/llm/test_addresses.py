@@ -2,7 +2,7 @@
 
 import importlib.util
 import re
-from base64 import b64encode, urlsafe_b64encode
+from base64 import b32encode, b64encode, urlsafe_b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -255,6 +255,13 @@ def forms(key: str) -> Iterator[str]:
     yield from (key.replace("/", "\\\\/").replace("+", r"\u002B"), key.replace("+", "&#43;"))
     yield "".join(f"%{byte:02X}" for byte in key.encode())
     yield from (key.encode().hex(), key.encode().hex().upper(), key.encode().hex(":"))
+    yield from (quote(escaped, safe=""), str([*key.encode()]), key.encode("utf-16-le").hex())
+    yield from ("".join(f"&#{byte};" for byte in key.encode()), b32encode(key.encode()).decode())
+    yield "".join(rf"\u{byte:04x}" for byte in key.encode())
+    yield b64encode(b64encode(f"user:{key}".encode())).decode()
+    yield b64encode(key.encode("utf-16-le")).decode()
+    packed = b64encode(key.encode()).decode()
+    yield from (f"{packed[:9]}\n{packed[9:]}", rf"{packed[:9]}\r\n{packed[9:]}")
     for before in ("", "a", "ab", "abc", "Bearer ", "user:", "x-api-key: "):
         for after in ("", "\n", ":rest", ", and more"):
             raw = f"{before}{key}{after}".encode()
