@@ -180,11 +180,34 @@ def test_loopback_addresses_use_no_proxy(
         assert proxy.requests == []
 
 
+@pytest.mark.parametrize("host", ["LOCALHOST", "0.0.0.0", "[::ffff:127.0.0.1]"])
+def test_other_spellings_of_loopback_use_no_proxy(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    with ProviderServer(status=403) as proxy, FaultServer() as server:
+        monkeypatch.setenv("http_proxy", proxy.address)
+        spec = spec_for(f"http://{host}:{server.port}/v1")
+        ask(questions_for(spec, 1), spec, settings_for(folder), folder / "a", progress=False)
+        assert proxy.requests == []
+
+
+@pytest.mark.parametrize("status", [301, 307, 308])
+def test_a_redirect_is_named_and_not_followed(folder: Path, status: int) -> None:
+    with FaultServer() as other:
+        location = {"Location": f"{other.api_base}/chat/completions"}
+        with FaultServer(lambda _: Reply(status, headers=location)) as server:
+            spec = spec_for(server.api_base)
+            message = f"{server.address} redirects to {other.address} \\({status}\\); set the final"
+            with pytest.raises(UserError, match=message):
+                ask(questions_for(spec, 1), spec, settings_for(folder), folder / "a")
+        assert other.requests == []
+
+
 @pytest.mark.parametrize(
     ("base", "variable", "status", "message"),
     [
         ("http://llm.invalid/v1", "http_proxy", 403,
-         r"the provider rejected the request: .* \(through the proxy in http_proxy\)"),
+         r"the provider rejected the request: .* \(through the proxy in http_proxy\); check the p"),
         ("http://llm.invalid/v1", "all_proxy", None,
          r"cannot connect to http://llm.invalid through the proxy in all_proxy \(Connection refu"),
         ("https://llm.invalid/v1", "https_proxy", 403,
