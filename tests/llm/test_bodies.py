@@ -241,6 +241,12 @@ def test_malformed_secondary_fields_lose_no_text(path: str, body: Body) -> None:
     assert tried > 100
 
 
+def test_a_text_has_not_zero_tokens() -> None:
+    for usage in ({"prompt_tokens": 9}, {"prompt_tokens": 9, "completion_tokens": 0}):
+        assert answer_fields(CHAT, said() | {"usage": usage})["output_tokens"] is None
+        assert answer_fields(CHAT, said("") | {"usage": usage})["output_tokens"] == 0
+
+
 SECONDARY: list[Body] = [
     {"usage": {"prompt_tokens": float("nan"), "completion_tokens": float("inf")}},
     {"usage": {"prompt_tokens": "9", "completion_tokens": [3]}},
