@@ -2,7 +2,9 @@
 
 import gc
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -34,8 +36,8 @@ if IS_WORKER:
 _entries = registry._entries
 
 
-def _entries_without_the_users(path: Path) -> registry.Registry:
-    return {} if path == ROOT / "models.local.yaml" else _entries(path)
+def _entries_without_the_users(path: Path, fields: Mapping[str, Any]) -> registry.Registry:
+    return {} if path == ROOT / "models.local.yaml" else _entries(path, fields)
 
 
 registry._entries = _entries_without_the_users

@@ -40,7 +40,7 @@ def settings_for(folder: Path, *, concurrency: int = 8, **fields: Any) -> LLMSet
     limits = fields.pop("limits", {})
     entry = {
         "recordings_folder": folder,
-        "timeout_s": 10,
+        "timeout_s": 60,  # the first request of a process loads modules of litellm
         "backoff_s": 0.01,
         "providers": {"default": {"concurrency": concurrency, **limits}},
     }

@@ -2,7 +2,7 @@
 
 import importlib.util
 import re
-from base64 import b64encode, urlsafe_b64encode
+from base64 import b32encode, b64encode, urlsafe_b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -180,11 +180,34 @@ def test_loopback_addresses_use_no_proxy(
         assert proxy.requests == []
 
 
+@pytest.mark.parametrize("host", ["LOCALHOST", "0.0.0.0", "[::ffff:127.0.0.1]"])
+def test_other_spellings_of_loopback_use_no_proxy(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    with ProviderServer(status=403) as proxy, FaultServer() as server:
+        monkeypatch.setenv("http_proxy", proxy.address)
+        spec = spec_for(f"http://{host}:{server.port}/v1")
+        ask(questions_for(spec, 1), spec, settings_for(folder), folder / "a", progress=False)
+        assert proxy.requests == []
+
+
+@pytest.mark.parametrize("status", [301, 307, 308])
+def test_a_redirect_is_named_and_not_followed(folder: Path, status: int) -> None:
+    with FaultServer() as other:
+        location = {"Location": f"{other.api_base}/chat/completions"}
+        with FaultServer(lambda _: Reply(status, headers=location)) as server:
+            spec = spec_for(server.api_base)
+            message = f"{server.address} redirects to {other.address} \\({status}\\); set the final"
+            with pytest.raises(UserError, match=message):
+                ask(questions_for(spec, 1), spec, settings_for(folder), folder / "a")
+        assert other.requests == []
+
+
 @pytest.mark.parametrize(
     ("base", "variable", "status", "message"),
     [
         ("http://llm.invalid/v1", "http_proxy", 403,
-         r"the provider rejected the request: .* \(through the proxy in http_proxy\)"),
+         r"the provider rejected the request: .* \(through the proxy in http_proxy\); check the p"),
         ("http://llm.invalid/v1", "all_proxy", None,
          r"cannot connect to http://llm.invalid through the proxy in all_proxy \(Connection refu"),
         ("https://llm.invalid/v1", "https_proxy", 403,
@@ -255,6 +278,13 @@ def forms(key: str) -> Iterator[str]:
     yield from (key.replace("/", "\\\\/").replace("+", r"\u002B"), key.replace("+", "&#43;"))
     yield "".join(f"%{byte:02X}" for byte in key.encode())
     yield from (key.encode().hex(), key.encode().hex().upper(), key.encode().hex(":"))
+    yield from (quote(escaped, safe=""), str([*key.encode()]), key.encode("utf-16-le").hex())
+    yield from ("".join(f"&#{byte};" for byte in key.encode()), b32encode(key.encode()).decode())
+    yield "".join(rf"\u{byte:04x}" for byte in key.encode())
+    yield b64encode(b64encode(f"user:{key}".encode())).decode()
+    yield b64encode(key.encode("utf-16-le")).decode()
+    packed = b64encode(key.encode()).decode()
+    yield from (f"{packed[:9]}\n{packed[9:]}", rf"{packed[:9]}\r\n{packed[9:]}")
     for before in ("", "a", "ab", "abc", "Bearer ", "user:", "x-api-key: "):
         for after in ("", "\n", ":rest", ", and more"):
             raw = f"{before}{key}{after}".encode()

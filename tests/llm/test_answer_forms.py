@@ -16,6 +16,7 @@ from pieline.llm.parsing import Parsed
 from pieline.studies.idiots.predictions import read_prediction
 
 NAMES: list[tuple[str, list[str]]] = [
+    ('Thinking...\n["x y"]?\n...done thinking.\n\n["a b"]', ["a b"]),
     # Lists of strings.
     ('["pissed off"]', ["pissed off"]),
     ('["hook, line and sinker", "lose face"]', ["hook, line and sinker", "lose face"]),
@@ -203,6 +204,7 @@ NONE = [
     "No se encontraron modismos.",
 ]  # fmt: skip
 UNREADABLE = [
+    '{"idioms": ["a b" (figurative)]}',
     # Prose that names or may name an idiom.
     "pissed off", "The idiom is pissed off.", 'The idiom is "pissed off".',
     'A sentence with an idiom: "He was pissed off."', "Final answer: pissed off",

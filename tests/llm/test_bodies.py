@@ -45,12 +45,17 @@ BROKEN = {"code": 502, "message": "upstream"}
 FAILED: list[tuple[str, Body]] = [
     *((CHAT, said(finish=reason)) for reason in (
         "error", "insufficient_system_resource", "network_error", "abort", "cancelled", "timeout",
-        "function_call_filter: MALFORMED_FUNCTION_CALL", "new_reason", 4)),
+        "function_call_filter: MALFORMED_FUNCTION_CALL", "new_reason", 4, 0, False)),
     (CHAT, said("[]", native_finish_reason="error")),
     (CHAT, said("[]", native_finish_reason="MALFORMED_FUNCTION_CALL")),
     (CHAT, said("[]", error=BROKEN)),
     (CHAT, said("[]", error="upstream")),
     (CHAT, said("[]") | {"error": BROKEN}),
+    (CHAT, said("[]") | {"errors": [BROKEN]}),
+    (CHAT, said("[]") | {"base_resp": {"status_code": 1008, "status_msg": "no balance"}}),
+    (CHAT, chat("[]")),
+    (CHAT, chat(choices=[{"index": 0, "finish_reason": "stop", "text": "[]"}])),
+    (CHAT, chat(choices=[{"index": 0, "finish_reason": "stop", "delta": {"content": "[]"}}])),
     (CHAT, said(None, None)),
     (CHAT, chat({"role": "assistant", "content": "[]", "error": BROKEN})),
     (MESSAGES, message(TEXT, stop="error")),
@@ -80,6 +85,13 @@ FINISHED: list[tuple[str, Body, str, str, str | None]] = [
     (CHAT, said(finish="stop", native_finish_reason="MAX_TOKENS"), "truncated", "length",
      "stop, MAX_TOKENS"),
     (CHAT, said(finish="model_length"), "truncated", "length", "model_length"),
+    *((CHAT, said(finish=reason), "truncated", "length", reason) for reason in (
+        "FINISH_REASON_MAX_TOKENS", "token_limit", "max_completion_tokens", "context_length")),
+    (CHAT, said(finish="FINISH_REASON_SAFETY"), "filtered", "content_filter",
+     "FINISH_REASON_SAFETY"),
+    (CHAT, {"choices": [{"finish_reason": "content_filter"}]}, "filtered", "content_filter", None),
+    (CHAT, said() | {"errors": [], "base_resp": {"status_code": 0}}, "ok", "stop", None),
+    (CHAT, chat({"content": None, "refusal": {"text": "No."}}), "refused", "stop", None),
     (CHAT, said(None, "content_filter"), "filtered", "content_filter", None),
     (CHAT, said("x", "content_filter: SAFETY"), "filtered", "content_filter",
      "content_filter: SAFETY"),
@@ -127,6 +139,8 @@ PARTS: list[tuple[list[Any], tuple[str | None, str | None, str | None]]] = [
      ('["a"]', "hm", None)),
     ([{"type": "reasoning", "text": "hm"}, {"type": "text", "text": ""}], ("", "hm", None)),
     ([{"type": "redacted_thinking", "data": "x"}, TEXT], ('["a"]', None, None)),
+    ([{"type": "thought", "thought": "hm"}, TEXT], ('["a"]', "hm", None)),
+    ([{"type": "reasoning_content", "reasoning_content": "hm"}, TEXT], ('["a"]', "hm", None)),
     ([{"type": "text", "text": '["'}, {"type": "text", "text": 'a"]'}], ('["a"]', None, None)),
     ([{"type": "output_text", "text": "x", "annotations": []}], ("x", None, None)),
     ([{"text": "x"}], ("x", None, None)),
@@ -227,6 +241,12 @@ def test_malformed_secondary_fields_lose_no_text(path: str, body: Body) -> None:
     assert tried > 100
 
 
+def test_a_text_has_not_zero_tokens() -> None:
+    for usage in ({"prompt_tokens": 9}, {"prompt_tokens": 9, "completion_tokens": 0}):
+        assert answer_fields(CHAT, said() | {"usage": usage})["output_tokens"] is None
+        assert answer_fields(CHAT, said("") | {"usage": usage})["output_tokens"] == 0
+
+
 SECONDARY: list[Body] = [
     {"usage": {"prompt_tokens": float("nan"), "completion_tokens": float("inf")}},
     {"usage": {"prompt_tokens": "9", "completion_tokens": [3]}},
@@ -296,6 +316,18 @@ FILTERS: list[tuple[int, Any]] = [
     (422, {"error": {"code": "content_filter", "message": "no"}}),
     (403, {"error": {"code": 403, "message": "flagged",
                      "metadata": {"reasons": ["sexual"], "flagged_input": "x"}}}),
+    # Errors of a provider in those of a gateway, and other spellings.
+    (400, {"error": {"message": "Provider returned error", "code": 400,
+                     "metadata": {"raw": json.dumps({"error": AZURE}), "provider_name": "Azure"}}}),
+    (400, {"error": {"code": "400", "innerError": {"code": "ResponsibleAIPolicyViolation"}}}),
+    (400, {"error": {"message": "bad", "details": [{"code": "ContentFilter"}]}}),
+    (400, {"error": json.dumps(AZURE)}),
+    (400, [{"error": {"code": 400, "status": "PROHIBITED_CONTENT", "message": "no"}}]),
+    (400, {"error": {"code": "InputTextSensitiveContentDetected", "message": "no"}}),
+    (400, {"error": {"code": "1301", "message": "no"}}),
+    (400, {"error": {"message": "input new_sensitive (1026)", "type": "bad_request_error"}}),
+    (403, {"code": "The caller does not have permission", "error":
+           "Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_CSAM"}),
 ]  # fmt: skip
 
 
@@ -319,7 +351,8 @@ def test_a_filtered_question_does_not_block_the_others(
 @pytest.mark.parametrize(
     "body",
     [{"error": {"message": "The maximum content length is 9."}}, {"error": "bad"}, [], None,
-     {"error": {"code": "invalid_prompt", "message": "no user turn"}}, {"message": KEY}],
+     {"error": {"code": "invalid_prompt", "message": "no user turn"}}, {"message": KEY},
+     {"error": {"code": "unknown_parameter", "message": "Unknown parameter: content_filter"}}],
 )  # fmt: skip
 def test_other_errors_are_not_filters(body: Any) -> None:
     assert not is_filtered_error(body)

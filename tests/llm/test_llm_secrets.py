@@ -17,7 +17,7 @@ from pieline.core.errors import UserError
 from pieline.llm.client import ask
 folder, api_base = Path(sys.argv[1]), sys.argv[2]
 spec = spec_for(api_base, prices={"input": 1, "output": 1})
-settings = settings_for(folder, timeout_s=0.5, max_attempts=2, max_wait_s=5, max_cost_usd=1)
+settings = settings_for(folder, timeout_s=5, max_attempts=2, max_wait_s=5, max_cost_usd=1)
 for prefix in sys.argv[3:]:
     try:
         answers = ask(questions_for(spec, 2, prefix), spec, settings, folder / f"{prefix}.jsonl")
@@ -64,7 +64,7 @@ def test_the_key_is_in_no_output(folder: Path) -> None:
             },
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
             check=False,
         )
         assert all(r.headers["authorization"] == f"Bearer {KEY}" for r in server.requests)

@@ -182,11 +182,16 @@ def _is_of_others(sentence: str) -> bool:
     return _OTHER in sentence and _NAMED not in sentence
 
 
-def _revises(sentence: str) -> bool:
+def _revises(sentence: str, *fields: str) -> bool:
+    """Return whether a clause begins with a text of these fields of `AnswerWords`.
+
+    Without fields, `revises` and `clarifies` are searched.
+    """
     return any(
         f"{' '.join(clause)} ".startswith(f"{start} ")
         for clause, _ in _clauses(sentence)
-        for start in _all("revises")
+        for field in fields or ("revises", "clarifies")
+        for start in _all(field)
     )
 
 
@@ -243,7 +248,8 @@ def _deny_named(sentences: Iterable[str]) -> bool:
             continue
         about_others = about_others and _NAMED not in sentence
         affirmed |= "affirms" in views
-        if (revises and "affirms" not in views) or (not is_asked and _says_none(sentence)):
+        is_revised = _revises(sentence, "revises") or (revises and views)
+        if (is_revised and "affirms" not in views) or (not is_asked and _says_none(sentence)):
             return True
         if not _HEADING.fullmatch(sentence.strip()):
             literal |= _calls_literal(sentence, about_others=about_others)
@@ -261,6 +267,7 @@ def _says_none(sentence: str) -> bool:
         )
         if (
             is_none_answer(" ".join(clause))
+            and _all("others").isdisjoint(clause)
             and not clause[0].isdecimal()
             and stop != "?"
             and (is_of_answer if stop_before == ":" else _all("others").isdisjoint(before))
@@ -284,15 +291,17 @@ def _calls_literal(sentence: str, *, about_others: bool) -> bool:
             and len(clause) >= min(2, len(clauses))
             and body
             and stop not in (":", "?")
+            # "The literal meaning (hitting a pail) does not fit."
+            and not (stop in _BEFORE_MEANING and _all("meanings").intersection(body))
             and _affirmations(body) == {False}
             and _all("others").isdisjoint(body)
             and _all("general").isdisjoint(body)
             and _is_closed(body)
         ):
             return True
-        begins = begins and (_all("contrast") | _all("fillers") | _all("revises")).issuperset(
-            clause
-        )
+        begins = begins and (
+            _all("contrast") | _all("fillers") | _all("revises") | _all("clarifies")
+        ).difference(_all("others")).issuperset(clause)
     return False
 
 
@@ -311,6 +320,8 @@ def _affirm_any(sentences: Sequence[str]) -> bool:
         or find_views("\n".join(sentences)) != {"affirms"}
     ):
         return False
+    if not is_revised and any(map(_ends_in_negation, clauses)):
+        return False  # "the idiom is not used here", "although it is an idiom, it is not one here"
     for sentence in sentences:
         is_about_sentence |= _revises(sentence)
         is_here = False
@@ -477,6 +488,12 @@ def _affirmations(clause: list[str]) -> set[bool]:
             case "literal":
                 affirmations.add(negated)
     return affirmations
+
+
+def _ends_in_negation(clause: list[str]) -> bool:
+    """Return whether no word about figurative or literal use follows a negation in a clause."""
+    roles = [role for role in map(_roles().get, clause) if role]
+    return len(clause) > 1 and bool(roles) and roles[-1] == "negation"
 
 
 def _is_closed(clause: list[str]) -> bool:

@@ -118,12 +118,14 @@ ANSWERS = AnswerWords(
     contrast=words(
         "but however although though yet except besides apart only unless while whereas still"
     ),
-    others=words("other others another further additional"),
+    others=words("other others another further additional more else apart besides aside"),
     counts=texts("count/total/number of/num"),
     revises=texts(
-        "correction/wait/hold on/hmm/oops/sorry/i apologize/my mistake/my apologies/actually"
-        "/on second thought/on reflection/upon reflection"
+        "correction/wait/hold on/hmm/oops/sorry/i apologize/my mistake/my apologies"
+        "/on second thought/on reflection/upon reflection/on closer inspection/scratch that/my bad"
+        "/let me correct/let me revise/i stand corrected/i take it back/i take that back"
     ),
+    clarifies=texts("actually/edit/update"),
     errors=texts("wrong/incorrect/mistaken/made a mistake/made an error"),
     corrects=words("correct corrected right revised should instead better"),
     general=words(

@@ -122,9 +122,10 @@ ANSWERS = AnswerWords(
     others=words("andere anderen anderer weitere weiteren weiterer sonstige sonstigen"),
     counts=texts("anzahl/zahl der"),
     revises=texts(
-        "korrektur/moment/halt/hoppla/entschuldigung/verzeihung/eigentlich/doch nicht"
-        "/bei näherem hinsehen"
+        "korrektur/moment/halt/hoppla/entschuldigung/verzeihung/doch nicht"
+        "/bei näherem hinsehen/bei näherer betrachtung/ich korrigiere/ich nehme das zurück/sorry"
     ),
+    clarifies=texts("eigentlich"),
     errors=texts("falsch/inkorrekt/geirrt/fehler gemacht"),
     corrects=words("richtig richtige korrekt korrekte korrigierte sollte müsste stattdessen"),
     general=words(

@@ -130,7 +130,11 @@ ANSWERS = AnswerWords(
     contrast=words("ma però tuttavia sebbene eccetto tranne solo mentre"),
     others=words("altri altre altro altra ulteriori"),
     counts=texts("numero di/numero"),
-    revises=texts("correzione/aspetta/ops/scusa/scusate/mi scuso/in realtà/ripensandoci"),
+    revises=texts(
+        "correzione/aspetta/ops/scusa/scusate/mi scuso/ripensandoci/mi correggo"
+        "/rettifico/ho sbagliato/errata corrige/pardon/chiedo scusa/un momento"
+    ),
+    clarifies=texts("in realtà/anzi"),
     errors=texts("sbagliato/sbagliata/errato/errata/commesso un errore"),
     corrects=words("corretto corretta giusto giusta dovrebbe invece"),
     general=words(

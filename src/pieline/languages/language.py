@@ -89,6 +89,7 @@ class AnswerWords:
         others: Words that refer to further idioms; denying further idioms does not deny the first.
         counts: Texts in keys whose value is the number of idioms.
         revises: Beginnings of sentences that retract the preceding answer.
+        clarifies: Beginnings of sentences that retract the preceding answer or only explain it.
         errors: Texts in clauses that call the answer wrong.
         corrects: Words that call an answer correct or required.
         general: Words of statements about possible or common use, not about the given sentence.
@@ -116,6 +117,7 @@ class AnswerWords:
     others: frozenset[str]
     counts: frozenset[str]
     revises: frozenset[str]
+    clarifies: frozenset[str] = frozenset()
     errors: frozenset[str]
     corrects: frozenset[str]
     general: frozenset[str]

@@ -123,9 +123,13 @@ ANSWERS = AnswerWords(
         """
     ),
     contrast=words("pero aunque excepto salvo solo sólo mientras"),
-    others=words("otro otra otros otras demás"),
+    others=words("otro otra otros otras demás más aparte"),
     counts=texts("número de/numero de/cantidad de/total"),
-    revises=texts("corrección/espera/ups/perdón/disculpa/lo siento/en realidad/pensándolo bien"),
+    revises=texts(
+        "corrección/espera/ups/perdón/perdona/disculpa/disculpe/lo siento"
+        "/pensándolo bien/me corrijo/me equivoqué/rectifico/rectificación/un momento"
+    ),
+    clarifies=texts("en realidad/mejor dicho"),
     errors=texts("incorrecto/incorrecta/equivocado/equivocada/equivoqué/cometí un error"),
     corrects=words("correcto correcta debe debería deberían cambio"),
     general=words(

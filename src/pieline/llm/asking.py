@@ -200,10 +200,12 @@ class QuestionRun:
                     hint=error.hint,
                 ) from None
             if is_fatal(error):
+                through_proxy = "the proxy, " if getattr(error, "__notes__", ()) else ""
+                key = self._spec.api_key_env or "the model"
                 raise UserError(
                     f"the provider rejected the request: {self._describe(error)}",
                     where=self._spec.label,
-                    hint=f"check {self._spec.api_key_env or 'the model'} and the account",
+                    hint=f"check {through_proxy}{key} and the account",
                 ) from None
             raise UnansweredError(self._describe(error), rejected=was_rejected(error)) from None
 

@@ -13,6 +13,7 @@ import sys
 from array import array
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,30 +27,33 @@ _REASONS = {
     " guardrail_intervened image_other image_prohibited_content image_recitation image_safety"
     " language other prohibited_content recitation safety sensitive spii",
     "refusal": "refusal refused",
-    "length": "length max_length max_output_tokens max_tokens model_context_window_exceeded"
-    " model_length",
+    "length": "context_length context_length_exceeded length max_completion_tokens max_length"
+    " max_new_tokens max_output_tokens max_tokens model_context_window_exceeded model_length"
+    " token_limit",
     "tool_calls": "function_call tool_call tool_calls tool_use",
-    "stop": "complete completed done end end_turn eos eos_found eos_token finish_reason_stop"
-    " finished normal stop stop_sequence stop_token",
+    "stop": "complete completed done end end_turn eos eos_found eos_token finished normal"
+    " stop stop_sequence stop_token",
 }
 """Providers' reasons for stopping in lower case, by our name; earlier names take precedence."""
 _KNOWN = {reason: name for name, reasons in _REASONS.items() for reason in reasons.split()}
 _INCOMPLETE = "incomplete"
 """Status of OpenAI's /responses whose reason is in another field."""
 
-_FILTER_CODES = {
-    "content_filter",
-    "content_policy_violation",
-    "data_inspection_failed",
-    "datainspectionfailed",
-    "moderation_blocked",
-    "responsibleaipolicyviolation",
-}
+_FILTER_CODE = re.compile(
+    "contentfilter|contentmoderation|contentpolicyviolation|datainspectionfailed|moderationblocked"
+    "|responsibleaipolicyviolation|(?:inputtext|outputtext)?sensitivecontentdetected"
+    "|prohibitedcontent|1301"  # Zhipu
+)
+"""Codes of filters in lower case, without other characters than letters and digits."""
+_CODES = frozenset({"code", "type", "status", "reason"})
 _FILTER_MESSAGE = re.compile(
     r"content (?:management|filtering|safety|usage) polic|usage polic|content exists risk"
-    r"|blocked by content filter",
+    r"|blocked by content filter|new_sensitive|violates usage guidelines",
     re.IGNORECASE,
 )
+_SAFETY_CHECK = "SAFETY_CHECK_TYPE_"
+"""Part of xAI's message about a filtered question, which has the status of a rejected key."""
+_DEEPEST = 8
 _SHOWN = 200
 
 
@@ -91,7 +95,7 @@ def answer_fields(path: str, body: Body) -> dict[str, Any]:
     read = next((read for end, read in _FORMATS.items() if path.endswith(end)), _read_chat)
     output = read(body)
     counts = token_counts(body)
-    is_filtered = _check_errors([body.get("error"), *output.errors])
+    is_filtered = _check_errors([*_errors(body), *output.errors])
     if not (output.exists or counts or is_filtered):
         return {}
     reasons = [FILTERED] if is_filtered else [name for name in output.reasons if name is not None]
@@ -102,6 +106,8 @@ def answer_fields(path: str, body: Body) -> dict[str, Any]:
     if reason == "stop" and output.calls:
         reason = "tool_calls"
     stated = ", ".join(dict.fromkeys(reasons))
+    if text and counts.get("output_tokens") == 0:
+        counts["output_tokens"] = None  # a missing or wrong count
     return {
         "text": text,
         "reasoning": ("\n\n" if read is _read_responses else "").join(output.thoughts) or None,
@@ -121,17 +127,39 @@ def is_filtered_error(body: Any, *, by_message: bool = True) -> bool:
         body: Parsed body.
         by_message: Whether the text of the message counts, too.
     """
-    error = body.get("error", body) if isinstance(body, Mapping) else body
-    if not isinstance(error, Mapping):
-        return by_message and isinstance(error, str) and bool(_FILTER_MESSAGE.search(error))
-    inner, metadata = error.get("innererror"), error.get("metadata")
-    codes = [error.get("code"), error.get("type"), error.get("status")]
-    codes += [inner.get("code")] if isinstance(inner, Mapping) else []
-    if any(isinstance(code, str) and code.lower() in _FILTER_CODES for code in codes):
-        return True
-    if isinstance(metadata, Mapping) and metadata.get("flagged_input"):  # OpenRouter's moderation
-        return True
-    return by_message and bool(_FILTER_MESSAGE.search(str(error.get("message"))))
+    for name, value in _fields(body):
+        if name == "flagged_input" and value:  # OpenRouter's moderation
+            return True
+        if not isinstance(value, str):
+            continue
+        code = re.sub(r"[\W_]", "", value.lower())
+        if (name in _CODES and _FILTER_CODE.fullmatch(code)) or _SAFETY_CHECK in value:
+            return True
+        if by_message and name in ("", "error", "message") and _FILTER_MESSAGE.search(value):
+            return True
+    return False
+
+
+def _fields(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of all fields in an error, also in JSON within a text.
+
+    Gateways put the error of the provider into a field of their own error.
+    """
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    if isinstance(value, Mapping | list) and depth < _DEEPEST:
+        items = value.items() if isinstance(value, Mapping) else ((name, item) for item in value)
+        for key, item in items:
+            yield from _fields(item, str(key), depth + 1)
+    yield name, value
+
+
+def _errors(body: Body) -> list[Any]:
+    """Return the errors of a whole body, some of which may be empty."""
+    base = body.get("base_resp")  # MiniMax
+    failed = isinstance(base, Mapping) and bool(base.get("status_code"))
+    return [body.get("error"), body.get("errors"), base if failed else None]
 
 
 def _check_errors(errors: Iterable[Any]) -> bool:
@@ -147,8 +175,7 @@ def _check_errors(errors: Iterable[Any]) -> bool:
         if not (any(error.values()) if isinstance(error, Mapping) else error):
             continue
         if not is_filtered_error(error):
-            shown = json.dumps(error, ensure_ascii=False, default=str)[:_SHOWN]
-            raise MalformedResponseError(f"the response reports an error: {shown}")
+            raise MalformedResponseError(f"the response reports an error: {_shown(error)}")
         is_filtered = True
     return is_filtered
 
@@ -163,6 +190,7 @@ def _finish_reason(reasons: Iterable[Any]) -> str | None:
     for reason in reasons:
         # Google's OpenAI-compatible endpoint writes "content_filter: SAFETY".
         first = str(reason).partition(":")[0].strip().lower().replace("-", "_")
+        first = first.removeprefix("finish_reason_")
         if first not in _KNOWN:
             raise MalformedResponseError(
                 f"the generation ended with the reason {str(reason)[:_SHOWN]!r}, which is not known"
@@ -178,10 +206,13 @@ def _read_chat(body: Body) -> _Output:
         return output
     output.exists = True
     reasons = choice.get("finish_reason"), choice.get("native_finish_reason")
-    output.reasons = [reason or None for reason in reasons]
+    output.reasons = [None if reason == "" else reason for reason in reasons]
     output.errors.append(choice.get("error"))
     message = choice.get("message")
     if not isinstance(message, Mapping):
+        # A filter may leave no message. A part of a stream or a bare text is no chat completion.
+        if message is not None or not choice.keys().isdisjoint(("delta", "text")):
+            raise MalformedResponseError(f"the choice has no message: {_shown(choice)}")
         return output
     _add_content(message.get("content"), output)
     output.errors.append(message.get("error"))
@@ -195,8 +226,11 @@ def _read_chat(body: Body) -> _Output:
     )
     if stated and not output.thoughts:
         output.thoughts.append(stated)
-    if refusal := _string(message.get("refusal")):
+    refusal = message.get("refusal")
+    if isinstance(refusal, str) and refusal:
         output.refusals.append(refusal)
+    elif refusal and not any(output.texts):
+        output.refusals.append(_shown(refusal))
     called = message.get("tool_calls")
     for call in (*(called if isinstance(called, list) else ()), message.get("function_call")):
         if isinstance(call, Mapping):
@@ -282,11 +316,16 @@ def _add_part(part: Any, output: _Output) -> None:
         # Some providers mark the text of a refusal.
         (output.refusals if part.get("refusal") is True else output.texts).append(part["text"])
     elif not (kind is None and isinstance(part, Mapping) and part.keys() == {"thoughtSignature"}):
-        shown = json.dumps(part, ensure_ascii=False, default=str)[:_SHOWN]
-        raise MalformedResponseError(f"the content has a part of an unknown kind: {shown}")
+        raise MalformedResponseError(f"the content has a part of an unknown kind: {_shown(part)}")
 
 
-_THOUGHTS = frozenset({"reasoning", "reasoning_text", "redacted_thinking", "thinking"})
+def _shown(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)[:_SHOWN]
+
+
+_THOUGHTS = frozenset(
+    {"reasoning", "reasoning_content", "reasoning_text", "redacted_thinking", "thinking", "thought"}
+)
 
 
 def _is_text(part: Any) -> bool:
@@ -295,7 +334,8 @@ def _is_text(part: Any) -> bool:
 
 def _thoughts(part: Body) -> Iterator[str]:
     """Yield the texts in a part with reasoning, which may be nested."""
-    for name in ("thinking", "reasoning", "text", "summary", "content"):
+    names = "thinking", "thought", "reasoning", "reasoning_content", "text", "summary", "content"
+    for name in names:
         value = part.get(name)
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, str):

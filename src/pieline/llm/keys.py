@@ -2,7 +2,8 @@
 
 import os
 import re
-from base64 import b64encode
+from base64 import b32encode, b64encode
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from urllib.parse import urlsplit
 
@@ -49,6 +50,7 @@ set for another program could send questions and the key to another server.
 """
 
 _SHORTEST_SECRET = 8
+_LINE_BREAK = r"(?:\s|\\+[nr])*"
 
 
 def api_key(spec: LLMEntry) -> str:
@@ -139,9 +141,10 @@ def _from_environment(name: str, spec: LLMEntry) -> str:
 def redact(text: str, spec: LLMEntry) -> str:
     """Replace the API key in a text with the name of its environment variable.
 
-    The key is replaced in plain, hexadecimal and base64 form, also if other bytes precede it in the
-    encoded text, and with any characters escaped (URL, JSON, HTML). Values of fewer than 8
-    characters count as placeholders and are not replaced, because that would damage other words.
+    The key is replaced in plain, hexadecimal, decimal, base64 and base32 form, also if other bytes
+    precede it in the encoded text, and with any characters escaped (URL, JSON, HTML). Values of
+    fewer than 8 characters count as placeholders and are not replaced, because that would damage
+    other words.
     """
     secret = os.environ.get(spec.api_key_env or "", "").strip()
     if len(secret) < _SHORTEST_SECRET:
@@ -152,26 +155,45 @@ def redact(text: str, spec: LLMEntry) -> str:
 @lru_cache(maxsize=16)
 def _forms(secret: str) -> re.Pattern[str]:
     """Return a pattern that matches a secret in all forms."""
-    raw = secret.encode("utf-8", "surrogateescape")
-    hexadecimal = r"(?:%|\\+x|[ :-])?".join(f"{byte:02x}" for byte in raw)
-    forms = ["".join(map(_escaped, secret)), f"(?i:{hexadecimal})"]
-    for before in range(3):  # bytes before the secret in its first group of three
-        packed = b64encode(bytes(before) + raw).decode()
-        # Without the characters that also encode other bytes.
-        inner = packed[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
-        forms.append("".join(map(_escaped, inner)) + "[A-Za-z0-9+/_-]?=*")
+    forms = ["".join(map(_escaped, secret))]
+    packed = []
+    for encoding in ("utf-8", "utf-16-le"):
+        raw = secret.encode(encoding, "surrogateescape")
+        hexadecimal = r"(?:%|\\+x|[ :-]|,? ?0x)?".join(f"{byte:02x}" for byte in raw)
+        forms += [f"(?i:{hexadecimal})", r"\s*,\s*".join(map(str, raw))]
+        packed += _packed(raw, b64encode, 6)
+    packed += [each for once in packed[:3] for each in _packed(once.encode(), b64encode, 6)]
+    packed += _packed(secret.encode("utf-8", "surrogateescape"), b32encode, 5)
+    for text in packed:
+        # Letters and digits are not escaped: patterns that begin with a character are fast.
+        characters = (each if each.isalnum() else _escaped(each) for each in text)
+        forms.append(_LINE_BREAK.join(characters) + "[A-Za-z0-9+/_-]?=*")
     return re.compile("|".join(forms))
+
+
+def _packed(raw: bytes, encode: Callable[[bytes], bytes], bits: int) -> Iterator[str]:
+    """Yield the characters that encode these bytes, for each position within a larger text.
+
+    Characters that also encode other bytes are left out.
+    """
+    for before in range(3 if bits == 6 else 5):
+        packed = encode(bytes(before) + raw).decode()
+        yield packed[-(-before * 8 // bits) : (before + len(raw)) * 8 // bits]
 
 
 def _escaped(character: str) -> str:
     """Return a pattern that matches a character, plain or escaped."""
-    if character.isalnum() and character.isascii():
-        return character
     url_safe = {"+": "-", "/": "_"}.get(character, "")
+    named = {
+        **{"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"},
+        **{"/": "sol", "+": "plus", "=": "equals"},
+    }.get(character)
     code = ord(character)
-    percent = "".join(f"%{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))
+    percent = "".join(
+        f"%(?:25)*{byte:02x}" for byte in character.encode("utf-8", "surrogateescape")
+    )
     forms = [rf"\\*{re.escape(character)}", f"(?i:{percent})", rf"(?i:\\+u{code:04x})"]
-    forms += [rf"(?i:\\+x{code:02x})", f"&#{code};", f"(?i:&#x{code:x};)"]
+    forms += [rf"(?i:\\+x{code:02x})", f"&#0*{code};", f"(?i:&#x0*{code:x};)"]
     forms += [re.escape(url_safe)] if url_safe else []
-    forms += {"&": ["&amp;"], "<": ["&lt;"], ">": ["&gt;"], '"': ["&quot;"]}.get(character, [])
+    forms += [f"&{named};"] if named else []
     return f"(?:{'|'.join(forms)})"

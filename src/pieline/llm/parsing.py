@@ -242,7 +242,9 @@ def _repaired(piece: str) -> Any:
     from json_repair import repair_json
 
     piece = _STRING.sub(_to_double_quotes, piece)
-    if _STRAY_QUOTE.search(re.sub(r'"(?:\\.|[^"\\])*"', '""', piece, flags=re.DOTALL)):
+    rest = re.sub(r'"(?:\\.|[^"\\])*"', '""', piece, flags=re.DOTALL)
+    # json_repair would read a comment in brackets as another string.
+    if _STRAY_QUOTE.search(rest) or re.search(r'""\s*\(', rest):
         return None
     try:
         return repair_json(piece, return_objects=True)
@@ -320,6 +322,7 @@ _CLOSING = re.compile(
     rf"""
     <\|?(?:/|end_(?:of_)?){_REASONING}\|?> | ◁/think▷ | (?-i:\[/THINK(?:ING)?\])
     | <\|inner_suffix\|> | <channel\|> | ^here(?:'s|\ is)\ my\ response:
+    | ^\.\.\.\ ?done\ thinking\.
     """,
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )

@@ -320,6 +320,13 @@ class Transport:
         if failure and (response is None or not response.is_success):
             if response is None:
                 _check_connected(failure, self._origin)
+            elif response.has_redirect_location:
+                place = origin(str(response.url.join(response.headers["Location"])))
+                raise NotConnectedError(
+                    f"{self._origin} redirects to {redact(place, self._spec)}"
+                    f" ({response.status_code})",
+                    "set the final address in models.yaml or llm.api_bases",
+                ) from None
             if isinstance(failure, ContentPolicyViolationError) or _is_filtered(exchange):
                 return {"finish_reason": FILTERED}
             if variable := _proxy_variable(self._origin):
@@ -389,7 +396,7 @@ def _is_filtered(exchange: _Exchange) -> bool:
         return False
     with suppress(ValueError, httpx.StreamError):
         # A 403 with such a message may concern the account and not the question.
-        return is_filtered_error(response.json(), by_message=response.status_code == 400)
+        return is_filtered_error(response.json(), by_message=response.status_code in (400, 422))
     return False
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import date
 from fnmatch import fnmatchcase
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
@@ -491,8 +491,12 @@ def _short(text: str) -> str:
 
 def is_loopback(address: str) -> bool:
     """Return whether the host of a URL is localhost or a loopback address."""
-    host = urlsplit(address).hostname or ""
+    host = (urlsplit(address).hostname or "").rstrip(".")
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
     try:
-        return host == "localhost" or ip_address(host).is_loopback
+        ip = ip_address(host)
     except ValueError:
         return False  # a host name
+    mapped = ip.ipv4_mapped if isinstance(ip, IPv6Address) else None
+    return (mapped or ip).is_loopback or ip.is_unspecified
