@@ -266,6 +266,13 @@ def test_a_log_in_json_is_read(tmp_path: Path) -> None:
         ([sample("s1", YES)], "no prediction for 1 of 2 sentences, such as 's2'"),
         ([sample("s1", YES), sample("s1", YES)], "sample 's1' occurs twice"),
         ([sample("s1", YES), sample("s2", "", error={"message": "x"})], "1 sample failed.*'s2'"),
+        (
+            [
+                sample("s1", YES),
+                sample("s2", "", output={**sample("s2", YES)["output"], "error": "overloaded"}),
+            ],
+            "1 sample failed.*'s2'",
+        ),
         ([sample("s1", YES), sample("s2", "", output={})], "sample 's2' has no output"),
         ([sample("s1", YES), {"id": "s2"}], "not an Inspect AI log"),
     ],

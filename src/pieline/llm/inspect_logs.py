@@ -43,7 +43,7 @@ def read_inspect_log(path: str | Path, ids: Sequence[str]) -> dict[str, Answer]:
             if name in samples:
                 raise UserError(f"sample {name!r} occurs twice", where=path, hint=_RUN_AGAIN)
             samples[name] = sample
-            if sample.get("error"):
+            if sample.get("error") or (sample.get("output") or {}).get("error"):
                 failed.append(name)
         check_ids(dict.fromkeys(samples, 1), ids, "sentences", where=path)
         if failed:
