@@ -1044,6 +1044,11 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         lambda folder: Path(sidecar_of(folder / "results/predictions.jsonl")).unlink(),
         r"predictions\.jsonl\.evidence\.json: is missing",
     ),
+    "a truncated sidecar": (
+        "evidence",
+        text("results/data.jsonl.evidence.json", lambda before: before[:40]),
+        r"data\.jsonl\.evidence\.json:\d+: not JSON: .*; run snakemake .* results/data\.jsonl",
+    ),
     "an edited raw file": (
         "evidence",
         replace("results/raw/data.tsv", "0.1", "0.2"),
