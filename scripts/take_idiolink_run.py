@@ -7,13 +7,15 @@ from pieline.studies.idiolink.records import Document, Query
 
 with job(snakemake):
     documents = load_jsonl(snakemake.input.documents, Document)
+    queries = load_jsonl(snakemake.input.queries, Query)
     run = read_foreign_run(
         snakemake.input.file,
-        [query.id for query in load_jsonl(snakemake.input.queries, Query)],
+        [query.id for query in queries],
         {document.id for document in documents},
         mode=snakemake.wildcards.query_mode,
         top_k=snakemake.params.top_k,
         file_format=snakemake.params.format,
         meanings=documents,
+        query_meanings=queries,
     )
     write_run(snakemake.output[0], run, tag=snakemake.wildcards.model)

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pieline.core import files
@@ -105,8 +106,6 @@ def test_files_made_with_other_settings_are_rejected() -> None:
 
 
 def test_packages_of_all_inputs_are_collected() -> None:
-    import numpy as np
-
     write_sidecar(WEIGHTS, made_from={}, outputs=[WEIGHTS, "results/log"])
     Path("results/log").touch()
     write_sidecar("results/log", made_from={}, outputs=[WEIGHTS, "results/log"])

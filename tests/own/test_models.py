@@ -139,5 +139,5 @@ def test_adding_a_model_triggers_no_reruns(tmp_path: Path) -> None:
 def test_tests_ignore_the_users_models() -> None:
     """`conftest.py` hides the file in the project's folder."""
     own = ROOT / "models.local.yaml"
-    assert registry._entries(own) == {}
+    assert registry._fields(own) == {}
     assert "models.local.yaml" in OF_THE_USER

@@ -133,8 +133,9 @@ def retrieved(folder: Path) -> float:
     (path,) = folder.glob("mine*")
     names = {document.id for document in documents}
     run = read_foreign_run(
-        path, [one.id for one in queries], names, mode="span", top_k=20, meanings=documents
-    )
+        path, [one.id for one in queries], names, mode="span", top_k=20,
+        meanings=documents, query_meanings=queries,
+    )  # fmt: skip
     scores = score_queries(run, meaning_qrels(queries, documents), depth=20)
     return fmean(of["ndcg_at_10"] or 0 for of in scores.values())
 
@@ -323,6 +324,22 @@ def composition(folder: Path) -> None:
     )(folder)
 
 
+def next_queries(folder: Path) -> None:
+    """Rank documents on the idiom and subject of the next query first."""
+    documents, queries = (
+        json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("indexes", "queries")
+    )
+    names = ("idiom", "subject")
+    found = [
+        f"{query['id']} Q0 {document['id']} {rank} {1 / rank} mine-span\n"
+        for query, other in zip(queries, [*queries[1:], queries[0]], strict=True)
+        for rank, document in enumerate(
+            sorted(documents, key=lambda it: -sum(it[name] == other[name] for name in names)), 1
+        )
+    ]
+    write(folder / "mine.run", "".join(found))
+
+
 def rename_ids(folder: Path) -> None:
     """Give the documents ids that do not state the usage."""
     records("indexes.json", lambda read: [row.update(id=f"d{at}") for at, row in enumerate(read)])(
@@ -355,6 +372,42 @@ def blocks(change: Callable[[list[str]], list[str]]) -> Change:
     return text(
         "test_english.tsv",
         lambda before: "\n\n".join(change(before.strip("\n").split("\n\n"))) + "\n\n",
+    )
+
+
+def cover(before: list[str]) -> list[str]:
+    """Tag all tokens of each sentence with an idiom, except the last."""
+    after = []
+    for block in before:
+        tokens = [line.split("\t")[0] for line in block.split("\n")]
+        tags = ["B-IDIOM", *["I-IDIOM"] * (len(tokens) - 2), "O"]
+        rows = [f"{token}\t{tag}" for token, tag in zip(tokens, tags, strict=True)]
+        after.append("\n".join(rows) if "B-IDIOM" in block else block)
+    return after
+
+
+def tag_file(distance: int) -> Change:
+    """Return a change that predicts the correct tags, moved by some tokens."""
+
+    def apply(folder: Path) -> None:
+        read = read_id10m(folder / "test_english.tsv", split="test")
+        (folder / "mine.csv").unlink()
+        moved = (
+            {"id": item.id, "tags": [*item.tags[-distance:], *item.tags[:-distance]]}
+            for item in read
+            if item.idioms
+        )
+        write(folder / "mine.jsonl", "".join(json.dumps(row) + "\n" for row in moved))
+
+    return apply
+
+
+def nulls(folder: Path) -> None:
+    with (folder / "mine.csv").open(encoding="utf-8") as stream:
+        ids = [row["id"] for row in csv.DictReader(stream)]
+    (folder / "mine.csv").unlink()
+    write(
+        folder / "mine.jsonl", "".join(json.dumps({"id": it, "idioms": None}) + "\n" for it in ids)
     )
 
 
@@ -499,6 +552,13 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         )(folder),
         "34 of 34 idioms are complete sentences",
     ),
+    "no answer at all": ("jam", nulls, r"mine\.jsonl: idioms is null in every row"),
+    "tags one token late": (
+        "jam",
+        tag_file(1),
+        "shifted by one token, the tags of 34 of 34 sentences are correct, but .* only of 0",
+    ),
+    "tags one token early": ("jam", tag_file(-1), "shifted by one token"),
     "its sentences beside": (
         "jam",
         lambda folder: rows(
@@ -545,6 +605,16 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         r"such as '.*\\x00.*' \(the control character U\+0000\)",
     ),
     "HTML entities": ("jam", replace("test_english.tsv", "'", "&#39;"), "HTML entity &#39;"),
+    "HTML tags": (
+        "jam",
+        replace("test_english.tsv", "the \t", "<b>the</b> \t"),
+        r"42 of 46 texts are damaged, such as '.*' \(the HTML tag <b>\)",
+    ),
+    "idioms that cover their sentences": (
+        "jam",
+        blocks(cover),
+        "34 of 34 tagged idioms are whole sentences",
+    ),
     "UTF-8 as Latin-1": ("jam", replace("test_english.tsv", "the ", "thÃ© "), "another encoding"),
     "one column of the corpus": (
         "jam",
@@ -627,6 +697,21 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         "idiots",
         rows(each("has_idiom", lambda value: False)),
         "has_idiom is never true, but 62 rows set idiom",
+    ),
+    "yes and no swapped": (
+        "idiots",
+        rows(each("has_idiom", lambda value: value != "True")),
+        r"mine\.csv:2: idiom is set in 62 of 62 rows in which has_idiom is false, but empty in 20",
+    ),
+    "only yes and no shifted by one": (
+        "idiots",
+        rows(move("has_idiom")),
+        "idiom is set in 19 of 20 rows in which has_idiom is false, but empty in 19 of 62",
+    ),
+    "idioms for noes, too": (
+        "idiots",
+        rows(lambda read: [row.update(idiom=row["idiom"] or "it") for row in read]),
+        RIGHT,
     ),
     "no yes and no no": (
         "idiots",
@@ -744,6 +829,40 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         records("indexes.json", whole_sentences),
         r"200 of 200 spans are whole sentences, such as '.*', '.*', '.*'; mark only the words",
     ),
+    "spans of all words but the last": (
+        "idiolink",
+        records(
+            "indexes.json",
+            lambda read: [row.update(span=row["sentence"].rsplit(" ", 1)[0]) for row in read],
+        ),
+        "200 of 200 spans are whole sentences",
+    ),
+    "subjects shifted by one": (
+        "idiolink",
+        records("indexes.json", move("subject")),
+        "subject is 'Sport', but 'Politics' in 004_s01_idiom_01, whose id states the same subject",
+    ),
+    "idioms of documents shifted by one": (
+        "idiolink",
+        records("indexes.json", move("idiom")),
+        "idiom is 'under the table', but 'drop the ball' in 004_s01_idiom_01, whose id states",
+    ),
+    "simplification and sense swapped under ids in another format": (
+        "idiolink",
+        lambda folder: [
+            rename_ids(folder),
+            records(
+                "indexes.json",
+                each(
+                    "usage",
+                    lambda usage: {"sense": "simplification", "simplification": "sense"}.get(
+                        usage, usage
+                    ),
+                ),
+            )(folder),
+        ],
+        "40 of 40 sense texts are copies of idiomatic texts",
+    ),
     "usages swapped under ids in another format": (
         "idiolink",
         lambda folder: [
@@ -792,6 +911,16 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         "idiolink",
         set_field(4, lambda each: round(float(each[4]), 1)),
         "scores are rounded",
+    ),
+    "scores of three digits": (
+        "idiolink",
+        set_field(4, lambda each: round(0.9 - int(each[3]) / 10_000, 3)),
+        "scores are rounded",
+    ),
+    "rankings of the next queries": (
+        "idiolink",
+        next_queries,
+        "the rankings fit the next queries",
     ),
     "a gzipped run without .gz": (
         "idiolink",
@@ -914,6 +1043,11 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         "evidence",
         lambda folder: Path(sidecar_of(folder / "results/predictions.jsonl")).unlink(),
         r"predictions\.jsonl\.evidence\.json: is missing",
+    ),
+    "a truncated sidecar": (
+        "evidence",
+        text("results/data.jsonl.evidence.json", lambda before: before[:40]),
+        r"data\.jsonl\.evidence\.json:\d+: not JSON: .*; run snakemake .* results/data\.jsonl",
     ),
     "an edited raw file": (
         "evidence",

@@ -103,7 +103,10 @@ def load_sidecar(path: str | Path) -> Sidecar:
     place, hint = sidecar_of(path), MAKE_AGAIN.format(path)
     if not Path(place).is_file():
         raise UserError("is missing", where=place, hint=hint)
-    sidecar = load_record(place, Sidecar)
+    try:
+        sidecar = load_record(place, Sidecar)
+    except UserError as error:
+        raise UserError(error.what, where=error.where, hint=hint) from None
     if sidecar.path != str(path):
         what = f"is a copy of that of {sidecar.path}, so {path} may be a copy, too"
         raise UserError(what, where=place, hint=hint)

@@ -14,6 +14,11 @@ MOST_REPEATED = 0.01
 """Maximum share of texts in a file that repeat an earlier one."""
 _EXAMPLES = 3
 _ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);")
+_HTML_TAG = re.compile(
+    r"</?(?:a|b|br|div|em|font|i|li|mark|p|q|span|strong|sub|sup|td|tr|u)(?:\s[^<>]*)?/?>",
+    re.IGNORECASE,
+)
+_COVERED = 0.75
 
 
 def nfc(text: str) -> str:
@@ -30,6 +35,11 @@ def text_key(text: str) -> str:
     folded = unicodedata.normalize("NFKC", html.unescape(text)).casefold()
     letters = "".join(filter(str.isalnum, unicodedata.normalize("NFKC", folded)))
     return letters or text
+
+
+def covers(span: str, sentence: str) -> bool:
+    """Return whether a span has at least three quarters of a sentence's letters and digits."""
+    return len(text_key(span)) >= _COVERED * len(text_key(sentence))
 
 
 def quote_both(one: str, other: str) -> tuple[str, str]:
@@ -50,8 +60,8 @@ def _escape(text: str) -> str:
 def damage(text: str) -> str:
     """Return what damaged a text in a conversion; empty if nothing is found.
 
-    Damage is a control character, a character that replaces an unreadable one, an HTML entity, or
-    UTF-8 that was read in another encoding ("StraÃŸe").
+    Damage is a control character, a character that replaces an unreadable one, an HTML entity or
+    tag, or UTF-8 that was read in another encoding ("StraÃŸe").
     """
     for character in text:
         if unicodedata.category(character) in ("Cc", "Cn") and character not in "\t\n\r":
@@ -61,6 +71,8 @@ def damage(text: str) -> str:
     for entity in _ENTITY.findall(text):
         if html.unescape(entity) != entity:
             return f"the HTML entity {entity}"
+    if tag := _HTML_TAG.search(text):
+        return f"the HTML tag {tag[0]}"
     if not text.isascii():
         for encoding in ("cp1252", "latin-1"):
             try:

@@ -6,6 +6,7 @@ Predictions come from prompting a language model or from an external system.
 import hashlib
 import operator
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -37,6 +38,9 @@ from pieline.studies.idiots.raw import OPENING
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.settings import DetectionParameters, OwnParameters
 
+MOST_CONTRADICTIONS = 0.2
+"""Maximum share of rows with an idiom among the noes, and without one among the yeses, unless the
+other share is smaller."""
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "json_schema",
     "json_schema": {
@@ -290,8 +294,8 @@ def read_predictions(
 
     Raises:
         UserError: Ids are missing or unknown, a row is invalid, all rows lack an answer, idioms are
-            named although no answer is yes, an answer is yes but names "none", or many rows name
-            idioms of other sentences.
+            named although no answer is yes, an answer is yes but names "none", many noes name an
+            idiom and many yeses none, or many rows name idioms of other sentences.
     """
     texts = {one.id: one.sentence for one in sentences}
     rows = list(align_rows(read_rows(path, ForeignDetection), texts, where=path))
@@ -304,9 +308,33 @@ def read_predictions(
             where=f"{path}:{named[0]}",
             hint="correct has_idiom, or leave idiom empty",
         )
+    _check_agreement(rows, path)
     predictions = [_to_prediction(row, f"{path}:{line}") for line, row in rows]
     _check_idioms([f"{path}:{line}" for line, _ in rows], predictions, sentences)
     return predictions
+
+
+def _check_agreement(rows: Sequence[tuple[int, ForeignDetection]], path: str | Path) -> None:
+    """Raise a `UserError` if has_idiom and idiom contradict each other in both directions."""
+    without, named = [], []
+    answers = Counter(row.has_idiom for _, row in rows)
+    for line, row in rows:
+        has_name = bool(row.idiom and not is_none_answer(row.idiom))
+        if row.has_idiom and not has_name:
+            without.append(line)
+        if row.has_idiom is False and has_name:
+            named.append(line)
+    if (
+        named
+        and len(named) > MOST_CONTRADICTIONS * answers[False]
+        and (len(without) > MOST_CONTRADICTIONS * answers[True])
+    ):
+        raise UserError(
+            f"idiom is set in {len(named)} of {answers[False]} rows in which has_idiom is false,"
+            f" but empty in {len(without)} of {answers[True]} in which it is true",
+            where=f"{path}:{named[0]}",
+            hint="check that both columns belong together, and that true means an idiom",
+        )
 
 
 def _check_idioms(

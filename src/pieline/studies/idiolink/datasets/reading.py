@@ -1,10 +1,10 @@
 """Strict reader of an IdioLink split that rejects data that would distort the scores."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pieline.core.errors import UserError
-from pieline.core.texts import check_texts, quote_both, refuse_above, text_key
+from pieline.core.texts import check_texts, covers, quote_both, refuse_above, text_key
 from pieline.languages.identification import check_language
 from pieline.languages.spelling import normalize
 from pieline.studies.idiolink.datasets.checks import names_pie
@@ -18,12 +18,12 @@ _MAX_SHARE_WITHOUT_PIE = 0.05
 their PIE.
 """
 MOST_WHOLE = 0.05
-"""Maximum share of spans that are whole sentences."""
+"""Maximum share of spans that cover three quarters of their sentence."""
 MOST_WITH_PIE = 0.05
 """Maximum share of simplification and sense spans that are the PIE."""
 MOST_LITERAL = 0.05
-"""Maximum share of simplification and sense texts that are copies of literal texts, apart from the
-span."""
+"""Maximum share of simplification and sense texts that are copies of literal texts, and of sense
+texts that are copies of idiomatic texts, apart from the span."""
 _FEWEST = 2
 
 
@@ -32,9 +32,9 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
 
     Raises:
         UserError: A file is invalid (see `read_texts`), a text is repeated or is both a document
-            and a query, a usage contradicts the id, too many spans or usages are implausible, too
-            many texts are damaged or not in English, a PIE or subject has two spellings, or a query
-            has no relevant document.
+            and a query, a usage, PIE or subject contradicts the ids, too many spans or usages are
+            implausible, too many texts are damaged or not in English, a PIE or subject has two
+            spellings, or a query has no relevant document.
     """
     index, query_texts = read_texts(documents, Document), read_texts(queries, Query)
     names = {text_key(query.sentence): query.id for query in query_texts}
@@ -62,6 +62,7 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
                 )
     _check_texts(index, documents)
     _check_texts(query_texts, queries)
+    _check_ids(places)
     relevant = meaning_qrels(query_texts, index)
     if without := [query for query in query_texts if not relevant[query.id]]:
         raise UserError(
@@ -71,6 +72,28 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
             hint=f"use queries and {documents} from the same split",
         )
     return index, query_texts
+
+
+def _check_ids(places: Iterable[tuple[str | Path, PieText]]) -> None:
+    """Raise a `UserError` if equal parts of ids in the released format state different values."""
+    first: dict[tuple[str, int | str], PieText] = {}
+    for path, text in places:
+        try:
+            parts = parse_id(text.id)
+        except UserError:
+            continue
+        for field, part, name in (
+            ("idiom", parts.pie_number, "pie"),
+            ("subject", parts.domain, "subject"),
+        ):
+            other = first.setdefault((field, part), text)
+            if getattr(other, name) != getattr(text, name):
+                raise UserError(
+                    f"{field} is {getattr(text, name)!r}, but {getattr(other, name)!r} in"
+                    f" {other.id}, whose id states the same {field}",
+                    where=f"{path}: {text.id}",
+                    hint=f"correct the {field}, or use ids in another format",
+                )
 
 
 def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
@@ -104,18 +127,21 @@ def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
             where=f"{path}: {mismatches[0].id}",
             hint="check that the column idiom belongs to these texts",
         )
-    whole = [text for text in texts if text_key(text.span) == text_key(text.sentence)]
+    whole = [text for text in texts if covers(text.span, text.sentence)]
     others = [text for text in texts if text.usage in ("simplification", "sense")]
     with_pie = [text for text in others if names_pie(text.span, text.pie)]
-    contexts = {_context(text) for text in texts if text.usage == "literal"}
-    contexts -= {_context(text) for text in texts if text.usage == "idiomatic"}
+    idiomatic = {_context(text) for text in texts if text.usage == "idiomatic"}
+    contexts = {_context(text) for text in texts if text.usage == "literal"} - idiomatic
     copies = [text for text in others if _context(text) in contexts]
+    senses = [text for text in texts if text.usage == "sense"]
+    idiomatic_copies = [text for text in senses if _context(text) in idiomatic]
     copied = "simplification and sense texts are copies of literal texts"
     hint = "check that the column usage belongs to these texts"
     for most, found, among, problem in (
         (MOST_WHOLE, whole, texts, "spans are whole sentences"),
         (MOST_WITH_PIE, with_pie, others, "simplification and sense spans are the idiom"),
         (MOST_LITERAL, copies, others, copied),
+        (MOST_LITERAL, idiomatic_copies, senses, "sense texts are copies of idiomatic texts"),
     ):
         refuse_above(
             most,

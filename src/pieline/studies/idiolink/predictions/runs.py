@@ -17,6 +17,7 @@ from pieline.core.errors import UserError, pluralize
 from pieline.core.files import open_gzip
 from pieline.core.records import check_ids
 from pieline.core.texts import nfc
+from pieline.models.predictions import fits_better
 from pieline.studies.idiolink.predictions.mteb import mteb_scores, task_of
 from pieline.studies.idiolink.records import QUERY_MODES, Meaning
 
@@ -34,6 +35,8 @@ _MAX_CONSTANT_SHARE = 0.05
 _MIN_PART = 0.05
 """A run is rejected if it ranks no document of a usage or subject with at least this share of the
 index."""
+_MOST_DIGITS = 6
+"""Maximum number of decimals of scores that may have been rounded."""
 _MAX_TIED_SHARE = 0.5
 """A run is rejected if rounding of scores changed the rankings of more than this share of
 queries."""
@@ -176,6 +179,7 @@ def read_foreign_run(
     top_k: int,
     file_format: str = "",
     meanings: Sequence[Meaning] = (),
+    query_meanings: Sequence[Meaning] = (),
 ) -> RankedRun:
     """Return the `top_k` documents of each query from an external run.
 
@@ -189,12 +193,13 @@ def read_foreign_run(
         top_k: Number of documents to keep per query.
         file_format: `mteb` for MTEB predictions; any other value stands for a TREC run.
         meanings: The documents, to detect a ranking of only a part of them.
+        query_meanings: The queries, to detect rankings under the ids of the next queries.
 
     Raises:
         UserError: The file cannot be read; queries are unknown or missing; documents are unknown,
-            repeated or too few for `top_k`; ranks contradict the scores; the scores of many queries
-            are constant or rounded; no document of some usage or subject is ranked; or the query
-            mode is unknown or differs.
+            repeated or too few for `top_k`; the rankings belong to other queries; ranks contradict
+            the scores; the scores of many queries are constant or rounded; no document of some
+            usage or subject is ranked; or the query mode is unknown or differs.
     """
     lines: dict[str, dict[str, RunLine]] = {query_id: {} for query_id in query_ids}
     queries: dict[str, int] = {}
@@ -234,7 +239,32 @@ def read_foreign_run(
     for query_id, ranked in lines.items():
         scores = {name: line.score for name, line in ranked.items()}
         run[query_id] = {name: scores[name] for name in in_order(scores)[:top_k]}
+    _check_queries(path, run, meanings, query_meanings)
     return run
+
+
+def _check_queries(
+    path: str | Path, run: RankedRun, documents: Sequence[Meaning], queries: Sequence[Meaning]
+) -> None:
+    """Raise a `UserError` if rankings fit the next or previous queries clearly better.
+
+    A ranking fits a query as far as its first documents have the query's PIE and subject.
+    """
+    topics = {document.id: (document.pie, document.subject) for document in documents}
+    expected = [(query.pie, query.subject) for query in queries]
+    found = [[topics[name] for name in [*run[query.id]][:_NDCG_CUT]] for query in queries]
+    fits = [topics_of.count(topic) for topics_of, topic in zip(found, expected, strict=True)]
+    for other, distance in (("next", 1), ("previous", -1)):
+        moved = [*expected[distance:], *expected[:distance]]
+        shifted = [topics_of.count(topic) for topics_of, topic in zip(found, moved, strict=True)]
+        if fits_better(shifted, fits):
+            raise UserError(
+                f"the rankings fit the {other} queries: of the {_NDCG_CUT} best documents,"
+                f" {sum(shifted)} have their idiom and subject, but only {sum(fits)} those of their"
+                " own query",
+                where=path,
+                hint="check the query ids",
+            )
 
 
 def _check_index(path: str | Path, ranked: Collection[str], documents: Sequence[Meaning]) -> None:
@@ -316,7 +346,7 @@ def _check_scores(path: str | Path, lines: Mapping[str, Mapping[str, "RunLine"]]
         )
     scores = [line.score for ranked in several.values() for line in ranked.values()]
     if len(tied) > _MAX_TIED_SHARE * len(several) and scores == [
-        round(score, 2) for score in scores
+        round(score, _MOST_DIGITS) for score in scores
     ]:
         raise UserError(
             f"scores are rounded: for {len(tied)} of {len(several)} queries, such as"

@@ -13,7 +13,7 @@ from pieline.languages.denial import is_none_answer
 from pieline.languages.matching import occurs_in
 from pieline.languages.spelling import normalize
 from pieline.llm.parsing import json_at
-from pieline.models.predictions import check_named_idioms
+from pieline.models.predictions import check_named_idioms, fits_better
 from pieline.studies.jam.bio import Tag, span_text, spans_of
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
@@ -77,14 +77,20 @@ def read_predictions(path: str | Path, sentences: Sequence[JamSentence]) -> list
     """Read one prediction per sentence, in the order of the sentences.
 
     Raises:
-        UserError: Ids are missing or unknown, tags do not fit the tokens, an idiom is a word such
-            as "none", most idioms are complete sentences, or many idioms are not in their
-            sentences; the message states the file and, if known, the line.
+        UserError: Ids are missing or unknown, no row has an answer, tags do not fit the tokens or
+            are shifted, an idiom is a word such as "none", most idioms are complete sentences, or
+            many idioms are not in their sentences; the message states the file and, if known, the
+            line.
     """
     texts = {one.id: one.sentence for one in sentences}
     rows = align_rows(read_rows(path, ExternalIdioms), texts, where=path)
     pairs = list(zip(rows, sentences, strict=True))
+    if all(row.tags is None and row.idioms is None for (_, row), _ in pairs):
+        raise UserError(
+            "idioms is null in every row", where=path, hint="write an empty list for no idiom"
+        )
     _check_idioms(pairs, path)
+    _check_tags(pairs, path)
     return [_prediction(row, sentence, f"{path}:{line}") for (line, row), sentence in pairs]
 
 
@@ -119,6 +125,29 @@ def _check_idioms(
             hint="write only the words of the idiom",
         )
     check_named_idioms(absent, total)
+
+
+def _check_tags(
+    pairs: Sequence[tuple[tuple[int, ExternalIdioms], JamSentence]], path: str | Path
+) -> None:
+    """Raise a `UserError` if more tags fit after a shift by one token, as with a [CLS] token."""
+    tagged = [
+        (row.tags, sentence.tags)
+        for (_, row), sentence in pairs
+        if row.tags is not None and len(row.tags) == len(sentence.tags)
+    ]
+    fits = [ours == [*gold] for ours, gold in tagged]
+    for shifted in (
+        [[*ours[1:], "O"] == [*gold] for ours, gold in tagged],
+        [["O", *ours[:-1]] == [*gold] for ours, gold in tagged],
+    ):
+        if fits_better(shifted, fits):
+            raise UserError(
+                f"shifted by one token, the tags of {sum(shifted)} of {len(tagged)} sentences are"
+                f" correct, but as they are, only of {sum(fits)}",
+                where=path,
+                hint="write one tag per token, without special tokens such as [CLS]",
+            )
 
 
 def _prediction(row: ExternalIdioms, sentence: JamSentence, where: str) -> IdiomPrediction:

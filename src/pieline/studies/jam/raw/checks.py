@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from pieline.core.texts import check_texts, refuse_above
+from pieline.core.texts import check_texts, covers, refuse_above
 from pieline.languages.identification import check_language
 from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalize
@@ -13,6 +13,8 @@ from pieline.studies.jam.raw.id10m import TaggedSentence
 MOST_MISALIGNED = 0.1
 """Maximum share of tagged idioms that begin or end with punctuation, or end with a light word."""
 _FEWEST_MISALIGNED = 2
+MOST_WHOLE = 0.2
+"""Maximum share of tagged idioms that cover three quarters of their sentence."""
 _MOST_IDENTIFIED = 4000
 """Maximum number of sentences whose language is identified, which takes up to 1 ms each."""
 
@@ -23,21 +25,23 @@ def check_sentences(
     """Check the sentences of an ID10M file.
 
     Raises:
-        UserError: Too many sentences are damaged, repeated or in another language, or the tags do
-            not seem to belong to their tokens.
+        UserError: Too many sentences are damaged, repeated, in another language or tagged as a
+            whole, or the tags do not seem to belong to their tokens.
     """
     texts = [(f"{path}:{item.line}", item.text) for item in sentences]
     check_texts(texts)
     check_language(texts[:: 1 + len(texts) // _MOST_IDENTIFIED], language)
     light_words = get_language(language).light_words
-    misaligned, total = [], 0
+    misaligned, whole, total = [], [], 0
     for item in sentences:
         for span in item.spans:
             total += 1
+            idiom = span_text(item.tokens, span)
             first, last = (normalize(item.tokens[at]) for at in (span.start, span.end - 1))
             if not first or not last or last in light_words:
-                idiom = span_text(item.tokens, span)
                 misaligned.append((f"{path}:{item.line + span.start}", repr(idiom)))
+            if covers(idiom, item.text):
+                whole.append((f"{path}:{item.line + span.start}", repr(idiom)))
     refuse_above(
         MOST_MISALIGNED,
         misaligned,
@@ -45,4 +49,12 @@ def check_sentences(
         "tagged idioms begin or end with punctuation, or end with a word such as an article",
         fewest=_FEWEST_MISALIGNED,
         hint="check that each tag is in the line of its token",
+    )
+    refuse_above(
+        MOST_WHOLE,
+        whole,
+        total,
+        "tagged idioms are whole sentences",
+        fewest=_FEWEST_MISALIGNED,
+        hint="tag only the words of the idiom",
     )
