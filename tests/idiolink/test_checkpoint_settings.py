@@ -313,6 +313,18 @@ CONTRADICTIONS: dict[str, tuple[Change, dict[str, Any], str, str]] = {
         "max_seq_length",
         "tokenizer_config.json: model_max_length is 64",
     ),
+    "length in the tokenizer's options": (
+        amended(TRANSFORMER, processor_kwargs={"model_max_length": 8}),
+        {},
+        "max_seq_length",
+        f"{TRANSFORMER}: model_max_length is 8, but the entry has max_length 128",
+    ),
+    "dtype of the configuration": (
+        amended(TRANSFORMER, config_args={"torch_dtype": "float16"}),
+        {},
+        "dtype",
+        f"{TRANSFORMER}: torch_dtype is 'float16', but the entry has dtype 'float32'",
+    ),
     "dtype": (
         amended(TRANSFORMER, model_args={"torch_dtype": "bfloat16"}),
         {},
@@ -384,6 +396,7 @@ def test_overridden_settings_have_no_effect(folder: Path) -> None:
         ),
         (amended(POOLING, weights=1), f"{POOLING}: weights 1 is not supported"),
         (amended(POOLING, pooling_mode=["mean", "max"]), "pooling_mode 'mean+max' is not"),
+        (amended(POOLING, pooling_mode=7), f"{POOLING}: pooling_mode 7 is not supported"),
         (
             amended(POOLING, pooling_mode_max_tokens=True),
             "pooling_mode 'max+mean' is not supported",
