@@ -519,6 +519,10 @@ WORDS, QUERY = "embeddings.word_embeddings.weight", "encoder.layer.1.attention.s
         (rows(QUERY, 30, 0, lambda matrix: 0), f"2 of the 32 rows of .*{QUERY}"),
         (rows(QUERY, 30, 0, lambda matrix: 0.5), f"2 of the 32 rows of .*{QUERY}"),
         (rows(QUERY, 3, 4, lambda matrix: torch.nan), "not finite"),
+        (
+            rows(QUERY, 0, 0, lambda matrix: torch.cat([matrix[:, :16], 0 * matrix[:, 16:]], 1)),
+            f"16 of the 32 columns of .*{QUERY}",
+        ),
     ],
 )
 def test_weights_that_training_does_not_leave(change: Change, message: str, folder: Path) -> None:
