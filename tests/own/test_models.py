@@ -139,7 +139,7 @@ def test_adding_a_model_triggers_no_reruns(tmp_path: Path) -> None:
 def test_tests_ignore_the_users_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """`conftest.py` hides the file in the project's folder."""
     read: list[Path] = []
-    monkeypatch.setattr(registry, "read_yaml", lambda path: read.append(path))
+    monkeypatch.setattr(registry, "read_yaml", read.append)
     monkeypatch.setattr(Path, "exists", lambda path: True)
     assert registry.load_registry(ROOT / "models.yaml") == {}
     assert read == [ROOT / "models.yaml"]

@@ -75,7 +75,8 @@ def merge_adapter(model: Any, entry: EmbedderEntry, where: str) -> None:
             # A dead unit of a network has a row of zeros.
             if zeros > len(matrix) / 10:
                 raise UserError(
-                    f"{zeros:,} of the {len(matrix):,} rows of its weights for {full_name} are zero",
+                    f"{zeros:,} of the {len(matrix):,} rows of its weights for {full_name} are"
+                    " zero",
                     where=place,
                     hint="copy the adapter again from where it was trained",
                 )
