@@ -337,8 +337,8 @@ class _Files:
             (self.transformer_file, "model_max_length", tokenizer),
         ]
         if not self.transformer.get("max_seq_length"):
-            own = self._read("tokenizer_config.json")
-            lengths.append(("tokenizer_config.json", "model_max_length", own))
+            file = "tokenizer_config.json"
+            lengths.append((file, "model_max_length", self._read(file)))
         lengths.append(("config.json", "max_position_embeddings", self._read("config.json")))
         for file, field, content in lengths:
             limit = content.get(field)
