@@ -2,7 +2,6 @@
 
 import gc
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 

@@ -151,6 +151,18 @@ def without_one_half(folder: Path) -> None:
     save_file(tensors, path)
 
 
+def half_zero(part: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        path = folder / "adapter_model.safetensors"
+        tensors = load_file(path)
+        for name, matrix in tensors.items():
+            if part in name:
+                matrix[len(matrix) // 2 :] = 0
+        save_file(tensors, path)
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
@@ -173,6 +185,9 @@ def without_one_half(folder: Path) -> None:
         (changed(target_modules="all-linear"), "has no weights for encoder.layer.0"),
         (without_a_layer, "has no weights for encoder.layer.0.attention.self.query"),
         (emptied, "its weights for .* are zero, as before training"),
+        (half_zero("lora_A"), "2 of the 4 rows of its weights for .* are zero; copy"),
+        (half_zero("lora_B"), "of the .* rows of its weights for .* are zero; copy"),
+        (lambda folder: (folder / "adapter_config.json").write_text("[]"), "not a JSON object"),
         (pointer("adapter_config.json"), "adapter_config.json: a Git LFS pointer"),
         (pointer("adapter_model.safetensors"), "model.safetensors: a Git LFS pointer.*lfs pull"),
         (changed(rank_pattern={"query": 8}), "the adapter has rank_pattern"),

@@ -313,6 +313,18 @@ CONTRADICTIONS: dict[str, tuple[Change, dict[str, Any], str, str]] = {
         "max_seq_length",
         "tokenizer_config.json: model_max_length is 64",
     ),
+    "length in the tokenizer's options": (
+        amended(TRANSFORMER, processor_kwargs={"model_max_length": 8}),
+        {},
+        "max_seq_length",
+        f"{TRANSFORMER}: model_max_length is 8, but the entry has max_length 128",
+    ),
+    "dtype of the configuration": (
+        amended(TRANSFORMER, config_args={"torch_dtype": "float16"}),
+        {},
+        "dtype",
+        f"{TRANSFORMER}: torch_dtype is 'float16', but the entry has dtype 'float32'",
+    ),
     "dtype": (
         amended(TRANSFORMER, model_args={"torch_dtype": "bfloat16"}),
         {},
@@ -384,6 +396,7 @@ def test_overridden_settings_have_no_effect(folder: Path) -> None:
         ),
         (amended(POOLING, weights=1), f"{POOLING}: weights 1 is not supported"),
         (amended(POOLING, pooling_mode=["mean", "max"]), "pooling_mode 'mean+max' is not"),
+        (amended(POOLING, pooling_mode=7), f"{POOLING}: pooling_mode 7 is not supported"),
         (
             amended(POOLING, pooling_mode_max_tokens=True),
             "pooling_mode 'max+mean' is not supported",
@@ -506,6 +519,10 @@ WORDS, QUERY = "embeddings.word_embeddings.weight", "encoder.layer.1.attention.s
         (rows(QUERY, 30, 0, lambda matrix: 0), f"2 of the 32 rows of .*{QUERY}"),
         (rows(QUERY, 30, 0, lambda matrix: 0.5), f"2 of the 32 rows of .*{QUERY}"),
         (rows(QUERY, 3, 4, lambda matrix: torch.nan), "not finite"),
+        (
+            rows(QUERY, 0, 0, lambda matrix: torch.cat([matrix[:, :16], 0 * matrix[:, 16:]], 1)),
+            f"16 of the 32 columns of .*{QUERY}",
+        ),
     ],
 )
 def test_weights_that_training_does_not_leave(change: Change, message: str, folder: Path) -> None:

@@ -14,9 +14,6 @@ from pieline.results.run_report import code_state
 
 DISPLAYS = [
     "paper_tables/jam_datasets.csv",
-    "paper_tables/idiots_detection.csv",
-    "paper_tables/idiolink_zero_shot.csv",
-    "paper_tables/figures/idiolink_by_pie.pdf",
     "paper_tables/figures/idiots_recall_specificity.pdf",
 ]
 TRAINING = "results/training/jam/english/minilm-tagger/seed-5/training.json"
@@ -72,7 +69,7 @@ def test_tables_figures_and_a_training_have_the_same_bytes(finished: Path, tmp_p
     (finished / "matplotlibrc").write_text(SETTINGS)
     made = [path for name in DISPLAYS for path in finished.glob(f"{name.rpartition('.')[0]}.*")]
     made += [path for path in (finished / TRAINING).parent.rglob("*") if path.is_file()]
-    assert len(made) > 12
+    assert len(made) > 10
     before = {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in made}
     for path in made:
         path.unlink()

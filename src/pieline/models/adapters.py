@@ -70,6 +70,16 @@ def merge_adapter(model: Any, entry: EmbedderEntry, where: str) -> None:
                 where=place,
                 hint="use the trained adapter",
             )
+        for matrix in () if _UNUSED in name else (tensors[down], up):
+            zeros = int((~matrix.any(dim=1)).sum())
+            # A dead unit of a network has a row of zeros.
+            if zeros > len(matrix) / 10:
+                raise UserError(
+                    f"{zeros:,} of the {len(matrix):,} rows of its weights for {full_name} are"
+                    " zero",
+                    where=place,
+                    hint="copy the adapter again from where it was trained",
+                )
         weight = module.weight.data
         module.weight.data = (weight.float() + scale * change.to(weight.device)).to(weight.dtype)
         changed.add(name)
@@ -108,7 +118,9 @@ def check_adapter(entry: EmbedderEntry) -> dict[str, Any]:
         if not (place / name).is_file():
             raise UserError(f"the adapter has no {name}", where=place, hint="check the path")
     check_lfs_pointers(place)
-    config: dict[str, Any] = read_json(place / _CONFIG)
+    config: Any = read_json(place / _CONFIG)
+    if not isinstance(config, dict):
+        raise UserError("not a JSON object", where=place / _CONFIG, hint="save it again")
     supported = {
         "peft_type": config.get("peft_type") == "LORA",
         "bias": config.get("bias", "none") == "none",

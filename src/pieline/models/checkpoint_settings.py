@@ -246,7 +246,7 @@ class _Files:
             usual = _USUAL.get(field)
             if FIELDS[_TRANSFORMER][field] == REFUSED and value and value != usual:
                 self._refuse(self.transformer_file, field, value)
-        options = self._options("model", "model")
+        options = self._options("config", "config") | self._options("model", "model")
         for name, own in (
             ("dtype", self.entry.dtype),
             ("torch_dtype", self.entry.dtype),
@@ -280,6 +280,8 @@ class _Files:
         for number, module in enumerate(self.modules[1:]):
             self._check_module(entry, *module, is_pooling=number == 0)
         mode = _pooling_mode(pooling)
+        if mode is None:
+            self._refuse(name, "pooling_mode", pooling["pooling_mode"])
         if entry.pooling != "checkpoint":
             own = f"pooling {entry.pooling!r}"
             if mode != entry.pooling:
@@ -329,13 +331,14 @@ class _Files:
             )
 
     def _check_length(self) -> None:
-        lengths = [(self.transformer_file, "max_seq_length", self.transformer)]
+        tokenizer = self._options("processor", "tokenizer")
+        lengths = [
+            (self.transformer_file, "max_seq_length", self.transformer),
+            (self.transformer_file, "model_max_length", tokenizer),
+        ]
         if not self.transformer.get("max_seq_length"):
-            field = "model_max_length"
-            lengths = [
-                (self.transformer_file, field, self._options("processor", "tokenizer")),
-                ("tokenizer_config.json", field, self._read("tokenizer_config.json")),
-            ]
+            file = "tokenizer_config.json"
+            lengths.append((file, "model_max_length", self._read(file)))
         lengths.append(("config.json", "max_position_embeddings", self._read("config.json")))
         for file, field, content in lengths:
             limit = content.get(field)
@@ -402,11 +405,13 @@ class _Files:
             )
 
 
-def _pooling_mode(config: Mapping[str, Any]) -> str | tuple[str, ...]:
-    """Return the mode, or modes, of a pooling module."""
+def _pooling_mode(config: Mapping[str, Any]) -> str | tuple[str, ...] | None:
+    """Return the mode, or modes, of a pooling module; None if the field has another type."""
     mode = config.get("pooling_mode")
     if mode is None:
         mode = [name for flag, name in _LEGACY_MODES.items() if config.get(flag)] or ["mean"]
     if isinstance(mode, str):
         return mode
+    if not isinstance(mode, list) or not all(isinstance(each, str) for each in mode):
+        return None
     return mode[0] if len(mode) == 1 else tuple(mode)

@@ -22,7 +22,10 @@ _MIN_VOCABULARY = 0.9
 """Minimum ratio of vocabulary size to number of embeddings, some of which may be unused."""
 _COLUMNS = 8
 _MAX_UNUSED, _MAX_EMPTY = 0.1, 0.01
-"""Maximum share of constant or repeated rows in embedding matrices and in other matrices."""
+"""Maximum share of constant or repeated rows in embedding matrices and in other matrices.
+
+Of columns, the first share may be constant or repeated in any matrix.
+"""
 
 
 @contextmanager
@@ -174,10 +177,10 @@ def require_complete(model: Any, report: dict[str, Any], where: str) -> None:
 
 
 def require_finite(model: torch.nn.Module, where: str) -> None:
-    """Check that all weights are finite, and that matrices have no rows left out by training.
+    """Check that all weights are finite, and that matrices have no part left out by training.
 
-    Such rows are constant or equal to the row before. Embedding matrices may have a few, for tokens
-    that do not occur in training.
+    Such rows and columns are constant or equal to the previous one. Embedding matrices may have a
+    few such rows, for tokens that do not occur in training.
 
     Raises:
         UserError: A weight is not finite, or a matrix has too many such rows.
@@ -192,14 +195,18 @@ def require_finite(model: torch.nn.Module, where: str) -> None:
         # Two rows, such as those of token types, may be equal.
         if weight.dim() < 2 or len(weight) <= 2:
             continue
-        limit = len(weight) * (_MAX_UNUSED if "embed" in name else _MAX_EMPTY)
-        count = _empty_rows(weight.detach().flatten(1), limit)
-        if count > limit:
-            raise UserError(
-                f"{count:,} of the {len(weight):,} rows of {name} are constant or repeated",
-                where=where,
-                hint="download the checkpoint again, or copy it again from where it was trained",
-            )
+        matrix = weight.detach().flatten(1)
+        most = _MAX_UNUSED if "embed" in name else _MAX_EMPTY
+        for lines, part, share in ((matrix, "rows", most), (matrix.T, "columns", _MAX_UNUSED)):
+            limit = len(lines) * share
+            count = _empty_rows(lines, limit)
+            if len(lines) > 2 and count > limit:
+                raise UserError(
+                    f"{count:,} of the {len(lines):,} {part} of {name} are constant or repeated",
+                    where=where,
+                    hint="download the checkpoint again, or copy it again from where it was"
+                    " trained",
+                )
 
 
 def _empty_rows(matrix: torch.Tensor, at_most: float) -> int:

@@ -1,5 +1,6 @@
 """Render LaTeX and HTML from Jinja templates."""
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from functools import cache
@@ -31,6 +32,9 @@ _ESCAPES = {
     "↓": r"$\downarrow$",
 }
 
+_LIGATURE = re.compile("(?<=-)(?=-)|(?<=,)(?=,)|(?<=`)(?=`)|(?<=')(?=')|(?<=[?!])(?=`)")
+"""Places between characters that LaTeX would replace by one, such as a dash for two hyphens."""
+
 _LETTERS = "αβγδεζηθικλμνξοπρςστυφχψωΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩ"
 _NAMES = (
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi o pi rho varsigma"
@@ -45,7 +49,10 @@ _ACCENTS = {"\u0301": r"\acute", "\u0308": r"\ddot"}
 def escape(value: object) -> str:
     """Escape text for LaTeX."""
     text = unicodedata.normalize("NFC", str(value))
-    escaped = "".join(_ESCAPES.get(character) or _greek(character) for character in text)
+    escaped = "{}".join(
+        "".join(_ESCAPES.get(character) or _greek(character) for character in part)
+        for part in _LIGATURE.split(text)
+    )
     # At the start of a row, LaTeX would read these characters as options of the previous command.
     return f"{{}}{escaped}" if text.lstrip().startswith(("[", "*")) else escaped
 

@@ -117,7 +117,9 @@ def read_released_tuples(
         except ValidationError as error:
             raise UserError(explain(error), where=where, hint="fetch the file again") from None
         except KeyError as error:
-            problem = f"text {error.args[0][:40]!r} is not in the split"
+            texts = (row.query, row.positive, *row.negatives)
+            text = next(text for text in texts if text_key(text) == error.args[0])
+            problem = f"text {text[:40]!r} is not in the split"
             raise UserError(problem, where=where, hint=other_file) from None
         opposite, others = negatives[:HARD_NEGATIVES], negatives[HARD_NEGATIVES:]
         as_expected = (

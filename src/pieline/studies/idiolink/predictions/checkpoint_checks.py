@@ -41,7 +41,7 @@ def end_token_in_files(tokenizer: PreTrainedTokenizerBase, location: str) -> str
     if not config.exists():
         return None
     adds_end_token = json.loads(config.read_text(encoding="utf-8")).get("add_eos_token")
-    return str(tokenizer.eos_token) if adds_end_token else None
+    return str(tokenizer.eos_token) if adds_end_token and tokenizer.eos_token else None
 
 
 def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
