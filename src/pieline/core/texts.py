@@ -1,6 +1,7 @@
-"""Compare texts regardless of their encoding, and detect damaged texts and implausible columns."""
+"""Compare texts regardless of their encoding, and detect damaged texts and shifted columns."""
 
 import html
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -107,6 +108,20 @@ def refuse_above(
             where=findings[0][0],
             hint=hint,
         )
+
+
+def fits_better(shifted: Sequence[int], fits: Sequence[int]) -> bool:
+    """Return whether shifted predictions fit clearly better than unshifted ones.
+
+    This is so if a sign test on the pairs that differ exceeds three standard deviations.
+
+    Args:
+        shifted: How well each shifted prediction fits, such as the number of correct documents.
+        fits: The same for the predictions as they are.
+    """
+    gained = sum(new > old for new, old in zip(shifted, fits, strict=True))
+    lost = sum(old > new for new, old in zip(shifted, fits, strict=True))
+    return gained - lost > 3 * math.sqrt(gained + lost)
 
 
 def check_texts(texts: Iterable[tuple[str | Path, str]], *, repeated: bool = True) -> None:

@@ -1,8 +1,6 @@
 """Define entries for external predictions, made with systems that users ran themselves."""
 
-import math
 from collections import Counter
-from collections.abc import Sequence
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -26,20 +24,6 @@ def check_named_idioms(misplaced: Findings, total: int) -> None:
         "idioms are not in their sentences",
         hint="check the ids, and write idioms exactly as in the sentence",
     )
-
-
-def fits_better(shifted: Sequence[int], fits: Sequence[int]) -> bool:
-    """Return whether shifted predictions fit clearly better than unshifted ones.
-
-    This is so if a sign test on the pairs that differ exceeds three standard deviations.
-
-    Args:
-        shifted: How well each shifted prediction fits, such as the number of correct documents.
-        fits: The same for the predictions as they are.
-    """
-    gained = sum(new > old for new, old in zip(shifted, fits, strict=True))
-    lost = sum(old > new for new, old in zip(shifted, fits, strict=True))
-    return gained - lost > 3 * math.sqrt(gained + lost)
 
 
 class PredictionFile(Settings):

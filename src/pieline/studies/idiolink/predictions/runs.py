@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from pieline.core.errors import UserError, pluralize
 from pieline.core.files import open_gzip
 from pieline.core.records import check_ids
-from pieline.core.texts import nfc
-from pieline.models.predictions import fits_better
+from pieline.core.texts import fits_better, nfc
 from pieline.studies.idiolink.predictions.mteb import mteb_scores, task_of
 from pieline.studies.idiolink.records import QUERY_MODES, Meaning
 

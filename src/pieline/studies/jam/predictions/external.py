@@ -9,11 +9,12 @@ from pydantic import BeforeValidator, model_validator
 
 from pieline.core.errors import UserError
 from pieline.core.external import ExternalRow, align_rows, read_rows
+from pieline.core.texts import fits_better
 from pieline.languages.denial import is_none_answer
 from pieline.languages.matching import occurs_in
 from pieline.languages.spelling import normalize
 from pieline.llm.parsing import json_at
-from pieline.models.predictions import check_named_idioms, fits_better
+from pieline.models.predictions import check_named_idioms
 from pieline.studies.jam.bio import Tag, span_text, spans_of
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
