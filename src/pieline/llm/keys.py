@@ -156,7 +156,7 @@ def redact(text: str, spec: LLMEntry) -> str:
 def _forms(secret: str) -> re.Pattern[str]:
     """Return a pattern that matches a secret in all forms."""
     forms = ["".join(map(_escaped, secret))]
-    packed = []
+    packed: list[str] = []
     for encoding in ("utf-8", "utf-16-le"):
         raw = secret.encode(encoding, "surrogateescape")
         hexadecimal = r"(?:%|\\+x|[ :-]|,? ?0x)?".join(f"{byte:02x}" for byte in raw)
