@@ -12,6 +12,7 @@ from scipy.stats import pearsonr, rankdata, spearmanr
 from support import ROOT
 
 from pieline.core.errors import UserError
+from pieline.core.sidecars import write_sidecar
 from pieline.core.uncertainty import draw_units
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
@@ -235,6 +236,8 @@ def test_script_tables_and_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     data, files = dataset(3), dataset_paths("test")
     data.save(Path(files["documents"]).parent)
+    for path in files.values():
+        write_sidecar(path, made_from={})
     rows = np.random.default_rng(1).normal(size=(len(data.queries), len(data.documents)))
     names = [[each.id for each in texts] for texts in (data.queries, data.documents)]
     paths = []
