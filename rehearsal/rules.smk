@@ -43,7 +43,7 @@ rule rehearse_ranks:
         mem_mb=growing(2000),
         runtime=growing(10),
     params:
-        code=code_of("rehearse_ranks", folder="rehearsal/scripts"),
+        *modules("rehearse_ranks", folder="rehearsal/scripts"),
         top_k=IDIOLINK.settings.top_k,
         printed_as=lambda wildcards: IDIOLINK.run.entry(wildcards.model).published_as or "",
         seeds=lambda wildcards: (
@@ -79,7 +79,7 @@ rule rehearse_tuning:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("rehearse_tuning", folder="rehearsal/scripts"),
+        *modules("rehearse_tuning", folder="rehearsal/scripts"),
         k1=IDIOLINK.settings.bm25.k1,
         b=IDIOLINK.settings.bm25.b,
     script:
@@ -104,7 +104,7 @@ rule rehearse_tags:
     conda:
         "../envs/report.yaml"
     params:
-        code=code_of("rehearse_tags", folder="rehearsal/scripts"),
+        *modules("rehearse_tags", folder="rehearsal/scripts"),
         printed_as=lambda wildcards: REGISTRY[wildcards.model].published_as,
     script:
         "scripts/rehearse_tags.py"
@@ -125,7 +125,7 @@ rule rehearse_labels:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("rehearse_labels", folder="rehearsal/scripts"),
+        *modules("rehearse_labels", folder="rehearsal/scripts"),
     script:
         "scripts/rehearse_labels.py"
 
@@ -142,7 +142,7 @@ rule rehearse_verdicts:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("rehearse_verdicts", folder="rehearsal/scripts"),
+        *modules("rehearse_verdicts", folder="rehearsal/scripts"),
     script:
         "scripts/rehearse_verdicts.py"
 
@@ -162,7 +162,7 @@ rule rehearsal_page:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("rehearsal_page", folder="rehearsal/scripts"),
+        *modules("rehearsal_page", folder="rehearsal/scripts"),
         mark=RUN_REPORT.mark,
         size=CONFIG.rehearsal.size,
         recordings=LLM_SETTINGS.recordings_folder,

@@ -31,7 +31,7 @@ for name, spec, models in chain.from_iterable(map(rules_of_task, LLM_TASKS.value
             mem_mb=growing(8000),
             runtime=growing(spec.minutes),
         params:
-            code=code_of("ask", spec.task.path()),
+            *modules("ask", spec.task.path()),
             contents=contents(lambda wildcards, make=spec.make: make(**wildcards).inputs.values()),
             kind=spec.task.path(),
             task=lambda wildcards, make=spec.make: make(**wildcards).canonical(),

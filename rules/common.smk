@@ -153,11 +153,11 @@ def log_of(output):
 
 
 @cache
-def code_of(name, *named, folder="scripts"):
+def modules(name, *named, folder="scripts"):
     """Return the path and digest of a script and of every library module that it depends on.
 
-    As a param, this text reruns the jobs of a rule when a file's content changes, and the reason
-    for the rerun names the file. As inputs, the files would add sixty paths to each job.
+    If these strings are params of a rule, its jobs rerun when a file's content changes, and the
+    reason for the rerun names the file. As inputs, the files would add sixty paths to each job.
 
     Args:
         name: Name of the script in `folder`, without suffix; None for a script that is a module.
@@ -168,12 +168,7 @@ def code_of(name, *named, folder="scripts"):
     loaded = [path.partition(":")[0] for path in named]
     loaded += chain.from_iterable(imports_of(script, PACKAGES) for script in scripts)
     sources = [*scripts, *map(source_of, modules_behind(loaded, PACKAGES))]
-    return ", ".join(f"{os.path.relpath(path, ROOT)} {digest(path)}" for path in sources)
-
-
-def code_by(wildcard, name, named):
-    """Return a function for a param: the `code_of` a script that loads `named[value]`."""
-    return lambda wildcards: code_of(name, named[wildcards[wildcard]])
+    return [f"{os.path.relpath(path, ROOT)} {digest(path)}" for path in sources]
 
 
 def contents(files):
@@ -193,6 +188,21 @@ def contents(files):
         )
 
     return param
+
+
+def modules_by(wildcard, name, named):
+    """Return params with the `modules` of a script that loads `named[value]` by wildcard value."""
+    each = {value: modules(name, path) for value, path in named.items()}
+
+    def where_loaded(entry):
+        def param(wildcards):
+            own = each[wildcards[wildcard]]
+            # A param cannot be omitted, but Snakemake ignores duplicates.
+            return entry if entry in own else own[0]
+
+        return param
+
+    return [where_loaded(entry) for entry in sorted(set(chain.from_iterable(each.values())))]
 
 
 @cache

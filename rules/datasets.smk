@@ -18,7 +18,7 @@ rule idiolink_dataset:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("idiolink_dataset"),
+        *modules("idiolink_dataset"),
     script:
         "../scripts/idiolink_dataset.py"
 
@@ -36,7 +36,7 @@ rule idiolink_composition:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("idiolink_composition"),
+        *modules("idiolink_composition"),
     script:
         "../scripts/idiolink_composition.py"
 
@@ -55,7 +55,7 @@ rule idiots_dataset:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("idiots_dataset"),
+        *modules("idiots_dataset"),
         contents=contents(IDIOTS.kinds()),
         name=IDIOTS.raw_name(),
         origin=IDIOTS.origin(),
@@ -82,7 +82,7 @@ rule jam_dataset:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("jam_dataset"),
+        *modules("jam_dataset"),
         contents=contents(
             lambda wildcards: [
                 *JAM.annotations(wildcards.language),
@@ -111,7 +111,7 @@ rule jam_human_form:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("jam_human_form"),
+        *modules("jam_human_form"),
         seed=JAM.settings.variants.seed,
     script:
         "../scripts/jam_human_form.py"
@@ -130,7 +130,7 @@ rule jam_tagging_data:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("jam_tagging_data"),
+        *modules("jam_tagging_data"),
         negatives=JAM.settings.fine_tuning.negatives_per_idiom,
         words=JAM.settings.fine_tuning.training_input,
         cuts_sentences=JAM.settings.fine_tuning.details.cuts_sentences,
@@ -151,7 +151,7 @@ rule jam_fold_data:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("jam_fold_data"),
+        *modules("jam_fold_data"),
         words=JAM.settings.fine_tuning.training_input,
     script:
         "../scripts/jam_fold_data.py"
@@ -176,7 +176,7 @@ rule idiolink_construct:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("idiolink_construct"),
+        *modules("idiolink_construct"),
         contents=contents(IDIOLINK.corrections()),
         unreviewed=IDIOLINK.settings.construction.unreviewed,
     script:
@@ -201,7 +201,7 @@ rule mteb_task:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("mteb_task"),
+        *modules("mteb_task"),
     script:
         "../scripts/mteb_task.py"
 
@@ -222,7 +222,7 @@ for index, dataset in IDIOLINK.archived_datasets().items():
         conda:
             "../envs/core.yaml"
         params:
-            code=code_of("take_archived_dataset"),
+            *modules("take_archived_dataset"),
             files=dataset.files,
         script:
             "../scripts/take_archived_dataset.py"

@@ -19,7 +19,7 @@ rule idiolink_metrics:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("idiolink_metrics"),
+        *modules("idiolink_metrics"),
         top_k=IDIOLINK.settings.top_k,
         resamples=IDIOLINK.settings.bootstrap_resamples,
         conditions=lambda wildcards: IDIOLINK.conditions_of(
@@ -45,7 +45,7 @@ rule idiots_metrics:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("idiots_metrics"),
+        *modules("idiots_metrics"),
         contents=contents(IDIOTS.verdicts()),
         resamples=IDIOTS.settings.bootstrap_resamples,
         conditions=lambda wildcards: IDIOTS.conditions_of(idiots_paths.METRICS.format(**wildcards)),
@@ -68,7 +68,7 @@ rule idiots_bias:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("idiots_bias"),
+        *modules("idiots_bias"),
         against=IDIOTS.settings.prompts_against,
         permutations=IDIOTS.settings.permutations,
         resamples=IDIOTS.settings.bootstrap_resamples,
@@ -91,7 +91,7 @@ rule jam_statistics:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("jam_statistics"),
+        *modules("jam_statistics"),
         conditions=lambda wildcards: JAM.conditions_of(jam_paths.STATISTICS.format(**wildcards)),
     script:
         "../scripts/jam_statistics.py"
@@ -113,7 +113,7 @@ rule jam_metrics:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("jam_metrics"),
+        *modules("jam_metrics"),
         scoring=JAM.settings.scoring,
         strict_majority=JAM.settings.confusion_votes == "strict_majority",
         conditions=lambda wildcards: JAM.conditions_of(jam_paths.METRICS.format(**wildcards)),
@@ -134,7 +134,7 @@ rule jam_baselines:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("jam_baselines"),
+        *modules("jam_baselines"),
         scoring=JAM.settings.scoring,
         conditions=JAM.baseline_conditions(),
         resamples=JAM.settings.bootstrap_resamples,
@@ -154,7 +154,7 @@ rule idiolink_checks:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("idiolink_checks"),
+        *modules("idiolink_checks"),
         folder=lambda wildcards: IDIOLINK.data_folder(wildcards.origin),
         splits=lambda wildcards: IDIOLINK.splits(wildcards.origin),
         sample=IDIOLINK.run.is_sample,
@@ -180,7 +180,7 @@ rule idiolink_construction_metrics:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("idiolink_construction_metrics"),
+        *modules("idiolink_construction_metrics"),
         contents=contents(IDIOLINK.corrections()),
         validator=IDIOLINK.settings.construction.validator,
         sample=IDIOLINK.run.is_sample,
@@ -206,7 +206,7 @@ rule idiolink_significance:
         mem_mb=growing(2000),
         runtime=growing(20),
     params:
-        code=code_of("idiolink_significance"),
+        *modules("idiolink_significance"),
         permutations=IDIOLINK.settings.permutations,
         top_k=IDIOLINK.settings.top_k,
         resamples=IDIOLINK.settings.bootstrap_resamples,
@@ -231,7 +231,7 @@ rule idiolink_shortcuts:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("idiolink_shortcuts"),
+        *modules("idiolink_shortcuts"),
         top_k=IDIOLINK.settings.top_k,
         resamples=IDIOLINK.settings.bootstrap_resamples,
         conditions=lambda wildcards: IDIOLINK.conditions_of(
@@ -256,7 +256,7 @@ rule jam_neutral_metrics:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("jam_neutral_metrics"),
+        *modules("jam_neutral_metrics"),
         conditions=lambda wildcards: JAM.conditions_of(
             jam_paths.NEUTRAL_METRICS.format(**wildcards)
         ),
@@ -278,7 +278,7 @@ rule jam_humans:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("jam_humans"),
+        *modules("jam_humans"),
         contents=contents(JAM.human_labels()),
         conditions=JAM.conditions_of(jam_paths.HUMANS),
     script:
@@ -309,7 +309,7 @@ rule jam_attention:
         gpu=gpus,
         gpu_mem_mb=gpu_memory,
     params:
-        code=code_of("jam_attention"),
+        *modules("jam_attention"),
         contents=contents(lambda wildcards: JAM.run.weights_files(wildcards.model)),
         spec=lambda wildcards: JAM.weights_spec(wildcards.model),
         conditions=lambda wildcards: JAM.conditions_of(jam_paths.ATTENTION.format(**wildcards)),

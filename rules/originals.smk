@@ -18,7 +18,7 @@ rule jam_decisions:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("jam_decisions"),
+        *modules("jam_decisions"),
     script:
         "../scripts/jam_decisions.py"
 
@@ -37,7 +37,7 @@ rule jam_originals:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("jam_originals"),
+        *modules("jam_originals"),
         contents=contents(lambda wildcards: JAM.decisions(wildcards.language)),
         decided_by=lambda wildcards: JAM.decided_by(wildcards.language),
     script:
@@ -56,7 +56,7 @@ rule idiolink_exclusions:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("idiolink_exclusions"),
+        *modules("idiolink_exclusions"),
     script:
         "../scripts/idiolink_exclusions.py"
 
@@ -77,7 +77,7 @@ rule idiolink_pies:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("idiolink_pies"),
+        *modules("idiolink_pies"),
         contents=contents(IDIOLINK.exclusions()),
         options=IDIOLINK.pie_options(),
     script:
@@ -96,7 +96,7 @@ rule idiolink_splits:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("idiolink_splits"),
+        *modules("idiolink_splits"),
         sizes=IDIOLINK.settings.construction.splits.canonical(),
         seed=IDIOLINK.settings.construction.seed,
     script:

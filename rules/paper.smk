@@ -17,7 +17,7 @@ rule table:
     conda:
         "../envs/report.yaml"
     params:
-        code=code_by("table", "table", {name: table.maker for name, table in TABLES.items()}),
+        *modules_by("table", "table", {name: table.maker for name, table in TABLES.items()}),
         contents=contents(lambda wildcards: TABLES[wildcards.table].display_inputs.input_files()),
         maker=lambda wildcards: TABLES[wildcards.table].maker,
         inputs=lambda wildcards: RUN_REPORT.display_inputs_json(TABLES[wildcards.table]),
@@ -40,7 +40,7 @@ rule figure:
     conda:
         "../envs/report.yaml"
     params:
-        code=code_by("figure", "figure", {name: figure.maker for name, figure in FIGURES.items()}),
+        *modules_by("figure", "figure", {name: figure.maker for name, figure in FIGURES.items()}),
         contents=contents(lambda wildcards: FIGURES[wildcards.figure].display_inputs.input_files()),
         maker=lambda wildcards: FIGURES[wildcards.figure].maker,
         inputs=lambda wildcards: RUN_REPORT.display_inputs_json(FIGURES[wildcards.figure]),
@@ -65,7 +65,7 @@ rule items:
     resources:
         runtime=growing(20),
     params:
-        code=code_by("study", "items", {name: items.record for name, items in ITEMS.items()}),
+        *modules_by("study", "items", {name: items.record for name, items in ITEMS.items()}),
         contents=contents(lambda wildcards: ITEMS[wildcards.study].display_inputs.input_files()),
         record=lambda wildcards: ITEMS[wildcards.study].record,
         inputs=lambda wildcards: RUN_REPORT.display_inputs_json(ITEMS[wildcards.study]),
@@ -89,7 +89,7 @@ rule claims:
     conda:
         "../envs/report.yaml"
     params:
-        code=code_of("claims"),
+        *modules("claims"),
         contents=contents(RUN_REPORT.published()),
         names=RUN_REPORT.printed_names(),
         papers=RUN_REPORT.displays.papers(),
@@ -114,7 +114,7 @@ rule comparison:
     conda:
         "../envs/report.yaml"
     params:
-        code=code_of("comparison"),
+        *modules("comparison"),
         contents=contents(RUN_REPORT.published()),
         names=RUN_REPORT.printed_names(),
         needs=lambda wildcards: RUN_REPORT.needs(),
@@ -138,7 +138,7 @@ rule export:
     conda:
         "../envs/report.yaml"
     params:
-        code=code_of("export"),
+        *modules("export"),
         studies=lambda wildcards: {study.name: study.metrics() for study in STUDIES},
         asked=lambda wildcards: RUN_REPORT.configured_digests(RUN_REPORT.metrics()),
         data=CONFIG.data,
@@ -164,8 +164,8 @@ rule export_runs:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("export_runs"),
-        commit=lambda wildcards: code_state(ROOT).commit,
+        *modules("export_runs"),
+        code=lambda wildcards: code_state(ROOT).commit,
     script:
         "../scripts/export_runs.py"
 
@@ -195,7 +195,7 @@ rule results_page:
         mem_mb=growing(2000),
         runtime=growing(20),
     params:
-        code=code_of("results_page", *RUN_REPORT.item_classes()),
+        *modules("results_page", *RUN_REPORT.item_classes()),
         displays=lambda wildcards: RUN_REPORT.displays.canonical(),
         asked=lambda wildcards: RUN_REPORT.configured_digests(RUN_REPORT.metrics()),
         models=RUN_REPORT.described_models(),
@@ -220,7 +220,7 @@ rule paper_source:
     conda:
         "../envs/report.yaml"
     params:
-        code=code_of("paper_source"),
+        *modules("paper_source"),
         displays=lambda wildcards: RUN_REPORT.displays.canonical(),
         models=RUN_REPORT.model_records(),
         data=CONFIG.data,
@@ -242,7 +242,7 @@ rule paper_pdf:
     conda:
         "../envs/report.yaml"
     params:
-        code=code_of("paper_pdf"),
+        *modules("paper_pdf"),
     script:
         "../scripts/paper_pdf.py"
 
@@ -276,7 +276,7 @@ rule provenance:
     conda:
         "../envs/report.yaml"
     params:
-        code=code_of("provenance"),
+        *modules("provenance"),
         run=lambda wildcards: RUN_REPORT.description(),
         recordings=lambda wildcards: RUN_REPORT.recordings(),
         displays=lambda wildcards: RUN_REPORT.displays.canonical(),

@@ -17,7 +17,7 @@ rule bm25_tune:
         mem_mb=growing(1000),
         runtime=growing(20),
     params:
-        code=code_of("bm25_tune"),
+        *modules("bm25_tune"),
         k1=IDIOLINK.bm25_points().k1,
         b=IDIOLINK.bm25_points().b,
     script:
@@ -44,7 +44,7 @@ rule bm25_search:
         mem_mb=growing(2000),
         runtime=growing(20),
     params:
-        code=code_of("bm25_search"),
+        *modules("bm25_search"),
         top_k=IDIOLINK.settings.top_k,
     script:
         "../scripts/bm25_search.py"
@@ -80,7 +80,7 @@ rule embed:
         gpu=gpus,
         gpu_mem_mb=gpu_memory,
     params:
-        code=code_of("embed"),
+        *modules("embed"),
         contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
         spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).execution_spec(),
     script:
@@ -112,7 +112,7 @@ rule rank_by_embedding:
         mem_mb=growing(2000),
         runtime=growing(20),
     params:
-        code=code_of("rank_by_embedding"),
+        *modules("rank_by_embedding"),
         top_k=IDIOLINK.settings.top_k,
     script:
         "../scripts/rank_by_embedding.py"
@@ -168,7 +168,7 @@ rule rerank:
         gpu=gpus,
         gpu_mem_mb=gpu_memory,
     params:
-        code=code_of("rerank"),
+        *modules("rerank"),
         contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
         spec=lambda wildcards: IDIOLINK.run.entry(wildcards.model).execution_spec(),
     script:
@@ -199,7 +199,7 @@ rule late_interaction:
         gpu=gpus,
         gpu_mem_mb=gpu_memory,
     params:
-        code=code_of("late_interaction"),
+        *modules("late_interaction"),
         contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
         spec=lambda wildcards: IDIOLINK.run.entry(wildcards.model).execution_spec(),
         top_k=IDIOLINK.settings.top_k,
@@ -222,7 +222,7 @@ rule idiots_review_cases:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("idiots_review_cases"),
+        *modules("idiots_review_cases"),
     script:
         "../scripts/idiots_review_cases.py"
 
@@ -248,7 +248,7 @@ rule tag_idioms:
         gpu=gpus,
         gpu_mem_mb=gpu_memory,
     params:
-        code=code_of("tag_idioms"),
+        *modules("tag_idioms"),
         spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
         words=JAM.settings.fine_tuning.input,
     script:
@@ -296,7 +296,7 @@ rule take_jam_predictions:
     conda:
         "../envs/llm.yaml"
     params:
-        code=code_of("take_jam_predictions"),
+        *modules("take_jam_predictions"),
         contents=contents(lambda wildcards: JAM.prediction_file(**wildcards).file),
         format=lambda wildcards: JAM.prediction_file(**wildcards).format,
     script:
@@ -317,7 +317,7 @@ rule take_idiots_predictions:
     conda:
         "../envs/llm.yaml"
     params:
-        code=code_of("take_idiots_predictions"),
+        *modules("take_idiots_predictions"),
         contents=contents(lambda wildcards: IDIOTS.prediction_file(**wildcards).file),
         format=lambda wildcards: IDIOTS.prediction_file(**wildcards).format,
     script:
@@ -342,7 +342,7 @@ rule take_idiolink_run:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("take_idiolink_run"),
+        *modules("take_idiolink_run"),
         contents=contents(
             lambda wildcards: IDIOLINK.prediction_file(
                 wildcards.model, wildcards.query_mode, wildcards.seed
@@ -372,7 +372,7 @@ for extraction in RUN_REPORT.extractions():
         conda:
             "../envs/core.yaml"
         params:
-            code=code_of("take_archived"),
+            *modules("take_archived"),
             files=extraction.files,
             recordings=extraction.recordings,
         script:

@@ -20,7 +20,7 @@ rule raw_file:
         mem_mb=growing(1000),
         runtime=growing(30),
     params:
-        code=code_of("fetch_raw"),
+        *modules("fetch_raw"),
         contents=contents(lambda wildcards: RUN_REPORT.run.local(wildcards.name)),
         mirror=CONFIG.mirror or "",
     script:
@@ -48,7 +48,7 @@ rule unpack_weights:
         mem_mb=growing(model_memory),
         runtime=growing(30),
     params:
-        code=code_of("unpack_weights"),
+        *modules("unpack_weights"),
         contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
         spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).document_spec(),
     script:

@@ -14,7 +14,7 @@ rule sampled_tuples:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("training_tuples"),
+        *modules("training_tuples"),
         seed=lambda wildcards: int(wildcards.seed),
         hard=IDIOLINK.settings.finetuning.hard_negatives,
         soft=IDIOLINK.settings.finetuning.soft_negatives,
@@ -66,7 +66,7 @@ rule fine_tune:
         gpu=1,
         gpu_mem_mb=training_gpu_memory,
     params:
-        code=code_of("fine_tune"),
+        *modules("fine_tune"),
         contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
         spec=lambda wildcards: IDIOLINK.training_spec(wildcards.model, wildcards.train_mode),
         settings=lambda wildcards: IDIOLINK.training(
@@ -106,7 +106,7 @@ rule fine_tune_tagger:
         gpu=gpus,
         gpu_mem_mb=lambda wildcards: training_gpu_memory(wildcards) * gpus(wildcards),
     params:
-        code=code_of("fine_tune_tagger"),
+        *modules("fine_tune_tagger"),
         contents=contents(lambda wildcards: JAM.run.weights_files(wildcards.model)),
         spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
         settings=JAM.tagging_settings(),

@@ -16,7 +16,7 @@ rule jam_variants:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("jam_variants"),
+        *modules("jam_variants"),
         contents=contents(lambda wildcards: JAM.variants_file(wildcards.language)),
         source=JAM.settings.variants.source,
         checks=JAM.settings.variants.checks.canonical(),
@@ -37,7 +37,7 @@ rule jam_label_studio:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("jam_label_studio"),
+        *modules("jam_label_studio"),
     script:
         "../scripts/jam_label_studio.py"
 
@@ -58,7 +58,7 @@ rule idiolink_review:
     conda:
         "../envs/core.yaml"
     params:
-        code=code_of("idiolink_review"),
+        *modules("idiolink_review"),
         contents=contents(IDIOLINK.corrections()),
     script:
         "../scripts/idiolink_review.py"
@@ -80,7 +80,7 @@ if JAM.run.is_sample and not JAM.settings.variants.model:
         conda:
             "../envs/core.yaml"
         params:
-            code=code_of("jam_neutral_sample"),
+            *modules("jam_neutral_sample"),
             contents=contents(
                 lambda wildcards: here(f"data/sample/id10m/neutral/{wildcards.language}.json")
             ),

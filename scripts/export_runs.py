@@ -7,5 +7,5 @@ with job(snakemake):
     export_runs(
         snakemake.output[0],
         is_selected=set(snakemake.input).__contains__,
-        code=snakemake.params.commit,
+        code=snakemake.params.code,
     )

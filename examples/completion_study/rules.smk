@@ -9,7 +9,7 @@ rule completion_metrics:
     conda:
         "../../../../envs/core.yaml"
     params:
-        code=code_of(None, "pieline.studies.completion.score"),
+        *modules(None, "pieline.studies.completion.score"),
         conditions=lambda wildcards: EVERY_STUDY["completion"].conditions(wildcards.model),
     script:
         "score.py"
