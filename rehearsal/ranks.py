@@ -141,14 +141,14 @@ def target(
         for column in ("r_precision_pct", "ndcg_at_10_pct")
     }
     if composition != "full":
-        known = {"composition": composition}
-        released = _rows(published / "idiolink_bm25_ablation.csv", by_mode | known)
+        released = _released_rows(published, query_mode, composition)
         if model == BM25 and released:
             scores = {column: float(released[0][column]) for column in scores}
         else:
             sentence = {"query_mode": "sentence"}
             full = _mean_row(published / "idiolink_bm25.csv", sentence)
-            less = _mean_row(published / "idiolink_bm25_ablation.csv", sentence | known)
+            (row,) = _released_rows(published, "sentence", composition)
+            less = {column: float(row[column]) for column in scores}
             scores = {column: scores[column] * less[column] / full[column] for column in scores}
     return Target(*(value / 100 for value in scores.values()))
 
@@ -169,7 +169,7 @@ def printed_tuning(
     """
     by_mode = {"query_mode": query_mode}
     rows = [
-        *_rows(published / "idiolink_bm25_ablation.csv", by_mode | {"composition": composition}),
+        *_released_rows(published, query_mode, composition),
         *_rows(published / "idiolink_bm25.csv", by_mode),
     ]
     printed = next(row for row in rows if row["k1"])
@@ -208,6 +208,14 @@ _printed = cache(read_printed)
 def _rows(path: Path, where: Mapping[str, str]) -> list[dict[str, str]]:
     """Return the printed rows that match `where`."""
     return [row for row in _printed(path) if where.items() <= row.items()]
+
+
+def _released_rows(published: Path, query_mode: str, composition: str) -> list[dict[str, str]]:
+    """Return BM25's scores in the released run for sentence queries, as a list of no or one row."""
+    where = {"model": "bm25", "query_mode": query_mode, "composition": composition}
+    rows = _rows(published / "idiolink_released_run.csv", where | {"scope": "overall"})
+    scores = {f"{row['metric']}_pct": f"{100 * float(row['value']):.2f}" for row in rows}
+    return [scores | {"k1": "", "b": ""}] if scores and query_mode == "sentence" else []
 
 
 def _mean_row(path: Path, where: Mapping[str, str], model: str | None = None) -> dict[str, float]:

@@ -308,7 +308,7 @@ jam, idiots = (
 FILES = [
     *(File(name, head(SAMPLE / path, many), read) for name, (path, many, read) in SAMPLES.items()),
     *(
-        File(f"{name}.csv", head(PUBLISHED / f"{name}.csv", 99), printed(name, keys))
+        File(f"{name}.csv", head(PUBLISHED / f"{name}.csv", 9999), printed(name, keys))
         for name, keys in KEYS.items()
     ),
     File(
@@ -369,7 +369,7 @@ FILES = [
     ),
     File("prompt.jinja", PROMPT, read_prompt),
     File("recordings.jsonl", head(RECORDINGS, 3), read_recordings),
-    File("claims.yaml", head(PUBLISHED / "claims.yaml", 42), load_claims),
+    File("claims.yaml", head(PUBLISHED / "claims.yaml", 44), load_claims),
     File("tables.yaml", head(PUBLISHED / "tables.yaml", 25), load_catalogue),
     File("models.yaml", MODELS, read_models),
     File("config.yaml", CONFIG, read_config),

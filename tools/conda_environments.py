@@ -16,8 +16,10 @@ from packaging.utils import canonicalize_name
 ENVS = Path(__file__).parents[1] / "envs"
 DIRECT = {
     "core": "filelock ir-measures jinja2 json-repair numpy pandas py3langid pyarrow pydantic"
-    " pyyaml rank-bm25 rapidfuzz scikit-learn scipy seqeval simplemma threadpoolctl tqdm zstandard",
+    " pyyaml rank-bm25 rapidfuzz scikit-learn scipy seqeval simplemma tenacity threadpoolctl"
+    " tqdm zstandard",
     "llm": "agno aiolimiter filelock gguf huggingface-hub jinja2 json-repair litellm numpy"
+    " safetensors torch"
     " platformdirs psutil py3langid pyarrow pydantic pyyaml rapidfuzz rich simplemma tenacity"
     " threadpoolctl tqdm xllamacpp zstandard",
     # Serves a language model and asks it; vLLM has a separate environment.
@@ -31,7 +33,7 @@ DIRECT = {
     " tokenizers torch tqdm transformers",
     "report": "filelock gguf huggingface-hub ir-measures jinja2 json-repair matplotlib numpy"
     " pandas py3langid pyarrow pydantic pyyaml rapidfuzz rocrate scikit-learn scipy seqeval"
-    " simplemma threadpoolctl tqdm zstandard",
+    " safetensors simplemma tenacity threadpoolctl torch tqdm zstandard",
 }
 """Packages that the programs of each kind import directly."""
 HEAD = """\

@@ -86,7 +86,7 @@ def questions_for(entry: LLMEntry, count: int, **parameters: Any) -> list[Questi
 
 
 def ask_all(address: str, folder: Path, name: str, count: int, **fields: Any) -> list[Answer]:
-    entry = model(name)
+    entry = model(name).model_copy(update={"answers_from": ["http://127.0.0.1:*"]})
     settings, path = settings_for(address, folder, **fields), folder / f"{name}.jsonl"
     return [*ask(questions_for(entry, count), entry, settings, path, progress=False).values()]
 

@@ -278,7 +278,7 @@ class TestFiles:
     def test_a_fine_tuned_model_loads_its_trained_weights(self) -> None:
         idiolink = study()
         assert idiolink.weights("sbert+span+released", "7") == [
-            "results/training/idiolink/sbert/span/released/seed-7/weights"
+            "results/training/idiolink/sbert/span/released/seed-7/weights.sha256"
         ]
         assert idiolink.weights("smollm2-135m", "0") == ["results/raw/weights/smollm2-135m"]
         assert idiolink.weights("sbert", "0") == []

@@ -381,6 +381,7 @@ def test_exactly_the_question_is_sent(folder: Path) -> None:
     assert answer == Answer(
         key=question.key,
         text="echo   c  ",
+        address=server.api_base.removesuffix("/v1"),
         finish_reason="stop",
         returned_model="test-model",
         fingerprint="fp_test",

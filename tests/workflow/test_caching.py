@@ -118,7 +118,7 @@ CHANGES = {
     "a prompt": file("prompts/idiots/detect.jinja"),
     "a setting": Change(
         "config/sample.yaml",
-        replaced("zero_shot: {max_tokens: 96}", "zero_shot: {max_tokens: 95}"),
+        replaced("zero_shot: 96", "zero_shot: 95"),
         lambda job: job.rule == "prompt_idioms" and "few_shot" not in min(job.outputs),
     ),
     "the number of hard negatives": Change(
