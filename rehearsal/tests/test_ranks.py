@@ -210,4 +210,4 @@ def test_the_scripts_write_what_the_jobs_would(dataset: IdiolinkDataset, tmp_pat
     assert scores.r_precision == pytest.approx(0.4267, abs=5e-5)
     tuning = Tuning.model_validate_json(tuned.read_text("utf-8"))
     assert (tuning.chosen.k1, tuning.chosen.b) == (0.9, 0.4)
-    assert max(tuning.grid, key=lambda point: point.ndcg_at_10).k1 == 0.6
+    assert max(tuning.grid, key=lambda point: point.ndcg_at_10).k1 == 0.9

@@ -280,7 +280,7 @@ class TestFiles:
         assert idiolink.weights("sbert+span+released", "7") == [
             "results/training/idiolink/sbert/span/released/seed-7/weights.sha256"
         ]
-        assert idiolink.weights("smollm2-135m", "0") == ["results/raw/weights/smollm2-135m"]
+        assert idiolink.weights("smollm2-135m", "0") == ["results/raw/weights/smollm2-135m.sha256"]
         assert idiolink.weights("sbert", "0") == []
         assert idiolink.vectors("test-lit_idiom", "sbert", "documents", "0") == (
             "results/predictions/idiolink/test/sbert/documents/seed-0.npy"
