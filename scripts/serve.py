@@ -11,7 +11,7 @@ from pathlib import Path
 from pieline.core.errors import UserError
 from pieline.core.files import write_text
 from pieline.core.jobs import job
-from pieline.core.sidecars import check_made, sidecar_of
+from pieline.core.sidecars import check_made
 from pieline.llm.answers import Answer
 from pieline.llm.client import ask
 from pieline.llm.questions import Question
@@ -41,7 +41,7 @@ with job(snakemake):
                 )
 
             try:
-                check_made(path for path in task.inputs.values() if Path(sidecar_of(path)).exists())
+                check_made(task.inputs.values())
                 task.model_copy(update={"outputs": outputs}).run(entry, answers)
             except UserError as error:  # other tasks may still succeed
                 failed.append(error)

@@ -21,6 +21,7 @@ from support import ROOT
 
 from pieline.config import load_config
 from pieline.core.errors import UserError
+from pieline.core.sidecars import write_sidecar
 from pieline.llm import guard
 from pieline.llm import server as serving
 from pieline.llm.client import ask
@@ -365,6 +366,8 @@ def test_the_serving_job_records_all_runs_of_its_model(
         for n in range(3)
     ]
     save_dataset(tmp_path / "results/datasets/idiots", suite, origin="sample")
+    for path in Path("results/datasets/idiots").iterdir():
+        write_sidecar(str(path), made_from={})
     config = load_config(
         {
             "studies": ["idiots"],
