@@ -19,7 +19,6 @@ DIRECT = {
     " pyyaml rank-bm25 rapidfuzz scikit-learn scipy seqeval simplemma tenacity threadpoolctl"
     " tqdm zstandard",
     "llm": "agno aiolimiter filelock gguf huggingface-hub jinja2 json-repair litellm numpy"
-    " safetensors torch"
     " platformdirs psutil py3langid pyarrow pydantic pyyaml rapidfuzz rich simplemma tenacity"
     " threadpoolctl tqdm xllamacpp zstandard",
     # Serves a language model and asks it; vLLM has a separate environment.
@@ -33,7 +32,7 @@ DIRECT = {
     " tokenizers torch tqdm transformers",
     "report": "filelock gguf huggingface-hub ir-measures jinja2 json-repair matplotlib numpy"
     " pandas py3langid pyarrow pydantic pyyaml rapidfuzz rocrate scikit-learn scipy seqeval"
-    " safetensors simplemma tenacity threadpoolctl torch tqdm zstandard",
+    " simplemma tenacity threadpoolctl tqdm zstandard",
 }
 """Packages that the programs of each kind import directly."""
 HEAD = """\

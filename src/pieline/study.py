@@ -31,7 +31,7 @@ from pieline.llm.obstacles import obstacles
 from pieline.llm.prompts import load_prompt
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
-from pieline.models.adapters import check_adapter
+from pieline.models.adapter_files import check_adapter
 from pieline.models.api_embedder import ApiEmbedderEntry
 from pieline.models.checkpoint_settings import check_ranker_files, checkpoint_settings
 from pieline.models.embedder import EmbedderEntry
