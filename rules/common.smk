@@ -37,6 +37,7 @@ from pieline.core.errors import UserError, exit_with
 from pieline.core.sidecars import check_results
 from pieline.core.files import check_writable, cached_sha256
 from pieline.core.yamls import read_yaml
+from pieline.languages.registry import get_language, language_codes
 from pieline.llm.obstacles import obstacles
 from pieline.llm.recordings import answers_token
 from pieline.models.registry import load_registry
@@ -125,6 +126,12 @@ if workflow.exec_mode == ExecMode.DEFAULT:
             RUN_REPORT.check_settings()
     except UserError as error:
         exit_with(error)
+
+
+def facts_of_language(name):
+    """Return the facts that checks of a language's sentences need, and the codes of the others."""
+    language = get_language(name)
+    return {"code": language.code, "label": language.label, "codes": language_codes()}
 
 
 def jam_variants_of(wildcards):

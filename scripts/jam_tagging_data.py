@@ -14,12 +14,12 @@ from pieline.studies.jam.raw.id10m import read_id10m, write_id10m
 SEED = 0
 
 with job(snakemake):
-    language = snakemake.wildcards.language
+    language = snakemake.params.language
     dev = read_id10m(snakemake.input.dev, split="dev")
-    check_sentences(dev, language=language, path=snakemake.input.dev)
+    check_sentences(dev, path=snakemake.input.dev, **language)
     if snakemake.input.train:
         train = read_id10m(snakemake.input.train[0], split="train")
-        check_sentences(train, language=language, path=snakemake.input.train[0])
+        check_sentences(train, path=snakemake.input.train[0], **language)
     else:
         train, dev = hold_out(dev, seed=SEED)
     train = thin_out(train, per_idiom=snakemake.params.negatives, seed=SEED)

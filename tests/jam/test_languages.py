@@ -99,7 +99,7 @@ def test_a_language_without_lemmas_is_an_error(monkeypatch: pytest.MonkeyPatch) 
     klingon = Language(name="klingon", label="Klingon", code="tlh", **lists)
     monkeypatch.setattr(registry, "_languages", lambda: {"klingon": klingon})
     with pytest.raises(UserError, match=r"^py3langid cannot identify a language: .*tlh"):
-        is_in_language("klingon", "a text of more than twenty-five letters")
+        is_in_language("a text of more than twenty-five letters", "tlh", registry.language_codes())
 
 
 def test_a_language_is_one_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,8 @@ from pieline.core.sidecars import (
     write_sidecar,
 )
 from pieline.core.yamls import read_yaml
+from pieline.languages.identification import CODES
+from pieline.languages.registry import get_language
 from pieline.models.registry import load_registry
 from pieline.results.run_report import RunReport
 from pieline.studies.idiolink.datasets.reading import read_split
@@ -75,7 +77,14 @@ def identification(folder: Path) -> Path:
 def identified(folder: Path) -> float | None:
     """Return the accuracy of the predictions on the originals."""
     corpus = folder / "test_english.tsv"
-    check_sentences(read_id10m(corpus, split="test"), language="english", path=corpus)
+    check_sentences(
+        read_id10m(corpus, split="test"),
+        path=corpus,
+        code="en",
+        label="English",
+        codes=CODES,
+        light_words=get_language("english").light_words,
+    )
     sentences = [
         JamSentence(
             id=item.id, original_id=item.id, variant_number=0, language="english",

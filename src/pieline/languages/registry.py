@@ -33,6 +33,11 @@ def language_names() -> list[str]:
     return sorted(_languages())
 
 
+def language_codes() -> list[str]:
+    """Return the ISO 639-1 codes of all languages, in the order of their names."""
+    return [get_language(name).code for name in language_names()]
+
+
 @cache
 def answer_words() -> tuple[AnswerWords, ...]:
     """Return the answer vocabularies of all languages."""

@@ -185,9 +185,7 @@ def _check_rows(sentences: Sequence[IdiotsSentence], path: str | Path) -> None:
     check_texts([*zip(places, (sentence.sentence for sentence in sentences), strict=True)])
     translations = (sentence.translation for sentence in sentences)
     check_texts([*zip(places, translations, strict=True)], repeated=False)
-    check_language(
-        [*zip(places, (sentence.sentence for sentence in sentences), strict=True)], "english"
-    )
+    check_language([*zip(places, (sentence.sentence for sentence in sentences), strict=True)])
 
 
 def _is_rather(text: str, language: Literal["english", "spanish"]) -> bool:

@@ -21,7 +21,7 @@ from pieline.core.records import Id, Record, check_unique_ids, explain, validate
 from pieline.core.tables import read_table
 from pieline.languages.identification import is_in_language
 from pieline.languages.matching import contains_pie, shortest_match
-from pieline.languages.registry import get_language
+from pieline.languages.registry import get_language, language_codes
 from pieline.languages.spelling import normalize
 from pieline.studies.jam.bio import Tag, spans_of
 from pieline.studies.jam.raw.checks import check_sentences
@@ -149,12 +149,18 @@ def apply_decisions(
             sentences and decisions do not correspond one to one, tags or tokens do not fit the
             text, a PIE is not in its sentence, or no sentence is kept.
     """
-    if not is_in_language(language, " ".join(item.text for item in sentences)):
+    expected, text = get_language(language), " ".join(item.text for item in sentences)
+    if not is_in_language(text, expected.code, language_codes()):
         hint = "use the file for this language"
-        raise UserError(
-            f"the sentences are not in {get_language(language).label}", where=raw, hint=hint
-        )
-    check_sentences(sentences, language=language, path=raw)
+        raise UserError(f"the sentences are not in {expected.label}", where=raw, hint=hint)
+    check_sentences(
+        sentences,
+        path=raw,
+        code=expected.code,
+        label=expected.label,
+        codes=language_codes(),
+        light_words=expected.light_words,
+    )
     by_id = {item.sentence_id: item for item in decisions}
     sentence_ids = {item.id for item in sentences}
     missing = [item.id for item in sentences if item.id not in by_id]

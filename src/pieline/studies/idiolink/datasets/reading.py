@@ -7,7 +7,6 @@ from pieline.core.errors import UserError
 from pieline.core.texts import check_texts, covers, quote_both, refuse_above, text_key
 from pieline.languages.identification import check_language
 from pieline.languages.spelling import normalize
-from pieline.studies.idiolink.datasets.checks import names_pie
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.originals.domains import parse_id
 from pieline.studies.idiolink.raw.released import read_texts
@@ -129,7 +128,7 @@ def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
         )
     whole = [text for text in texts if covers(text.span, text.sentence)]
     others = [text for text in texts if text.usage in ("simplification", "sense")]
-    with_pie = [text for text in others if names_pie(text.span, text.pie)]
+    with_pie = [text for text in others if _starts(text.pie) <= _starts(text.span)]
     idiomatic = {_context(text) for text in texts if text.usage == "idiomatic"}
     contexts = {_context(text) for text in texts if text.usage == "literal"} - idiomatic
     copies = [text for text in others if _context(text) in contexts]
@@ -151,7 +150,7 @@ def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
             fewest=_FEWEST,
             hint="mark only the words with the meaning" if found is whole else hint,
         )
-    check_language(sentences, "english")
+    check_language(sentences)
 
 
 def _context(text: PieText) -> tuple[str, str, str]:

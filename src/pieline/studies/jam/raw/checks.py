@@ -1,11 +1,10 @@
 """Checks of ID10M's sentences that reject plausible mistakes."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from pieline.core.texts import check_texts, covers, refuse_above
 from pieline.languages.identification import check_language
-from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalize
 from pieline.studies.jam.bio import span_text
 from pieline.studies.jam.raw.id10m import TaggedSentence
@@ -20,9 +19,26 @@ _MOST_IDENTIFIED = 4000
 
 
 def check_sentences(
-    sentences: Sequence[TaggedSentence], *, language: str, path: str | Path
+    sentences: Sequence[TaggedSentence],
+    *,
+    path: str | Path,
+    code: str,
+    label: str,
+    codes: Sequence[str],
+    light_words: Collection[str] = (),
 ) -> None:
     """Check the sentences of an ID10M file.
+
+    The facts of the language are arguments, so that training data do not depend on the code of all
+    languages.
+
+    Args:
+        sentences: Sentences with tagged idioms.
+        path: Path of the file, for error messages.
+        code: ISO 639-1 code of the language.
+        label: Name of the language, for error messages.
+        codes: Codes of the languages to choose from when a text's language is identified.
+        light_words: Words with which no idiom ends.
 
     Raises:
         UserError: Too many sentences are damaged, repeated, in another language or tagged as a
@@ -30,8 +46,7 @@ def check_sentences(
     """
     texts = [(f"{path}:{item.line}", item.text) for item in sentences]
     check_texts(texts)
-    check_language(texts[:: 1 + len(texts) // _MOST_IDENTIFIED], language)
-    light_words = get_language(language).light_words
+    check_language(texts[:: 1 + len(texts) // _MOST_IDENTIFIED], code, label, codes)
     misaligned, whole, total = [], [], 0
     for item in sentences:
         for span in item.spans:

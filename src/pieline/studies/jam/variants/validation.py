@@ -10,7 +10,7 @@ from pieline.core.errors import UserError
 from pieline.core.texts import nfc
 from pieline.languages.identification import is_in_language
 from pieline.languages.matching import contains_pie
-from pieline.languages.registry import get_language
+from pieline.languages.registry import get_language, language_codes
 from pieline.studies.jam.bio import OUTSIDE, Tag
 from pieline.studies.jam.records import Flag, JamSentence, Original, Variant
 from pieline.studies.jam.variants.label_studio import Review, ReviewItem
@@ -65,7 +65,9 @@ def check_text(
         "context_too_long": words > limits.max_context_words,
         "pie_repeated": any(contains_pie(context, pie, language=language) for pie in own),
         "other_pie": any(contains_pie(context, pie, language=language) for pie in others),
-        "wrong_language": not is_in_language(language, context),
+        "wrong_language": not is_in_language(
+            context, get_language(language).code, language_codes()
+        ),
         "duplicate": any(
             _similarity(context, original, sibling) >= limits.duplicate_similarity
             for sibling in siblings
