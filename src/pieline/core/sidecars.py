@@ -168,6 +168,10 @@ def check_made(paths: Iterable[str], known: Digests | None = None) -> None:
         present = {
             file: digest for file, digest in sidecar.made_from.items() if Path(file).exists()
         }
+        for file, digest in present.items():
+            # An edited input must be made again itself.
+            if known[file] != digest and Path(sidecar_of(file)).exists():
+                _check_content(file, load_sidecar(file), known)
         changed = f"differs from the file that {path} was made from"
         check_digests(present, changed=changed, again=path, known=known)
 
