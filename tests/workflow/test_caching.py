@@ -118,8 +118,8 @@ CHANGES = {
     "a prompt": file("prompts/idiots/detect.jinja"),
     "a setting": Change(
         "config/sample.yaml",
-        replaced("zero_shot: 96", "zero_shot: 95"),
-        lambda job: job.rule == "prompt_idioms" and "few_shot" not in min(job.outputs),
+        replaced("{zero_shot: 96", "{zero_shot: 95"),
+        lambda job: job.rule == "prompt_idioms" and "/zero_shot/" in min(job.outputs),
     ),
     "the number of hard negatives": Change(
         "config/sample.yaml",
@@ -208,7 +208,7 @@ def test_the_plan_has_exactly_the_jobs_that_depend_on_a_change(
     outputs = set().union(*(job.outputs for job in planned))
     first = [job for job in planned if not job.inputs & outputs]
     if change.path.endswith(".py"):
-        assert all(f"now: '{change.path} " in job.reason for job in first)
+        assert all(f"changed {change.path}" in job.reason for job in first)
 
 
 def test_changes_of_languages_and_llm_rerun_no_embedding_ranking_or_training(
