@@ -5,6 +5,7 @@ from itertools import product
 from pathlib import Path
 from typing import ClassVar
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from support import ROOT
@@ -19,6 +20,7 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.printed import Comparison, read_comparisons, read_published
 from pieline.reporting.tables import Cell, TableContent, write_table
+from pieline.studies.idiolink.figures.by_pie import by_pie as figure_by_pie
 from pieline.studies.idiolink.metrics.ranking import QueryScores, RankingScores
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.metrics.significance import (
@@ -32,6 +34,7 @@ from pieline.studies.idiolink.tables.by_pie import (
     gains_by_pie,
     hardest_first,
     scores_by_pie,
+    zero_shot_means,
 )
 from pieline.studies.idiolink.tables.finetuning import (
     best_trainings,
@@ -52,6 +55,14 @@ from pieline.studies.idiolink.tables.zero_shot import (
 )
 
 PRINTED = ROOT / "published/idiolink_table5.csv"
+MODELS = [
+    ModelDescription(name=name, kind=kind, label=label)
+    for name, kind, label in (
+        ("bm25", "bm25", "BM25"),
+        ("sbert", "embedder", "SBERT"),
+        ("mine", "predictions", "Mine"),
+    )
+]
 
 
 def metrics(
@@ -667,15 +678,16 @@ class TestPies:
     def test_means_over_seeds_and_order(self, tmp_path: Path) -> None:
         scores = scores_by_pie(self.records())
         assert scores["hard", "sbert+sentence+paper", "span", "ndcg_at_10"] == pytest.approx(40)
-        assert hardest_first(self.records()) == ["hard", "even", "easy"]
+        means = zero_shot_means(scores)
+        assert hardest_first(self.records(), means) == ["hard", "even", "easy"]
         # Each fine-tuned model is compared with itself; other models do not matter.
         strong = metrics("other", "span", (1, 1), pies={"easy": 0, "hard": 99, "even": 0})
         for by_pie_scores in (scores, scores_by_pie([*self.records(), strong])):
             gains = gains_by_pie(by_pie_scores)
-            assert gains == pytest.approx(
+            assert gains.values == pytest.approx(
                 {("easy", "span"): 20, ("hard", "span"): 20, ("even", "span"): 0}
             )
-        tex, rows = written(by_pie(inputs_of(self.records(), [], tmp_path)), tmp_path)
+        tex, rows = written(by_pie(inputs_of(self.records(), MODELS, tmp_path)), tmp_path)
         assert len(rows) == 3 * 3 * 2
         assert len(rows[-1]["metrics"].split()) == 2
         assert r"\begin{longtable}{llrr}" in tex
@@ -685,6 +697,90 @@ class TestPies:
             "hard",
             "10.00",
         )
+
+    def test_all_modes_are_averaged_over_the_same_models(self, tmp_path: Path) -> None:
+        # BM25 has no instructions, and "mine" is external predictions of one mode.
+        records = [
+            metrics(model, mode, (1, 1), pies={"a": first, "b": second})
+            for model, mode, first, second in (
+                ("bm25", "sentence", 90, 60),
+                ("bm25", "span", 90, 60),
+                ("sbert", "sentence", 40, 50),
+                ("sbert", "span", 44, 54),
+                ("sbert", "instruction_sentence", 48, 49),
+                ("sbert", "instruction_span", 46, 58),
+                ("mine", "instruction_sentence", 0, 0),
+            )
+        ]
+        means = zero_shot_means(scores_by_pie(records))
+        assert means.models == ["sbert"]
+        assert means.values["a", "sentence"] == pytest.approx(40)
+        assert means.values["a", "instruction_sentence"] == pytest.approx(48)
+        assert hardest_first(records, means) == ["a", "b"]
+        inputs = inputs_of(records, MODELS, tmp_path)
+        content = by_pie(inputs)
+        shown = [[cell.text for cell in row.cells] for row in content.groups[0].rows]
+        assert shown == [["40.00", "44.00", "48.00", "46.00"], ["50.00", "54.00", "49.00", "58.00"]]
+        notes = [
+            "Every zero-shot mean is over the same models: SBERT.",
+            "Not averaged, because a query mode or a score is missing: BM25, Mine.",
+        ]
+        assert list(content.notes[:2]) == notes
+        figure = figure_by_pie(inputs)
+        assert " ".join(notes) in " ".join(figure.get_supxlabel().split())
+        plt.close(figure)
+
+    def test_without_a_model_of_all_modes_the_largest_set_is_averaged(self) -> None:
+        records = [
+            metrics(model, mode, (1, 1), pies={"a": score})
+            for model, mode, score in (
+                ("mine", "instruction_sentence", 0),
+                ("bm25", "sentence", 90),
+                ("bm25", "span", 80),
+            )
+        ]
+        means = zero_shot_means(scores_by_pie(records))
+        assert (means.models, means.modes) == (["bm25"], ["sentence", "span"])
+        assert zero_shot_means({}) == ({}, [], [])
+
+    def test_a_mode_with_an_unknown_score_is_not_averaged(self) -> None:
+        records = [
+            metrics(model, mode, (1, 1), pies={"a": score, "b": 10})
+            for model, mode, score in (
+                ("sbert", "sentence", 20),
+                ("sbert", "span", 30),
+                ("mine", "sentence", 80),
+                ("mine", "span", None),
+            )
+        ]
+        means = zero_shot_means(scores_by_pie(records))
+        assert means.models == ["sbert"]
+        assert means.values["a", "sentence"] == pytest.approx(20)
+        # A mean over seeds is unknown if one of them is.
+        seeds = [
+            metrics("sbert+sentence+paper", "sentence", (1, 1), seed=seed, pies={"a": score})
+            for seed, score in ((1, 40), (2, None))
+        ]
+        assert scores_by_pie(seeds) == {}
+
+    def test_changes_from_fine_tuning_are_of_the_same_models_in_all_modes(self) -> None:
+        records = [
+            metrics(model, mode, (1, 1), pies={"a": score})
+            for model, mode, score in (
+                ("sbert", "sentence", 10),
+                ("sbert", "span", 20),
+                ("sbert+sentence+paper", "sentence", 15),
+                ("sbert+sentence+paper", "span", 30),
+                ("sbert+span+paper", "span", 40),
+                # Without a zero-shot run by span, there is no change to average.
+                ("other", "sentence", 10),
+                ("other+sentence+paper", "sentence", 90),
+                ("other+sentence+paper", "span", 90),
+            )
+        ]
+        gains = gains_by_pie(scores_by_pie(records))
+        assert gains.models == ["sbert"]
+        assert gains.values == pytest.approx({("a", "sentence"): 5, ("a", "span"): 15})
 
 
 class TestSignificance:

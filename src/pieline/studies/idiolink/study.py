@@ -1021,7 +1021,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "by_pie:by_pie",
                 "not in the paper",
                 "R-Precision and nDCG@10 of each PIE.",
-                DisplayInputs(metrics=(*as_published, *self.tuned_metrics())),
+                DisplayInputs(
+                    metrics=(*as_published, *self.tuned_metrics()),
+                    models=self.describe_models(models),
+                ),
             )
         if measured := self.shortcuts():
             yield self._table(
@@ -1093,6 +1096,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "not in the paper",
                 "nDCG@10 of each PIE.",
                 [*as_published, *self.tuned_metrics()],
+                models=models,
             )
         if measured := self.shortcuts():
             yield self._figure(
