@@ -531,10 +531,16 @@ def bias(inputs: DisplayInputs) -> TableContent:
     rows_with_numbers = {
         (item.model, signal.setting) for item in metrics for signal in item.settings
     }
-    missing = {key[:2]: reason for key, reason in inputs.left_out().items()}
+    missing: dict[tuple[str, str], str] = {}
+    left_out_seeds = []
+    for (model, setting, seed), reason in inputs.left_out().items():
+        if (model, setting) in rows_with_numbers:
+            run = f"{labels[model]} ({SETTING_LABELS.get(setting, setting)})"
+            left_out_seeds.append(f"Without seed {seed} of {run}: {reason}.")
+        else:
+            missing[model, setting] = reason
     for (model, setting), reason in missing.items():
-        if (model, setting) not in rows_with_numbers:
-            add(model, setting, reason)
+        add(model, setting, reason)
     against = inputs.options["against"]
     return TableContent(
         heads=(headers(["Model", "Prompt"], BIAS),),
@@ -544,5 +550,5 @@ def bias(inputs: DisplayInputs) -> TableContent:
         f" are against {SETTING_LABELS.get(against, against)}. Intervals are 95% percentiles of"
         " a bootstrap over PIEs; p is of a paired randomization test over PIEs, corrected within a"
         " model (Holm), for d′ and c apart.",
-        notes=_data_notes(metrics),
+        notes=(*left_out_seeds, *_data_notes(metrics)),
     )
