@@ -118,7 +118,7 @@ rule comparison:
         contents=contents(RUN_REPORT.published()),
         names=RUN_REPORT.printed_names(),
         needs=lambda wildcards: RUN_REPORT.needs(),
-        absent=lambda wildcards: RUN_REPORT.absent(),
+        absent=lambda wildcards: RUN_REPORT.absent() | RUN_REPORT.without_rows(),
         data=CONFIG.data,
         mark=RUN_REPORT.mark,
     script:

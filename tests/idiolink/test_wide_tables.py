@@ -663,6 +663,52 @@ class TestGains:
         assert set(GAINS) == {"instruction", "span", "combined"}
 
 
+class TestRowsOfTheRun:
+    def inputs(
+        self,
+        records: list[IdiolinkMetrics],
+        models: list[ModelDescription],
+        folder: Path,
+        file: str,
+    ) -> DisplayInputs:
+        """Return inputs of a run that configured three models, the first of which was left out."""
+        inputs = inputs_of(records, models, folder, file)
+        configured = ("bge-m3", "smollm2-135m", "sbert")
+        not_run = {**inputs.not_run, "bge-m3": "our GPU is too small"}
+        update = {"rows": "run", "configured": configured, "not_run": not_run}
+        return inputs.model_copy(update=update)
+
+    def test_table_2(self, embedders: list[ModelDescription], tmp_path: Path) -> None:
+        records = [metrics(model, "sentence", (18.34, 35.0)) for model in ("sbert", "smollm2-135m")]
+        inputs = self.inputs(records, embedders, tmp_path, "idiolink_table2")
+        content = zero_shot(inputs)
+        rows = [row for group in content.groups for row in group.rows]
+        assert [row.labels[0] for row in rows] == ["BGE-M3 (Dense)", "SmolLM2-135M", "SBERT"]
+        assert [row.reason for row in rows] == ["our GPU is too small", "", ""]
+        assert not content.titled
+        assert content.columns == content.label_columns + 8
+        whole = zero_shot(inputs.model_copy(update={"rows": "paper"}))
+        every = {row.labels: row.cells for group in whole.groups for row in group.rows}
+        assert len(every) == 25
+        for row in rows:
+            assert row.cells == every[row.labels]
+
+    def test_table_5(self, embedders: list[ModelDescription], tmp_path: Path) -> None:
+        records = [
+            metrics(f"{model}+sentence+paper", "sentence", (40.0, 70.0))
+            for model in ("sbert", "smollm2-135m")
+        ]
+        inputs = self.inputs(records, embedders, tmp_path, "idiolink_table5")
+        content = finetuned(inputs)
+        assert [group.title for group in content.groups] == ["w/o inst - sentence"]
+        rows = content.groups[0].rows
+        assert [row.labels[0] for row in rows] == ["BGE-M3 (Dense)", "SmolLM2-135M", "SBERT"]
+        assert rows[0].reason == "our GPU is too small"
+        # Without any training, the rows of models that were left out are the paper's.
+        alone = finetuned(inputs.model_copy(update={"metrics": (), "configured": ("bge-m3",)}))
+        assert {row.labels[0] for group in alone.groups for row in group.rows} == {"BGE-M3 (Dense)"}
+
+
 class TestPies:
     def records(self) -> list[IdiolinkMetrics]:
         return [

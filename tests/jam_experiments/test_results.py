@@ -167,6 +167,30 @@ def test_drift_table_has_the_printed_numbers(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("table", [3, 5, 6])
+def test_rows_of_the_run_are_unchanged_rows_of_the_whole_table(table: int, tmp_path: Path) -> None:
+    german = metrics(right_originals(100), language="german")
+    records = [metrics(GPT_4O), german, *SEEDS, metrics(GPT_4O, model="bert", setting="fine_tuned")]
+    made_from = display_inputs(records, tmp_path, published=f"jam_table{table}.csv")
+    maker = {3: "results:drift_table", 5: "results:usage_table", 6: "results:confusion_table"}
+    _, whole = make(maker[table], made_from, tmp_path)
+    # The configuration names GPT-4o first.
+    models = sorted(made_from.models, key=lambda model: model.name != "gpt-4o")
+    update = {"rows": "run", "models": tuple(models)}
+    _, rows = make(maker[table], made_from.model_copy(update=update), tmp_path)
+    own = {(item.setting, item.model) for item in records}
+    # Verdicts are the same: sampling ranges pool printed rows, also those without a row here.
+    expected = [row for row in whole if (row["setting"], row["model"]) in own]
+    order = [("zero_shot", "gpt-4o"), ("zero_shot", "gpt-4o-mini"), ("fine_tuned", "bert")]
+    expected.sort(key=lambda row: order.index((row["setting"], row["model"])))
+    assert rows == expected
+    # In a language of the run, printed numbers stay in our rows, also without a number of ours.
+    assert [row["printed"] != "" for row in rows if row["language"] == "german"].count(True) > 2
+    english = display_inputs([records[0]], tmp_path, published=f"jam_table{table}.csv")
+    _, rows = make(maker[table], english.model_copy(update={"rows": "run"}), tmp_path)
+    assert {(row["model"], row["language"]) for row in rows} == {("gpt-4o", "english")}
+
+
 def test_missing_runs_have_a_reason(tmp_path: Path) -> None:
     text, rows = write("drift", [metrics(GPT_4O)], tmp_path)
     for model, language, setting in (

@@ -17,9 +17,9 @@ from pieline.studies.idiolink.tables.zero_shot import (
     COLUMNS,
     METRICS,
     SCORES,
-    in_printed_order,
     notes_on,
     obstacles_of,
+    ordered_models,
     score_pct,
     scores_table,
     with_arrows,
@@ -72,11 +72,13 @@ class Tuned(NamedTuple):
 def finetuned(inputs: DisplayInputs) -> TableContent:
     """Build Table 5: both metrics (percent) by training mode, model and query mode.
 
-    Rows are the fine-tuned models of this run, and models that are only in the paper.
+    Rows are the fine-tuned models of this run, and models and training modes that are only in the
+    paper unless `inputs.rows` is "run".
     """
     printed = read_published(inputs.files["published"], ["train_mode", "model", "query_mode"])
     runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
     trained = list(dict.fromkeys(Tuned.parse(name) for name, _ in runs))
+    own_modes = {tuned.train_mode for tuned in trained} or {*TRAIN_MODES}
 
     def source(
         tuned: Tuned, checkpoint: str, mode: str, reason: str
@@ -92,13 +94,14 @@ def finetuned(inputs: DisplayInputs) -> TableContent:
         )
 
     def rows(train_mode: str) -> Iterator[Row]:
-        models = (*inputs.models, *inputs.absent)
-        for model in in_printed_order(models, (name for _, name, _ in printed)):
+        for model in ordered_models(inputs, (name for _, name, _ in printed)):
             checkpoint = model.published_as or ""
             of_model = [tuned for tuned in trained if tuned[:2] == (model.name, train_mode)]
             reason = ""
             if not of_model:
-                if not any(name[:2] == (train_mode, checkpoint) for name in printed):
+                in_paper = any(name[:2] == (train_mode, checkpoint) for name in printed)
+                left_out = model.name in inputs.not_run and train_mode in own_modes
+                if not (in_paper if inputs.rows == "paper" else left_out):
                     continue
                 of_model = [Tuned(model.name, train_mode, "")]
                 reason = inputs.not_run.get(model.name, _UNTRAINED_MODE)
