@@ -93,6 +93,7 @@ rule claims:
         contents=contents(RUN_REPORT.published()),
         names=RUN_REPORT.printed_names(),
         papers=RUN_REPORT.displays.papers(),
+        without_rows=lambda wildcards: RUN_REPORT.without_rows(),
         mark=RUN_REPORT.mark,
     script:
         "../scripts/claims.py"

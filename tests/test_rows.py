@@ -118,8 +118,8 @@ def test_an_unknown_table_or_value_is_an_error() -> None:
     with pytest.raises(UserError) as caught:
         run_report(tables={"jam_drfit": "run"})
     assert str(caught.value) == (
-        "config.yaml: tables: this configuration has no table 'jam_drfit'; did you mean"
-        " 'jam_drift'?"
+        "config.yaml: tables: this configuration has no result table 'jam_drfit'; did you"
+        " mean 'jam_drift'?"
     )
     with pytest.raises(UserError, match=r"config\.yaml: tables\.rows: "):
         run_report(tables={"rows": "all"})

@@ -268,12 +268,13 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
 
 
 def _check_tables(config: Config, loaded: Mapping[str, Study[Any]]) -> None:
-    """Raise a `UserError` if the setting `tables` names a table that no study makes."""
+    """Raise a `UserError` if the setting `tables` names a table that shows no models of a study."""
     names = config.tables.keys() - {"rows"}
-    made = [table.name for name in loaded for table in loaded[name].tables()] if names else []
+    tables = [table for name in loaded for table in loaded[name].tables()] if names else []
+    made = [table.name for table in tables if table.display_inputs.shows_models]
     if unknown := sorted(names.difference(made)):
         raise UserError(
-            f"this configuration has no table {unknown[0]!r}",
+            f"this configuration has no result table {unknown[0]!r}",
             where="config.yaml: tables",
             hint=nearest(unknown[0], ["rows", *made]),
         )

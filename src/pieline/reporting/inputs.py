@@ -83,6 +83,11 @@ class DisplayInputs(Frozen):
         keys = {tuple(key.split("/")): reason for key, reason in self.not_run.items()}
         return {key: reason for key, reason in keys.items() if len(key) > 1}
 
+    @property
+    def shows_models(self) -> bool:
+        """Whether the rows or marks of the display are models."""
+        return bool(self.models or self.absent)
+
     def row_models(self) -> tuple[ModelDescription, ...]:
         """Return the models that have rows; if only this run's have, in configuration order."""
         described = (*self.models, *self.absent)

@@ -134,7 +134,7 @@ class RunReport:
                 if path in study.archived
             },
         }
-        if isinstance(shown, Table):
+        if isinstance(shown, Table) and shown.display_inputs.shows_models:
             update["rows"] = self.config.rows_of(shown.name)
         return shown.display_inputs.model_copy(update=update).canonical()
 
