@@ -297,6 +297,13 @@ class TestTable5:
         assert best["a", "span", "r_precision"][0] == "sentence"
         assert best["a", "span", "ndcg_at_10"][0] == "span"
         assert best["a", "span", "ndcg_at_10"][1].mean == pytest.approx(80.0)
+        # A training mode counts only with all its seeds.
+        records.append(metrics("a+span+paper", "span", (None, None), seed=1))
+        records.append(metrics("a+sentence+paper", "span", (10.0, 60.0), seed=1))
+        best = best_trainings(records)
+        for metric, mean in (("r_precision", 30), ("ndcg_at_10", 65)):
+            train_mode, scores = best["a", "span", metric]
+            assert (train_mode, scores.mean) == ("sentence", pytest.approx(mean))
 
     @pytest.mark.parametrize("losses", [("paper", "released"), ("released", "paper")])
     def test_figure_3_shows_the_released_loss_if_both_were_run(

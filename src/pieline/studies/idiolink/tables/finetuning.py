@@ -3,11 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import NamedTuple
 
-from pieline.core.uncertainty import Spread, spread
-from pieline.reporting.columns import Source, records_of, row, sources
+from pieline.core.uncertainty import Spread
+from pieline.reporting.columns import Source, over_seeds, records_of, row, sources
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_published
 from pieline.reporting.seeds import PrintedSeeds
@@ -142,20 +143,22 @@ def best_trainings(
     """Return the better training mode by model, query mode and metric, for Figure 3.
 
     For span queries, models may have been trained on sentences or spans; as in the paper, the
-    training mode with the higher mean is used. Only models trained with `shown_loss` count.
+    training mode with the higher mean is used. Only models trained with `shown_loss` count, if the
+    scores of all their seeds are known.
 
     Returns:
         The training mode and its scores over seeds, by model, query mode and metric.
     """
-    values = defaultdict(list)
-    for item, metric in product(metrics, METRICS):
-        if (value := score_pct(item, metric)) is not None:
-            values[Tuned.parse(item.model), item.query_mode, metric].append(value)
+    seeds = defaultdict(list)
+    for item in metrics:
+        seeds[Tuned.parse(item.model), item.query_mode].append(item)
     best: dict[tuple[str, str, str], tuple[str, Spread]] = {}
     loss = shown_loss(metrics)
-    for (tuned, query_mode, metric), scores in values.items():
-        key, over_seeds = (tuned.model, query_mode, metric), spread(scores)
-        better = key not in best or over_seeds.mean > best[key][1].mean
-        if tuned.loss == loss and better:
-            best[key] = (tuned.train_mode, over_seeds)
+    for ((tuned, query_mode), records), metric in product(seeds.items(), METRICS):
+        scores = over_seeds(records, partial(score_pct, metric=metric))
+        key = (tuned.model, query_mode, metric)
+        if scores is None or tuned.loss != loss:
+            continue
+        if key not in best or scores.mean > best[key][1].mean:
+            best[key] = (tuned.train_mode, scores)
     return best
