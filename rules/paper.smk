@@ -93,6 +93,7 @@ rule claims:
         contents=contents(RUN_REPORT.published()),
         names=RUN_REPORT.printed_names(),
         papers=RUN_REPORT.displays.papers(),
+        without_rows=lambda wildcards: RUN_REPORT.without_rows(),
         mark=RUN_REPORT.mark,
     script:
         "../scripts/claims.py"
@@ -118,7 +119,7 @@ rule comparison:
         contents=contents(RUN_REPORT.published()),
         names=RUN_REPORT.printed_names(),
         needs=lambda wildcards: RUN_REPORT.needs(),
-        absent=lambda wildcards: RUN_REPORT.absent(),
+        absent=lambda wildcards: RUN_REPORT.absent() | RUN_REPORT.without_rows(),
         data=CONFIG.data,
         mark=RUN_REPORT.mark,
     script:

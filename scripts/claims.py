@@ -14,7 +14,7 @@ with job(snakemake):
     ours = load_ours(snakemake.input.tables, catalogue, printed, snakemake.params.names)
     claims = load_claims(published / "claims.yaml")
     write_claims(
-        judge_claims(claims, catalogue, printed, ours),
+        judge_claims(claims, catalogue, printed, ours, snakemake.params.without_rows),
         papers=snakemake.params.papers,
         json=snakemake.output.json,
         csv=snakemake.output.csv,

@@ -268,3 +268,6 @@ def test_a_table_of_models_has_own_models_and_the_papers_models(tmp_path: Path) 
     )
     assert (e.ours, e.reason) == (None, "not run: no key; the paper prints no such number")
     assert (b.ours, b.printed, b.reason) == (None, 0.7, "not run: not in this configuration")
+    of_run = inputs.model_copy(update={"rows": "run"})
+    own = model_table(of_run, Accuracy, [column], caption="Accuracy.")
+    assert own.groups[0].rows == content.groups[0].rows[:3]

@@ -19,6 +19,7 @@ from pieline.core.settings import Seed, Settings
 from pieline.core.yamls import merge, read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import Registry
+from pieline.reporting.inputs import Rows
 from pieline.study import Run, Study
 
 
@@ -87,6 +88,12 @@ class Config(Settings):
         description="Archives of runs (`pieline runs export`), as files or URLs with their SHA-256."
         " Archived runs that match the configuration are used instead of running them again.",
     )
+    tables: dict[str, Rows] = Field(
+        default={"rows": "paper"},
+        description="Rows of result tables. `rows: paper` shows the paper's models and this run's,"
+        " `rows: run` only this run's, in the order of the configuration. The name of a table sets"
+        " its rows, such as `idiolink_zero_shot: paper`.",
+    )
     llm: LLMSettings = LLMSettings()
     page: PageSettings = PageSettings()
     rehearsal: RehearsalSettings | None = Field(
@@ -98,6 +105,10 @@ class Config(Settings):
         """Return the settings of a study."""
         settings: Settings = getattr(self, study)
         return settings
+
+    def rows_of(self, table: str) -> Rows:
+        """Return the rows of a result table."""
+        return self.tables.get(table) or self.tables.get("rows", "paper")
 
 
 @cache
@@ -227,8 +238,8 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
         The studies by name.
 
     Raises:
-        UserError: An archive or the settings of a named study are invalid, or the user's own data
-            lacks a file.
+        UserError: An archive or the settings of a named study are invalid, the user's own data
+            lacks a file, or `tables` names an unknown table.
     """
     # A rehearsal has its own list of public files, next to the folder of its corpora.
     listed = (
@@ -252,7 +263,21 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
     }
     for name in config.studies:
         loaded[name].check_own_data()
+    _check_tables(config, loaded)
     return loaded
+
+
+def _check_tables(config: Config, loaded: Mapping[str, Study[Any]]) -> None:
+    """Raise a `UserError` if the setting `tables` names a table that shows no models of a study."""
+    names = config.tables.keys() - {"rows"}
+    tables = [table for name in loaded for table in loaded[name].tables()] if names else []
+    made = [table.name for table in tables if table.display_inputs.shows_models]
+    if unknown := sorted(names.difference(made)):
+        raise UserError(
+            f"this configuration has no result table {unknown[0]!r}",
+            where="config.yaml: tables",
+            hint=nearest(unknown[0], ["rows", *made]),
+        )
 
 
 def _keys_at(location: tuple[int | str, ...]) -> list[str]:

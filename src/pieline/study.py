@@ -690,12 +690,16 @@ class Study(ABC, Generic[S]):
         return {}
 
     def display_inputs(
-        self, metrics: Iterable[str], models: Iterable[str], *kinds: str
+        self,
+        metrics: Iterable[str],
+        models: Iterable[str],
+        *kinds: str,
+        configured: Iterable[str] = (),
     ) -> DisplayInputs:
         """Return the inputs of a table or figure that shows `models`.
 
-        The field `absent` lists the paper's other models of these kinds, each with a reason in
-        `not_run`.
+        `configured` are the configured models in order, if `models` lacks some of them. The field
+        `absent` lists the paper's other models of these kinds, each with a reason in `not_run`.
         """
         shown = list(models)
         # Several entries may represent the same model of the paper, as an API and as weights.
@@ -711,6 +715,7 @@ class Study(ABC, Generic[S]):
             models=self.describe_models(shown),
             absent=self.run.describe_models(absent),
             not_run=dict.fromkeys(absent, NOT_CONFIGURED) | self.left_out(),
+            configured=tuple(configured),
         )
 
     def items_of(

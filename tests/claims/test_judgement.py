@@ -78,6 +78,15 @@ def test_the_printed_numbers_contradict_exactly_these_claims(ledger: Ledger) -> 
     assert {name for name, verdict in verdicts.items() if verdict == "fails"} == CONTRADICTIONS
 
 
+def test_rows_that_a_table_does_not_show_are_missing_with_the_reason(ledger: Ledger) -> None:
+    (claim,) = (each for each in ledger.claims if each.id == "idiots-vicuna-is-most-accurate")
+    ours: OurNumbers = {"idiots_table1": {}}
+    reasons = {"idiots_detection": "not in this configuration"}
+    finding = judge_on_ours(claim, ledger.catalogue, ledger.printed, ours, reasons)
+    assert finding.verdict == "not run"
+    assert finding.reason.startswith("3 of 3 numbers missing: not in this configuration (3: ")
+
+
 def test_each_contradiction_is_explained(ledger: Ledger) -> None:
     remarks = {claim.id: claim.remark for claim in ledger.claims}
     assert [name for name in CONTRADICTIONS if not remarks[name]] == []

@@ -5,6 +5,7 @@ from itertools import product
 from pathlib import Path
 from typing import ClassVar
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from support import ROOT
@@ -19,6 +20,7 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.printed import Comparison, read_comparisons, read_published
 from pieline.reporting.tables import Cell, TableContent, write_table
+from pieline.studies.idiolink.figures.by_pie import by_pie as figure_by_pie
 from pieline.studies.idiolink.metrics.ranking import QueryScores, RankingScores
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.metrics.significance import (
@@ -32,6 +34,7 @@ from pieline.studies.idiolink.tables.by_pie import (
     gains_by_pie,
     hardest_first,
     scores_by_pie,
+    zero_shot_means,
 )
 from pieline.studies.idiolink.tables.finetuning import (
     best_trainings,
@@ -52,6 +55,14 @@ from pieline.studies.idiolink.tables.zero_shot import (
 )
 
 PRINTED = ROOT / "published/idiolink_table5.csv"
+MODELS = [
+    ModelDescription(name=name, kind=kind, label=label)
+    for name, kind, label in (
+        ("bm25", "bm25", "BM25"),
+        ("sbert", "embedder", "SBERT"),
+        ("mine", "predictions", "Mine"),
+    )
+]
 
 
 def metrics(
@@ -286,6 +297,13 @@ class TestTable5:
         assert best["a", "span", "r_precision"][0] == "sentence"
         assert best["a", "span", "ndcg_at_10"][0] == "span"
         assert best["a", "span", "ndcg_at_10"][1].mean == pytest.approx(80.0)
+        # A training mode counts only with all its seeds.
+        records.append(metrics("a+span+paper", "span", (None, None), seed=1))
+        records.append(metrics("a+sentence+paper", "span", (10.0, 60.0), seed=1))
+        best = best_trainings(records)
+        for metric, mean in (("r_precision", 30), ("ndcg_at_10", 65)):
+            train_mode, scores = best["a", "span", metric]
+            assert (train_mode, scores.mean) == ("sentence", pytest.approx(mean))
 
     @pytest.mark.parametrize("losses", [("paper", "released"), ("released", "paper")])
     def test_figure_3_shows_the_released_loss_if_both_were_run(
@@ -652,6 +670,52 @@ class TestGains:
         assert set(GAINS) == {"instruction", "span", "combined"}
 
 
+class TestRowsOfTheRun:
+    def inputs(
+        self,
+        records: list[IdiolinkMetrics],
+        models: list[ModelDescription],
+        folder: Path,
+        file: str,
+    ) -> DisplayInputs:
+        """Return inputs of a run that configured three models, the first of which was left out."""
+        inputs = inputs_of(records, models, folder, file)
+        configured = ("bge-m3", "smollm2-135m", "sbert")
+        not_run = {**inputs.not_run, "bge-m3": "our GPU is too small"}
+        update = {"rows": "run", "configured": configured, "not_run": not_run}
+        return inputs.model_copy(update=update)
+
+    def test_table_2(self, embedders: list[ModelDescription], tmp_path: Path) -> None:
+        records = [metrics(model, "sentence", (18.34, 35.0)) for model in ("sbert", "smollm2-135m")]
+        inputs = self.inputs(records, embedders, tmp_path, "idiolink_table2")
+        content = zero_shot(inputs)
+        rows = [row for group in content.groups for row in group.rows]
+        assert [row.labels[0] for row in rows] == ["BGE-M3 (Dense)", "SmolLM2-135M", "SBERT"]
+        assert [row.reason for row in rows] == ["our GPU is too small", "", ""]
+        assert not content.titled
+        assert content.columns == content.label_columns + 8
+        whole = zero_shot(inputs.model_copy(update={"rows": "paper"}))
+        every = {row.labels: row.cells for group in whole.groups for row in group.rows}
+        assert len(every) == 25
+        for row in rows:
+            assert row.cells == every[row.labels]
+
+    def test_table_5(self, embedders: list[ModelDescription], tmp_path: Path) -> None:
+        records = [
+            metrics(f"{model}+sentence+paper", "sentence", (40.0, 70.0))
+            for model in ("sbert", "smollm2-135m")
+        ]
+        inputs = self.inputs(records, embedders, tmp_path, "idiolink_table5")
+        content = finetuned(inputs)
+        assert [group.title for group in content.groups] == ["w/o inst - sentence"]
+        rows = content.groups[0].rows
+        assert [row.labels[0] for row in rows] == ["BGE-M3 (Dense)", "SmolLM2-135M", "SBERT"]
+        assert rows[0].reason == "our GPU is too small"
+        # Without any training, the rows of models that were left out are the paper's.
+        alone = finetuned(inputs.model_copy(update={"metrics": (), "configured": ("bge-m3",)}))
+        assert {row.labels[0] for group in alone.groups for row in group.rows} == {"BGE-M3 (Dense)"}
+
+
 class TestPies:
     def records(self) -> list[IdiolinkMetrics]:
         return [
@@ -667,15 +731,16 @@ class TestPies:
     def test_means_over_seeds_and_order(self, tmp_path: Path) -> None:
         scores = scores_by_pie(self.records())
         assert scores["hard", "sbert+sentence+paper", "span", "ndcg_at_10"] == pytest.approx(40)
-        assert hardest_first(self.records()) == ["hard", "even", "easy"]
+        means = zero_shot_means(scores)
+        assert hardest_first(self.records(), means) == ["hard", "even", "easy"]
         # Each fine-tuned model is compared with itself; other models do not matter.
         strong = metrics("other", "span", (1, 1), pies={"easy": 0, "hard": 99, "even": 0})
         for by_pie_scores in (scores, scores_by_pie([*self.records(), strong])):
             gains = gains_by_pie(by_pie_scores)
-            assert gains == pytest.approx(
+            assert gains.values == pytest.approx(
                 {("easy", "span"): 20, ("hard", "span"): 20, ("even", "span"): 0}
             )
-        tex, rows = written(by_pie(inputs_of(self.records(), [], tmp_path)), tmp_path)
+        tex, rows = written(by_pie(inputs_of(self.records(), MODELS, tmp_path)), tmp_path)
         assert len(rows) == 3 * 3 * 2
         assert len(rows[-1]["metrics"].split()) == 2
         assert r"\begin{longtable}{llrr}" in tex
@@ -685,6 +750,90 @@ class TestPies:
             "hard",
             "10.00",
         )
+
+    def test_all_modes_are_averaged_over_the_same_models(self, tmp_path: Path) -> None:
+        # BM25 has no instructions, and "mine" is external predictions of one mode.
+        records = [
+            metrics(model, mode, (1, 1), pies={"a": first, "b": second})
+            for model, mode, first, second in (
+                ("bm25", "sentence", 90, 60),
+                ("bm25", "span", 90, 60),
+                ("sbert", "sentence", 40, 50),
+                ("sbert", "span", 44, 54),
+                ("sbert", "instruction_sentence", 48, 49),
+                ("sbert", "instruction_span", 46, 58),
+                ("mine", "instruction_sentence", 0, 0),
+            )
+        ]
+        means = zero_shot_means(scores_by_pie(records))
+        assert means.models == ["sbert"]
+        assert means.values["a", "sentence"] == pytest.approx(40)
+        assert means.values["a", "instruction_sentence"] == pytest.approx(48)
+        assert hardest_first(records, means) == ["a", "b"]
+        inputs = inputs_of(records, MODELS, tmp_path)
+        content = by_pie(inputs)
+        shown = [[cell.text for cell in row.cells] for row in content.groups[0].rows]
+        assert shown == [["40.00", "44.00", "48.00", "46.00"], ["50.00", "54.00", "49.00", "58.00"]]
+        notes = [
+            "Every zero-shot mean is over the same models: SBERT.",
+            "Not averaged, because a query mode or a score is missing: BM25, Mine.",
+        ]
+        assert list(content.notes[:2]) == notes
+        figure = figure_by_pie(inputs)
+        assert " ".join(notes) in " ".join(figure.get_supxlabel().split())
+        plt.close(figure)
+
+    def test_without_a_model_of_all_modes_the_largest_set_is_averaged(self) -> None:
+        records = [
+            metrics(model, mode, (1, 1), pies={"a": score})
+            for model, mode, score in (
+                ("mine", "instruction_sentence", 0),
+                ("bm25", "sentence", 90),
+                ("bm25", "span", 80),
+            )
+        ]
+        means = zero_shot_means(scores_by_pie(records))
+        assert (means.models, means.modes) == (["bm25"], ["sentence", "span"])
+        assert zero_shot_means({}) == ({}, [], [])
+
+    def test_a_mode_with_an_unknown_score_is_not_averaged(self) -> None:
+        records = [
+            metrics(model, mode, (1, 1), pies={"a": score, "b": 10})
+            for model, mode, score in (
+                ("sbert", "sentence", 20),
+                ("sbert", "span", 30),
+                ("mine", "sentence", 80),
+                ("mine", "span", None),
+            )
+        ]
+        means = zero_shot_means(scores_by_pie(records))
+        assert means.models == ["sbert"]
+        assert means.values["a", "sentence"] == pytest.approx(20)
+        # A mean over seeds is unknown if one of them is.
+        seeds = [
+            metrics("sbert+sentence+paper", "sentence", (1, 1), seed=seed, pies={"a": score})
+            for seed, score in ((1, 40), (2, None))
+        ]
+        assert scores_by_pie(seeds) == {}
+
+    def test_changes_from_fine_tuning_are_of_the_same_models_in_all_modes(self) -> None:
+        records = [
+            metrics(model, mode, (1, 1), pies={"a": score})
+            for model, mode, score in (
+                ("sbert", "sentence", 10),
+                ("sbert", "span", 20),
+                ("sbert+sentence+paper", "sentence", 15),
+                ("sbert+sentence+paper", "span", 30),
+                ("sbert+span+paper", "span", 40),
+                # Without a zero-shot run by span, there is no change to average.
+                ("other", "sentence", 10),
+                ("other+sentence+paper", "sentence", 90),
+                ("other+sentence+paper", "span", 90),
+            )
+        ]
+        gains = gains_by_pie(scores_by_pie(records))
+        assert gains.models == ["sbert"]
+        assert gains.values == pytest.approx({("a", "sentence"): 5, ("a", "span"): 15})
 
 
 class TestSignificance:

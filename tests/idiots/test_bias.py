@@ -233,6 +233,13 @@ def test_a_negated_prompt_is_sent_and_parsed(tmp_path: Path) -> None:
     assert list(schema["properties"]) == ["freeOfIdioms", "idiom"]
 
 
+def test_a_seed_that_was_left_out_is_a_note(simulated: DisplayInputs) -> None:
+    left_out = {"rules/eager/1": "no key"}
+    content = bias(simulated.model_copy(update={"not_run": left_out}))
+    assert content.notes[0] == "Without seed 1 of Rules (eager): no key."
+    assert len(content.groups[0].rows) == 5
+
+
 def test_table_and_figure_require_the_setting() -> None:
     names = {display.name for display in [*study().tables(), *study().figures()]}
     assert "idiots_bias" not in names

@@ -21,7 +21,7 @@ from pieline.llm.questions import Question
 from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
-from pieline.reporting.inputs import DisplayInputs
+from pieline.reporting.inputs import DisplayInputs, Rows
 from pieline.reporting.tables import write_table
 from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.metrics.detection import DetectionMetrics
@@ -133,7 +133,9 @@ def judged(
     return human_verdicts(read_cases(files["table"]), predictions, run)
 
 
-def make(table: str, metrics: list[str], folder: Path) -> tuple[list[dict[str, str]], str]:
+def make(
+    table: str, metrics: list[str], folder: Path, rows: Rows = "paper"
+) -> tuple[list[dict[str, str]], str]:
     """Return the CSV rows and LaTeX of a table; models without a metric file were not run."""
     run = Run(load_registry(ROOT / "models.yaml"), LLMSettings())
     models = run.describe_models(COUNTS)
@@ -148,6 +150,7 @@ def make(table: str, metrics: list[str], folder: Path) -> tuple[list[dict[str, s
         models=ran,
         absent=absent,
         not_run={model.name: NOT_CONFIGURED for model in absent},
+        rows=rows,
     )
     content = import_object(f"pieline.studies.idiots.tables:{table}")(inputs)
     outputs = {name: folder / f"table.{name}" for name in ("tex", "csv", "html")}
@@ -177,6 +180,18 @@ def test_table_from_counts(table: str, metrics: list[str], tmp_path: Path) -> No
         else:
             assert (float(row["ours"]), row["reproduced"]) == (value, "yes"), cell
         assert row["ours"] in latex
+
+
+@pytest.mark.parametrize("table", [*TABLES, "errors"])
+def test_rows_of_the_run_are_unchanged_rows_of_the_whole_table(
+    table: str, metrics: list[str], tmp_path: Path
+) -> None:
+    whole, _ = make(table, metrics[:2], tmp_path)
+    rows, latex = make(table, metrics[:2], tmp_path, rows="run")
+    own = [Path(path).stem for path in metrics[:2]]
+    assert rows == [row for row in whole if row["model"] in own]
+    assert len(rows) < len(whole)
+    assert NOT_CONFIGURED not in latex
 
 
 def test_errors_and_the_invented_idioms_from_a_review(metrics: list[str], tmp_path: Path) -> None:

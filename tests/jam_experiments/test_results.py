@@ -167,6 +167,30 @@ def test_drift_table_has_the_printed_numbers(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("table", [3, 5, 6])
+def test_rows_of_the_run_are_unchanged_rows_of_the_whole_table(table: int, tmp_path: Path) -> None:
+    german = metrics(right_originals(100), language="german")
+    records = [metrics(GPT_4O), german, *SEEDS, metrics(GPT_4O, model="bert", setting="fine_tuned")]
+    made_from = display_inputs(records, tmp_path, published=f"jam_table{table}.csv")
+    maker = {3: "results:drift_table", 5: "results:usage_table", 6: "results:confusion_table"}
+    _, whole = make(maker[table], made_from, tmp_path)
+    # The configuration names GPT-4o first.
+    models = sorted(made_from.models, key=lambda model: model.name != "gpt-4o")
+    update = {"rows": "run", "models": tuple(models)}
+    _, rows = make(maker[table], made_from.model_copy(update=update), tmp_path)
+    own = {(item.setting, item.model) for item in records}
+    # Verdicts are the same: sampling ranges pool printed rows, also those without a row here.
+    expected = [row for row in whole if (row["setting"], row["model"]) in own]
+    order = [("zero_shot", "gpt-4o"), ("zero_shot", "gpt-4o-mini"), ("fine_tuned", "bert")]
+    expected.sort(key=lambda row: order.index((row["setting"], row["model"])))
+    assert rows == expected
+    # In a language of the run, printed numbers stay in our rows, also without a number of ours.
+    assert [row["printed"] != "" for row in rows if row["language"] == "german"].count(True) > 2
+    english = display_inputs([records[0]], tmp_path, published=f"jam_table{table}.csv")
+    _, rows = make(maker[table], english.model_copy(update={"rows": "run"}), tmp_path)
+    assert {(row["model"], row["language"]) for row in rows} == {("gpt-4o", "english")}
+
+
 def test_missing_runs_have_a_reason(tmp_path: Path) -> None:
     text, rows = write("drift", [metrics(GPT_4O)], tmp_path)
     for model, language, setting in (
@@ -238,6 +262,24 @@ def test_a_seed_that_was_left_out_is_a_note(tmp_path: Path) -> None:
     text, rows = make("results:drift_table", made_from, tmp_path)
     assert "Without seed 44 of GPT-4o mini (Zero-shot, English): no key." in text
     assert cell(rows, "gpt-4o-mini", "success")["seeds"] == "42 43"
+
+
+@pytest.mark.parametrize("maker", ["text:text", "runs:pairs", "prompt_effects:prompts"])
+def test_displays_that_average_over_seeds_state_which_were_left_out(
+    maker: str, tmp_path: Path
+) -> None:
+    records = [*SEEDS[:2], *(each.model_copy(update={"setting": "own"}) for each in SEEDS)]
+    files = {"text_numbers": "text_numbers.csv", "published": "jam_table3.csv"}
+    made_from = display_inputs(records, tmp_path, **files)
+    options = {"against": "zero_shot", "added": False, "permutations": 9, "resamples": 9}
+    made_from = made_from.model_copy(
+        update={
+            "not_run": {"gpt-4o-mini/zero_shot/english/44": "no key"},
+            "options": {**made_from.options, **options},
+        }
+    )
+    text, _ = make(maker, made_from, tmp_path)
+    assert "Without seed 44 of GPT-4o mini (Zero-shot, English): no key." in text
 
 
 REWORDED = {
@@ -652,6 +694,35 @@ def test_numbers_of_the_text(tmp_path: Path) -> None:
     assert rows["jam.median_drift_english_few_shot"]["ours"] == "6.42"
     assert rows["jam.median_drift_german"]["ours"] == ""
     assert rows["jam.confusing_variants_english"]["ours"] == "31"
+
+
+def test_medians_over_different_models_name_them(tmp_path: Path) -> None:
+    records = [metrics(GPT_4O), metrics(GPT_4O, setting="few_shot_sc_cotbest")]
+    files = {"text_numbers": "text_numbers.csv", "published": "jam_table3.csv"}
+    text, _ = make("text:text", display_inputs(records, tmp_path, **files), tmp_path)
+    assert "different models" not in text
+    records.append(metrics(right_originals(161), model="gpt-4o-mini"))
+    text, _ = make("text:text", display_inputs(records, tmp_path, **files), tmp_path)
+    assert (
+        "The medians are over different models. English, Zero-shot: GPT-4o, GPT-4o mini; English,"
+        " Few-shot +SC+CoTBest: GPT-4o."
+    ) in text
+
+
+def test_a_median_without_the_drift_of_a_model_is_not_comparable(tmp_path: Path) -> None:
+    records = [
+        run.model_copy(update={"overall": run.overall.model_copy(update={"negative_drift": None})})
+        if (run.model, run.setting, run.language) == ("gpt-4o", "zero_shot", "german")
+        else run
+        for run in paper_runs()
+    ]
+    files = {"text_numbers": "text_numbers.csv", "published": "jam_table3.csv"}
+    _, lines = make("text:text", display_inputs(records, tmp_path, **files), tmp_path)
+    rows = {row["id"]: row for row in lines}
+    median = rows["jam.median_drift_german"]
+    assert (median["comparable"], median["reason"]) == ("no", "drift of GPT-4o is unknown")
+    assert rows["jam.median_drift_english"]["comparable"] == "yes"
+    assert rows["jam.median_accuracy_german"]["comparable"] == "yes"
 
 
 FIGURES = {

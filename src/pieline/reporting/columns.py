@@ -215,18 +215,21 @@ def model_table(
     """Return a table that compares each model with the printed row in `inputs.files["published"]`.
 
     Records (field `model`) and printed rows both use the model names of models.yaml. Models that
-    were not run, including models that only the paper has, get a row with the reason.
+    were not run get a row with the reason. Unless `inputs.rows` is "run", so do models that only
+    the paper has.
     """
     printed = read_published(inputs.files["published"], ["model"])
     ours = sources(inputs, record, ["model"], lambda item: item.conditions.deviations)
-    shown = {model.name: model.label for model in inputs.models}
-    shown |= {name: label for name, label in inputs.labels().items() if (name,) in printed}
+    configured = {model.name for model in inputs.models}
     rows = []
-    for name, label in shown.items():
+    for model in inputs.row_models():
+        name = model.name
+        if inputs.rows == "paper" and name not in configured and (name,) not in printed:
+            continue
         reason = "" if (name,) in ours else inputs.why_not(name)
         own = ours.get((name,), Source({"model": name}, not_run=reason))
         source = replace(own, printed=printed.get((name,), {}))
-        rows.append(row((label,), [(column, source) for column in columns], reason=reason))
+        rows.append(row((model.label,), [(column, source) for column in columns], reason=reason))
     return TableContent(
         heads=(headers(["Model"], columns),),
         groups=(Group(tuple(rows)),),

@@ -1,11 +1,14 @@
 """Inputs of tables and figures."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pieline.core.records import Frozen
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import read_published
+
+Rows = Literal["paper", "run"]
+"""Rows of a result table: the paper's models and this run's, or only this run's."""
 
 
 class DisplayInputs(Frozen):
@@ -25,6 +28,9 @@ class DisplayInputs(Frozen):
             a result or uses the user's own data; empty otherwise.
         archived: Name of the archive from which the predictions were taken, by metric file.
         is_own: Whether the data is the user's own, so that no printed numbers are shown.
+        rows: Rows to show (`tables.rows` of the configuration).
+        configured: Names of the configured models in order, including those that cannot be run; if
+            empty, these are `models`.
     """
 
     metrics: tuple[str, ...] = ()
@@ -38,6 +44,8 @@ class DisplayInputs(Frozen):
     is_own: bool = False
     asked: Mapping[str, str] = {}
     archived: Mapping[str, str] = {}
+    rows: Rows = "paper"
+    configured: tuple[str, ...] = ()
 
     def with_files(self, **files: str) -> "DisplayInputs":
         """Return a copy with these `files`."""
@@ -74,6 +82,24 @@ class DisplayInputs(Frozen):
         """
         keys = {tuple(key.split("/")): reason for key, reason in self.not_run.items()}
         return {key: reason for key, reason in keys.items() if len(key) > 1}
+
+    @property
+    def shows_models(self) -> bool:
+        """Whether the rows or marks of the display are models."""
+        return bool(self.models or self.absent)
+
+    def row_models(self) -> tuple[ModelDescription, ...]:
+        """Return the models that have rows; if only this run's have, in configuration order."""
+        described = (*self.models, *self.absent)
+        if self.rows == "paper":
+            return described
+        by_name = {model.name: model for model in described}
+        names = self.configured or [model.name for model in self.models]
+        return tuple(by_name[name] for name in names if name in by_name)
+
+    def place(self, model: str) -> int:
+        """Return the position of a model among those that have rows."""
+        return [described.name for described in self.row_models()].index(model)
 
     def labels(self) -> dict[str, str]:
         """Return the labels of all models by name."""

@@ -28,7 +28,15 @@ from pieline.reporting.models import REHEARSAL_NOTE
 from pieline.results.claims.tables import load_catalogue
 from pieline.results.displays import Displays, StudyDisplays
 from pieline.results.provenance import Code, Model, RunDescription
-from pieline.study import Display, Items, Study, own_data_name, raw_name
+from pieline.study import (
+    NOT_CONFIGURED,
+    Display,
+    Items,
+    Study,
+    Table,
+    own_data_name,
+    raw_name,
+)
 
 CATEGORY = "The whole artifact"
 """Category in the Snakemake report for files that do not belong to a single paper."""
@@ -115,7 +123,7 @@ class RunReport:
 
     def display_inputs_json(self, shown: Display | Items) -> str:
         """Return the inputs of a table, a figure or items as canonical JSON."""
-        update = {
+        update: dict[str, Any] = {
             "mark": self.mark,
             "is_own": bool(self.run.own_data),
             "asked": self.configured_digests(shown.display_inputs.metrics),
@@ -126,6 +134,8 @@ class RunReport:
                 if path in study.archived
             },
         }
+        if isinstance(shown, Table) and shown.display_inputs.shows_models:
+            update["rows"] = self.config.rows_of(shown.name)
         return shown.display_inputs.model_copy(update=update).canonical()
 
     def configured_digests(self, metrics: Iterable[str]) -> dict[str, str]:
@@ -248,6 +258,11 @@ class RunReport:
             for name in ours
             if name not in made
         }
+
+    def without_rows(self) -> dict[str, str]:
+        """Return why tables with only this run's rows lack other printed rows, by table name."""
+        made = (table.name for study in self.studies for table in study.tables())
+        return {name: NOT_CONFIGURED for name in made if self.config.rows_of(name) == "run"}
 
     def needs(self) -> dict[str, str]:
         """Return the requirements for running each of the papers' models, by printed name."""

@@ -65,8 +65,11 @@ def judge_claims(
     catalogue: Mapping[str, PrintedTable],
     printed: PrintedNumbers,
     ours: OurNumbers,
+    without_rows: Mapping[str, str] = {},
 ) -> list[JudgedClaim]:
     """Judge all claims on the printed numbers and on ours.
+
+    `without_rows` states why CSVs in paper_tables/ lack rows, by name.
 
     Raises:
         UserError: The numbers or the formula of a claim are invalid; the message names the claim.
@@ -95,7 +98,7 @@ def judge_claims(
                         }
                     ),
                     printed=on_printed,
-                    ours=judge_on_ours(claim, catalogue, printed, ours),
+                    ours=judge_on_ours(claim, catalogue, printed, ours, without_rows),
                 )
             )
         except ClaimError as error:
@@ -127,6 +130,7 @@ def judge_on_ours(
     catalogue: Mapping[str, PrintedTable],
     printed: PrintedNumbers,
     ours: OurNumbers,
+    without_rows: Mapping[str, str] = {},
 ) -> Finding:
     """Judge a claim on our numbers; numbers that are not measured keep the printed value.
 
@@ -151,7 +155,7 @@ def judge_on_ours(
                 columns[name][label] = value
                 continue
             total += 1
-            cell = _our_cell(number, row, catalogue, ours)
+            cell = _our_cell(number, row, catalogue, ours, without_rows)
             if cell.value is None:
                 missing.append((" / ".join(row), cell.reason))
                 continue
@@ -251,14 +255,18 @@ def _our_cell(
     row: tuple[str, ...],
     catalogue: Mapping[str, PrintedTable],
     ours: OurNumbers,
+    without_rows: Mapping[str, str],
 ) -> OurCell:
     source = catalogue[number.table].ours
     if source is None:
         return OurCell(None, False, "nothing here computes this table")
     if number.table not in ours:
         return OurCell(None, False, f"this run made no {' or '.join(source.files)}.csv")
-    cell = ours[number.table].get((row, number.column))
-    return cell or OurCell(None, False, f"{' or '.join(source.files)}.csv has no such row")
+    if cell := ours[number.table].get((row, number.column)):
+        return cell
+    usual = f"{' or '.join(source.files)}.csv has no such row"
+    reasons = (without_rows[file] for file in source.files if file in without_rows)
+    return OurCell(None, False, next(reasons, usual))
 
 
 def _why_missing(missing: Sequence[tuple[str, str]], total: int) -> str:

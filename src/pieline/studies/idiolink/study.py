@@ -76,6 +76,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         super().__init__(settings, run, chosen=chosen)
         tuning = settings.finetuning
         self._trains = bool(tuning.models)
+        self._configured = {"zero_shot": settings.models, "tuned": tuning.models}
         # An unselected study may name models that the registry lacks.
         self._skipped = settings.leave_out | (self._unanswered() if chosen else {})
         self.settings = settings.model_copy(
@@ -907,7 +908,12 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             "Table 2",
             "Zero-shot retrieval in four query modes, in percent.",
             self._with_own_models(
-                self.display_inputs(self.metrics_files("full", rows), rows, "embedder")
+                self.display_inputs(
+                    self.metrics_files("full", rows),
+                    rows,
+                    "embedder",
+                    configured=self._configured["zero_shot"],
+                )
             ),
             published="idiolink_table2",
             **reference,
@@ -955,7 +961,14 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "finetuning:finetuned",
                 "Table 5",
                 "Retrieval by fine-tuned models, in percent.",
-                self.display_inputs(self.tuned_metrics(), tuned, "embedder"),
+                self._with_own_models(
+                    self.display_inputs(
+                        self.tuned_metrics(),
+                        tuned,
+                        "embedder",
+                        configured=self._configured["tuned"],
+                    )
+                ),
                 published="idiolink_table5",
             )
         yield self._table(
@@ -1021,7 +1034,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "by_pie:by_pie",
                 "not in the paper",
                 "R-Precision and nDCG@10 of each PIE.",
-                DisplayInputs(metrics=(*as_published, *self.tuned_metrics())),
+                DisplayInputs(
+                    metrics=(*as_published, *self.tuned_metrics()),
+                    models=self.describe_models(models),
+                ),
             )
         if measured := self.shortcuts():
             yield self._table(
@@ -1093,6 +1109,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "not in the paper",
                 "nDCG@10 of each PIE.",
                 [*as_published, *self.tuned_metrics()],
+                models=models,
             )
         if measured := self.shortcuts():
             yield self._figure(

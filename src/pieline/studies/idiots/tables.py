@@ -403,12 +403,18 @@ def _rows(
     printed: Mapping[tuple[str, ...], PrintedRow],
     reason: Callable[[DetectionMetrics], str] = lambda _: "",
 ) -> Iterator[Row]:
-    """Yield one row per run, then one per run without numbers; `reason` returns a note on a run."""
+    """Yield one row per run, then one per run without numbers; `reason` returns a note on a run.
+
+    If only this run's models have rows, these are in the order of the configuration.
+    """
     sources_by_run = sources(inputs, DetectionMetrics, _RUN, _obstacles)
     models = (*inputs.models, *inputs.absent)
     published_as = {model.name: model.published_as or "" for model in models}
-    missing = _not_made(inputs, list(sources_by_run), printed)
+    in_rows = printed if inputs.rows == "paper" else ()
+    missing = _not_made(inputs, list(sources_by_run), in_rows)
     runs = [*sources_by_run, *missing]
+    if inputs.rows == "run":
+        runs.sort(key=lambda run: inputs.place(run[0]))
     for run, label in zip(runs, run_labels(runs, models), strict=True):
         in_paper = printed.get((published_as[run[0]],), {}) if run[1] == PAPER_SETTING else {}
         source = replace(
@@ -531,10 +537,18 @@ def bias(inputs: DisplayInputs) -> TableContent:
     rows_with_numbers = {
         (item.model, signal.setting) for item in metrics for signal in item.settings
     }
-    missing = {key[:2]: reason for key, reason in inputs.left_out().items()}
+    missing: dict[tuple[str, str], str] = {}
+    left_out_seeds = []
+    for (model, setting, seed), reason in inputs.left_out().items():
+        if (model, setting) in rows_with_numbers:
+            run = f"{labels[model]} ({SETTING_LABELS.get(setting, setting)})"
+            left_out_seeds.append(f"Without seed {seed} of {run}: {reason}.")
+        else:
+            missing[model, setting] = reason
     for (model, setting), reason in missing.items():
-        if (model, setting) not in rows_with_numbers:
-            add(model, setting, reason)
+        add(model, setting, reason)
+    if inputs.rows == "run":
+        groups = dict(sorted(groups.items(), key=lambda group: inputs.place(group[0])))
     against = inputs.options["against"]
     return TableContent(
         heads=(headers(["Model", "Prompt"], BIAS),),
@@ -544,5 +558,5 @@ def bias(inputs: DisplayInputs) -> TableContent:
         f" are against {SETTING_LABELS.get(against, against)}. Intervals are 95% percentiles of"
         " a bootstrap over PIEs; p is of a paired randomization test over PIEs, corrected within a"
         " model (Holm), for d′ and c apart.",
-        notes=_data_notes(metrics),
+        notes=(*left_out_seeds, *_data_notes(metrics)),
     )

@@ -3,11 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import NamedTuple
 
-from pieline.core.uncertainty import Spread, spread
-from pieline.reporting.columns import Source, records_of, row, sources
+from pieline.core.uncertainty import Spread
+from pieline.reporting.columns import Source, over_seeds, records_of, row, sources
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_published
 from pieline.reporting.seeds import PrintedSeeds
@@ -17,9 +18,9 @@ from pieline.studies.idiolink.tables.zero_shot import (
     COLUMNS,
     METRICS,
     SCORES,
-    in_printed_order,
     notes_on,
     obstacles_of,
+    ordered_models,
     score_pct,
     scores_table,
     with_arrows,
@@ -72,11 +73,13 @@ class Tuned(NamedTuple):
 def finetuned(inputs: DisplayInputs) -> TableContent:
     """Build Table 5: both metrics (percent) by training mode, model and query mode.
 
-    Rows are the fine-tuned models of this run, and models that are only in the paper.
+    Rows are the fine-tuned models of this run, and models and training modes that are only in the
+    paper unless `inputs.rows` is "run".
     """
     printed = read_published(inputs.files["published"], ["train_mode", "model", "query_mode"])
     runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
     trained = list(dict.fromkeys(Tuned.parse(name) for name, _ in runs))
+    own_modes = {tuned.train_mode for tuned in trained} or {*TRAIN_MODES}
 
     def source(
         tuned: Tuned, checkpoint: str, mode: str, reason: str
@@ -92,13 +95,14 @@ def finetuned(inputs: DisplayInputs) -> TableContent:
         )
 
     def rows(train_mode: str) -> Iterator[Row]:
-        models = (*inputs.models, *inputs.absent)
-        for model in in_printed_order(models, (name for _, name, _ in printed)):
+        for model in ordered_models(inputs, (name for _, name, _ in printed)):
             checkpoint = model.published_as or ""
             of_model = [tuned for tuned in trained if tuned[:2] == (model.name, train_mode)]
             reason = ""
             if not of_model:
-                if not any(name[:2] == (train_mode, checkpoint) for name in printed):
+                in_paper = any(name[:2] == (train_mode, checkpoint) for name in printed)
+                left_out = model.name in inputs.not_run and train_mode in own_modes
+                if not (in_paper if inputs.rows == "paper" else left_out):
                     continue
                 of_model = [Tuned(model.name, train_mode, "")]
                 reason = inputs.not_run.get(model.name, _UNTRAINED_MODE)
@@ -139,20 +143,22 @@ def best_trainings(
     """Return the better training mode by model, query mode and metric, for Figure 3.
 
     For span queries, models may have been trained on sentences or spans; as in the paper, the
-    training mode with the higher mean is used. Only models trained with `shown_loss` count.
+    training mode with the higher mean is used. Only models trained with `shown_loss` count, if the
+    scores of all their seeds are known.
 
     Returns:
         The training mode and its scores over seeds, by model, query mode and metric.
     """
-    values = defaultdict(list)
-    for item, metric in product(metrics, METRICS):
-        if (value := score_pct(item, metric)) is not None:
-            values[Tuned.parse(item.model), item.query_mode, metric].append(value)
+    seeds = defaultdict(list)
+    for item in metrics:
+        seeds[Tuned.parse(item.model), item.query_mode].append(item)
     best: dict[tuple[str, str, str], tuple[str, Spread]] = {}
     loss = shown_loss(metrics)
-    for (tuned, query_mode, metric), scores in values.items():
-        key, over_seeds = (tuned.model, query_mode, metric), spread(scores)
-        better = key not in best or over_seeds.mean > best[key][1].mean
-        if tuned.loss == loss and better:
-            best[key] = (tuned.train_mode, over_seeds)
+    for ((tuned, query_mode), records), metric in product(seeds.items(), METRICS):
+        scores = over_seeds(records, partial(score_pct, metric=metric))
+        key = (tuned.model, query_mode, metric)
+        if scores is None or tuned.loss != loss:
+            continue
+        if key not in best or scores.mean > best[key][1].mean:
+            best[key] = (tuned.train_mode, scores)
     return best

@@ -130,10 +130,15 @@ def with_arrows(row: Row) -> Row:
     return replace(row, cells=tuple(cells))
 
 
-def in_printed_order(
-    models: Iterable[ModelDescription], printed: Iterable[str]
-) -> list[ModelDescription]:
-    """Sort models in the paper's order, with models that are not in the paper last."""
+def ordered_models(inputs: DisplayInputs, printed: Iterable[str]) -> list[ModelDescription]:
+    """Return the models that have rows, in order.
+
+    The order is that of the printed names, with models that are not in the paper last. If only this
+    run's models have rows, it is that of the configuration.
+    """
+    models = list(inputs.row_models())
+    if inputs.rows == "run":
+        return models
     places = {name: place for place, name in enumerate(dict.fromkeys(printed))}
     return sorted(models, key=lambda model: places.get(model.published_as or "", len(places)))
 
@@ -141,8 +146,9 @@ def in_printed_order(
 def zero_shot(inputs: DisplayInputs) -> TableContent:
     """Build Table 2: R-Precision and nDCG@10 (percent) in the query modes, by group of models.
 
-    Models that are not in the paper form a third group. The CSV also has the intervals, and the
-    scores of the authors' released run for the same models and modes.
+    Models that are not in the paper form a third group. If only this run's models have rows, there
+    are no groups. The CSV also has the intervals, and the scores of the authors' released run for
+    the same models and modes.
     """
     printed = read_published(inputs.files["published"], ["model", "query_mode"])
     runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
@@ -185,18 +191,19 @@ def zero_shot(inputs: DisplayInputs) -> TableContent:
         return replace(runs.get((model.name, mode), missing), printed=in_paper)
 
     groups: dict[str, list[Row]] = {"No-Instruct": [], "Instruction": [], "Not in the paper": []}
-    models = (*inputs.models, *inputs.absent)
-    for model in in_printed_order(models, (name for name, _ in printed)):
+    grouped = inputs.rows == "paper"
+    for model in ordered_models(inputs, (name for name, _ in printed)):
         kind = "Instruction" if model.trained_with_instructions else "No-Instruct"
+        title = kind if model.published_as else "Not in the paper"
         scores = row(
             (model.label, model.parameters or "–"),
             [(columns[metric], source(model, mode)) for metric, mode in COLUMNS],
             reason=inputs.not_run.get(model.name, ""),
         )
-        groups[kind if model.published_as else "Not in the paper"].append(with_arrows(scores))
+        groups.setdefault(title if grouped else "", []).append(with_arrows(scores))
     metrics = records_of(runs)
     return scores_table(
-        ("", "Model", "Param"),
+        ("", "Model", "Param") if grouped else ("Model", "Param"),
         groups,
         "Zero-shot results on IdioLink in percent.",
         notes_on(metrics),

@@ -150,7 +150,7 @@ def missing_runs(inputs: DisplayInputs, runs: Collection[RunKey]) -> list[RunKey
     return [key for key in dict.fromkeys(keys) if key not in runs]
 
 
-def left_out_seeds(inputs: DisplayInputs, runs: Collection[RunKey]) -> tuple[str, ...]:
+def _left_out_seeds(inputs: DisplayInputs, runs: Collection[RunKey]) -> tuple[str, ...]:
     """Return notes on missing seeds of runs that have other seeds."""
     labels = inputs.labels()
     return tuple(
@@ -201,11 +201,13 @@ def marked(label: str, runs: Mapping[str, Sequence[JamMetrics | NeutralMetrics]]
 
 
 def notes_on(metrics: Sequence[JamMetrics], inputs: DisplayInputs) -> tuple[str, ...]:
-    """Return the notes below a table on the scoring, unreadable answers and data of its runs."""
+    """Return the notes below a table on missing seeds, scoring, unreadable answers and data."""
+    runs = {RunKey(item.setting, item.model, item.language) for item in metrics}
     released = {item.scoring for item in metrics} == {"released"}
     has_unreadable = any(unreadable([item])[0] for item in metrics)
     as_what = "as answers that name no idiom" if released else "as wrong"
     return (
+        *_left_out_seeds(inputs, runs),
         *(["Scored as the released analysis does."] if released else []),
         *([f"Unreadable answers (of all, over seeds) count {as_what}."] if has_unreadable else []),
         *data_notes(*metrics),

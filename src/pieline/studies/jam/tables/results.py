@@ -24,7 +24,6 @@ from pieline.studies.jam.tables.common import (
     PROMPTS,
     code_of,
     languages_of,
-    left_out_seeds,
     marked,
     missing_runs,
     notes_on,
@@ -190,6 +189,8 @@ def _table(
 ) -> TableContent:
     """Build a result table: the paper's rows in its order, then our additional rows.
 
+    If only this run's models have rows, these are in the order of the configuration.
+
     Columns are repeated for each language. As many languages as fit (at least two) are placed side
     by side, with the rest below. Numbers printed for other languages are only in the CSV.
 
@@ -257,7 +258,6 @@ def _table(
             f"±: standard deviation over seeds (ddof 1). {PROMPTS}",
             *([JUDGED, *_single_seed_ranges(by_row, columns)] if compared else []),
             *remarks,
-            *left_out_seeds(inputs, our_runs),
             *notes_on(metrics, inputs),
         ),
         unseen=tuple(chain.from_iterable(unseen.values())),
@@ -267,11 +267,18 @@ def _table(
 def _by_row(
     inputs: DisplayInputs, our_runs: Mapping[RunKey, Source[JamMetrics]], left_out: Sequence[RunKey]
 ) -> ByRow:
-    """Return the sources of each row by language: the paper's rows in its order, then ours."""
+    """Return the sources of each row by language: the paper's rows in its order, then ours.
+
+    If only this run's models have rows, printed numbers are only those of our rows and languages.
+    """
     printed, by_row = printed_runs(inputs), defaultdict[tuple[str, str], Sources](dict)
-    places = [model.name for model in (*inputs.models, *inputs.absent)]
-    ours = sorted([*our_runs, *left_out], key=lambda key: places.index(key.model))
-    for key in dict.fromkeys([*printed, *ours]):
+    ours = sorted([*our_runs, *left_out], key=lambda key: inputs.place(key.model))
+    keys = [*printed, *ours]
+    if inputs.rows == "run":
+        rows, languages = {key[:2] for key in ours}, languages_of(ours)
+        beside = (key for key in printed if key[:2] in rows and key.language in languages)
+        keys = [*ours, *beside]
+    for key in dict.fromkeys(keys):
         source = our_runs.get(key) or Source({}, not_run=_why_not(inputs, key))
         by_row[key[:2]][key.language] = replace(
             source,

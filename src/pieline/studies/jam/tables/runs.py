@@ -96,7 +96,10 @@ def runs(inputs: DisplayInputs) -> TableContent:
         for (model, setting, language, seed), why in inputs.left_out().items()
     )
     rows = []
-    for source in (*sources_by_key.values(), *left_out):
+    every = [*sources_by_key.values(), *left_out]
+    if inputs.rows == "run":
+        every.sort(key=lambda source: inputs.place(source.key["model"]))
+    for source in every:
         setting, model, language, seed = source.key.values()
         names = (labels[model], title_of(setting), code_of(language), seed)
         blank = {"metric": "", **bounds(None)} if source.records else {}

@@ -1,9 +1,11 @@
 """Build the table of numbers stated in section 5 of ID10M-JAM."""
 
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 from pieline.core.conditions import deviations
 from pieline.core.records import load_records
+from pieline.languages.registry import get_language
 from pieline.reporting.columns import Column, Source, headers, over_seeds, text_cell
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_published
@@ -26,6 +28,7 @@ from pieline.studies.jam.tables.common import (
     obstacles_of,
     printed_runs,
     printed_seeds,
+    title_of,
 )
 
 _PANELS = {"": "zero_shot", "_few_shot": "few_shot_sc_cotbest"}
@@ -61,6 +64,8 @@ def text(inputs: DisplayInputs) -> TableContent:
     counted = counted_runs(runs, figure3, reasoning)
     uncounted = not_counted(runs, counted, inputs)
     in_text = {name: numbers["value"] for (name,), numbers in text_numbers.items()}
+    labels = inputs.labels()
+    averaged: dict[str, list[str]] = {}
     rows = []
 
     def add(name: str, value: float | None, decimals: int, ranges: Ranges, *own: str) -> None:
@@ -81,7 +86,13 @@ def text(inputs: DisplayInputs) -> TableContent:
                     [key for key in panel(of, setting, reasoning) if key.language == language]
                     for of in (runs, printed)
                 )
-                means = [mean.mean for key in ours if (mean := over_seeds(runs[key], value))]
+                where = f"{get_language(language).label}, {title_of(setting)}"
+                averaged[where] = sorted(labels[key.model] for key in ours)
+                over = {key: over_seeds(runs[key], value) for key in ours}
+                means = [mean.mean for mean in over.values() if mean]
+                unknown = [
+                    f"{name} of {labels[key.model]} is unknown" for key in ours if not over[key]
+                ]
                 full_name, ranges = f"median_{name}_{language}{ending}", {}
                 if theirs and (middle := in_text.get(f"jam.{full_name}")) is not None:
                     seeds = printed_seeds(printed, theirs[0])
@@ -92,7 +103,7 @@ def text(inputs: DisplayInputs) -> TableContent:
                         half *= 100 / (in_text.get(f"jam.variants_{language}", 100))
                     half += 0.005  # The printed median is rounded.
                     ranges = {_DRAWN: (middle - half, middle + half)}
-                add(full_name, median(means) if means else None, 2, ranges)
+                add(full_name, median(means) if means else None, 2, ranges, *unknown)
     return TableContent(
         heads=(headers(["Number", "ours" if inputs.is_own else "ours (printed)"]),),
         groups=(Group(tuple(rows)),),
@@ -101,7 +112,21 @@ def text(inputs: DisplayInputs) -> TableContent:
         " are in the medians of both settings, as in Figure 2.",
         notes=(
             *([_JUDGED] if any(item.dataset_is_released for item in metrics) else []),
+            *_different_models(averaged),
             *notes_on(metrics, inputs),
         ),
         wide=False,
     )
+
+
+def _different_models(averaged: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a note with the models of each median, if medians are over different models.
+
+    `averaged` lists the labels of the models by language and setting; medians without models have
+    no number.
+    """
+    listed = {where: ", ".join(labels) for where, labels in averaged.items() if labels}
+    if len(set(listed.values())) < 2:
+        return []
+    medians = "; ".join(f"{where}: {labels}" for where, labels in listed.items())
+    return [f"The medians are over different models. {medians}."]
