@@ -147,8 +147,8 @@ def target(
         else:
             sentence = {"query_mode": "sentence"}
             full = _mean_row(published / "idiolink_bm25.csv", sentence)
-            (row,) = _released_rows(published, "sentence", composition)
-            less = {column: float(row[column]) for column in scores}
+            (of_composition,) = _released_rows(published, "sentence", composition)
+            less = {column: float(of_composition[column]) for column in scores}
             scores = {column: scores[column] * less[column] / full[column] for column in scores}
     return Target(*(value / 100 for value in scores.values()))
 
