@@ -32,7 +32,10 @@ help:  ## List the targets.
 reproduce: $(READY)  ## Make all tables and figures on the sample data, and score the shipped rankings.
 	$(BIN)/snakemake --cores all --directory runs/shipped --configfile config/shipped.yaml -- all
 	$(BIN)/snakemake --cores all all
-	@echo "Tables (LaTeX, CSV) are in paper_tables/, figures in paper_tables/figures/; start with paper_tables/index.html."
+	@echo "On the paper's data, by the shipped rankings alone:"
+	@$(BIN)/python tools/report_comparison.py runs/shipped/paper_tables/printed_numbers.csv --at-least 14 --brief
+	@echo "Open runs/shipped/paper_tables/index.html for these numbers, then paper_tables/index.html for all tables and figures"
+	@echo "on sample data. 'make verify' reproduces more numbers from the papers' public data."
 
 report: $(READY)  ## Make Snakemake's report of the finished run: results, statistics, workflow.
 	$(BIN)/snakemake --report paper_tables/report.html
@@ -66,6 +69,7 @@ verify: $(READY)  ## Check the numbers that a laptop can compute from the real d
 	@# The other six cannot be reproduced: the public data has other counts of distinct PIEs and gold texts, and other
 	@# shares of literal sentences in ID10M.
 	$(BIN)/python tools/report_comparison.py runs/released/paper_tables/printed_numbers.csv --at-least 53
+	@echo "Open runs/released/paper_tables/index.html."
 
 SIZE ?= full
 

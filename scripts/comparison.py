@@ -35,4 +35,5 @@ with job(snakemake):
         template=snakemake.input.template,
         mark=snakemake.params.mark,
     )
-    print(summarize(numbers))
+    is_sample = snakemake.params.data == "sample"
+    print("sample data: compared with no printed number" if is_sample else summarize(numbers))

@@ -1,4 +1,4 @@
-"""Print every compared number of a run with the printed one, and why others were not compared.
+"""Print every compared number of a run with the printed one, why others were not, and a summary.
 
 The program fails if too few numbers are reproduced.
 """
@@ -20,6 +20,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("numbers", type=Path, help="paper_tables/printed_numbers.csv")
     parser.add_argument("--at-least", type=int, default=0, help="minimum of reproduced numbers")
+    parser.add_argument("--brief", action="store_true", help="print only the last line")
     arguments = parser.parse_args()
 
     numbers = read_numbers(arguments.numbers)
@@ -31,9 +32,10 @@ def main() -> None:
                 *(each.ours, each.printed, each.verdict),
             )
     console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
-    console.print(shown)
-    for reason, times in ranked(each.reason for each in numbers if each.reason).items():
-        console.print(f"{times:5} not compared: {reason}")
+    if not arguments.brief:
+        console.print(shown)
+        for reason, times in ranked(each.reason for each in numbers if each.reason).items():
+            console.print(f"{times:5} not compared: {reason}")
     console.print(summarize(numbers), soft_wrap=True)
     reproduced = sum(each.verdict == "reproduced" for each in numbers)
     raise SystemExit(reproduced < arguments.at_least)
