@@ -45,7 +45,7 @@ rule rehearse_ranks:
     params:
         *modules("rehearse_ranks", folder="rehearsal/scripts"),
         top_k=IDIOLINK.settings.top_k,
-        printed_as=lambda wildcards: IDIOLINK.run.entry(wildcards.model).published_as or "",
+        printed_as=lambda wildcards: IDIOLINK.project.entry(wildcards.model).published_as or "",
         seeds=lambda wildcards: (
             IDIOLINK.settings.finetuning.seeds if "+" in wildcards.model else [0]
         ),
@@ -75,7 +75,7 @@ rule rehearse_tuning:
     log:
         log_of(idiolink_paths.TUNING),
     wildcard_constraints:
-        model=IDIOLINK.run.constraint("bm25"),
+        model=IDIOLINK.project.constraint("bm25"),
     conda:
         "../envs/core.yaml"
     params:
@@ -100,7 +100,7 @@ rule rehearse_tags:
     log:
         log_of(jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned")),
     wildcard_constraints:
-        model=JAM.run.constraint("encoder"),
+        model=JAM.project.constraint("encoder"),
     conda:
         "../envs/report.yaml"
     params:

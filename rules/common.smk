@@ -54,7 +54,7 @@ from pieline.studies.idiolink import paths as idiolink_paths
 from pieline.studies.idiots import paths as idiots_paths
 from pieline.studies.jam import paths as jam_paths
 from pieline.studies.jam.settings import ADDED, FOLDS
-from pieline.study import alternatives
+from pieline.project import alternatives
 
 quote_interpreter()
 
@@ -100,7 +100,7 @@ try:
     # Every study has rules, but a run makes only the outputs of the selected studies.
     EVERY_STUDY = load_studies(CONFIG, REGISTRY, ROOT)
     STUDIES = [EVERY_STUDY[name] for name in CONFIG.studies]
-    STUDIES[0].run.public_files
+    STUDIES[0].project.public_files
     # Not a param, so that changing the timeout or mode reruns nothing.
     LLM_SETTINGS = CONFIG.llm.for_jobs(ROOT, REGISTRY.values())
 except UserError as error:
@@ -224,7 +224,7 @@ LLM_TASKS = {
     spec.name: spec
     for spec in chain.from_iterable(study.llm_tasks() for study in EVERY_STUDY.values())
 }
-SHARE_SERVER = [name for name in JAM.run.names("llm") if REGISTRY[name].shares_server]
+SHARE_SERVER = [name for name in JAM.project.names("llm") if REGISTRY[name].shares_server]
 
 
 def rules_of_task(spec):
@@ -233,8 +233,8 @@ def rules_of_task(spec):
     Served models get a separate rule: with a common rule, a group of cluster jobs would query
     providers only after all GPU jobs are done.
     """
-    every = JAM.run.names("llm")
-    if spec.constraints.get("model") != JAM.run.constraint("llm"):
+    every = JAM.project.names("llm")
+    if spec.constraints.get("model") != JAM.project.constraint("llm"):
         return [(spec.name, spec, {})]
     others = alternatives(set(every) - set(SHARE_SERVER))
     return [
@@ -277,17 +277,17 @@ def served_before(kind, task):
 
 def gpus(wildcards):
     """Return the number of GPUs (0 or 1) for a job of this model on a cluster."""
-    return int(uses_gpu(IDIOLINK.run.entry(wildcards.model)))
+    return int(uses_gpu(IDIOLINK.project.entry(wildcards.model)))
 
 
 def gpu_memory(wildcards):
     """Return the GPU memory of a job of this model in MB, for the choice of a partition."""
-    return gpu_memory_mb(IDIOLINK.run.entry(wildcards.model)) * gpus(wildcards)
+    return gpu_memory_mb(IDIOLINK.project.entry(wildcards.model)) * gpus(wildcards)
 
 
 def model_memory(wildcards):
     """Return the main memory of a job of this model in MB."""
-    return host_memory_mb(IDIOLINK.run.entry(wildcards.model))
+    return host_memory_mb(IDIOLINK.project.entry(wildcards.model))
 
 
 def training_memory(wildcards):

@@ -8,7 +8,7 @@ wildcard_constraints:
 rule idiolink_dataset:
     """Write the documents, queries and qrels of one split."""
     input:
-        upstream=RUN_REPORT.run.upstream,
+        upstream=RUN_REPORT.project.upstream,
         documents=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "indexes"),
         queries=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "queries"),
     output:
@@ -44,7 +44,7 @@ rule idiolink_composition:
 rule idiots_dataset:
     """Check and write the sentences of IdioTS."""
     input:
-        upstream=RUN_REPORT.run.upstream,
+        upstream=RUN_REPORT.project.upstream,
         sentences=f"results/raw/{IDIOTS.raw_name()}",
         kinds=IDIOTS.kinds(),
     output:
@@ -70,7 +70,7 @@ rule jam_dataset:
         report=jam_paths.ORIGINALS_REPORT,
         variants=jam_variants_of,
         released=lambda wildcards: JAM.released_variants(wildcards.language),
-        upstream=RUN_REPORT.run.upstream,
+        upstream=RUN_REPORT.project.upstream,
         annotations=lambda wildcards: JAM.annotations(wildcards.language),
         adjudications=lambda wildcards: JAM.adjudications(wildcards.language),
     output:
@@ -213,7 +213,7 @@ for index, dataset in IDIOLINK.archived_datasets().items():
             dataset.rule
         input:
             archive=ancient(dataset.archive),
-            upstream=RUN_REPORT.run.upstream,
+            upstream=RUN_REPORT.project.upstream,
         output:
             list(dataset.files),
         log:

@@ -109,7 +109,7 @@ rule jam_metrics:
     log:
         log_of(jam_paths.METRICS),
     wildcard_constraints:
-        model=JAM.run.constraint("llm", "encoder", "predictions"),
+        model=JAM.project.constraint("llm", "encoder", "predictions"),
     conda:
         "../envs/core.yaml"
     params:
@@ -145,7 +145,7 @@ rule jam_baselines:
 rule idiolink_checks:
     """Count and check IdioLink data, constructed or released; report problems without failing."""
     input:
-        upstream=RUN_REPORT.run.upstream,
+        upstream=RUN_REPORT.project.upstream,
         data=lambda wildcards: IDIOLINK.checked_files(wildcards.origin),
     output:
         idiolink_paths.CHECKS,
@@ -157,7 +157,7 @@ rule idiolink_checks:
         *modules("idiolink_checks"),
         folder=lambda wildcards: IDIOLINK.data_folder(wildcards.origin),
         splits=lambda wildcards: IDIOLINK.splits(wildcards.origin),
-        sample=IDIOLINK.run.is_sample,
+        sample=IDIOLINK.project.is_sample,
         conditions=lambda wildcards: IDIOLINK.conditions_of(
             idiolink_paths.CHECKS.format(**wildcards)
         ),
@@ -183,7 +183,7 @@ rule idiolink_construction_metrics:
         *modules("idiolink_construction_metrics"),
         contents=contents(IDIOLINK.corrections()),
         validator=IDIOLINK.settings.construction.validator,
-        sample=IDIOLINK.run.is_sample,
+        sample=IDIOLINK.project.is_sample,
         conditions=IDIOLINK.conditions_of(idiolink_paths.CONSTRUCTION_METRICS),
     script:
         "../scripts/idiolink_construction_metrics.py"
@@ -252,7 +252,7 @@ rule jam_neutral_metrics:
     log:
         log_of(jam_paths.NEUTRAL_METRICS),
     wildcard_constraints:
-        model=JAM.run.constraint("llm", "encoder"),
+        model=JAM.project.constraint("llm", "encoder"),
     conda:
         "../envs/core.yaml"
     params:
@@ -288,8 +288,8 @@ rule jam_humans:
 rule jam_attention:
     """Measure attention from the PIE to its context in misleading and other variants."""
     input:
-        weights=lambda wildcards: JAM.run.unpacked_weights(wildcards.model),
-        model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
+        weights=lambda wildcards: JAM.project.unpacked_weights(wildcards.model),
+        model_files=lambda wildcards: JAM.project.weights_files(wildcards.model),
         sentences=jam_paths.DATASET,
         metrics=lambda wildcards: JAM.metrics_on(wildcards.language),
     output:
@@ -299,7 +299,7 @@ rule jam_attention:
     benchmark:
         "logs/benchmarks/jam_attention/{language}/{model}.tsv"
     wildcard_constraints:
-        model=JAM.run.constraint("causal_lm", "embedder"),
+        model=JAM.project.constraint("causal_lm", "embedder"),
     conda:
         "../envs/gpu.yaml"
     threads: 1
@@ -310,7 +310,7 @@ rule jam_attention:
         gpu_mem_mb=gpu_memory,
     params:
         *modules("jam_attention"),
-        contents=contents(lambda wildcards: JAM.run.weights_files(wildcards.model)),
+        contents=contents(lambda wildcards: JAM.project.weights_files(wildcards.model)),
         spec=lambda wildcards: JAM.weights_spec(wildcards.model),
         conditions=lambda wildcards: JAM.conditions_of(jam_paths.ATTENTION.format(**wildcards)),
         pairs=JAM.pairs,

@@ -26,7 +26,7 @@ rule jam_decisions:
 rule jam_originals:
     """Filter ID10M's test split by the recorded decisions; write a report."""
     input:
-        upstream=RUN_REPORT.run.upstream,
+        upstream=RUN_REPORT.project.upstream,
         raw=jam_paths.TEST_SPLIT,
         decisions=lambda wildcards: JAM.decisions(wildcards.language),
     output:

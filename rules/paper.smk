@@ -250,7 +250,7 @@ rule paper_pdf:
 rule provenance:
     """Write the provenance of the run's results as JSON and as an RO-Crate."""
     input:
-        upstream=RUN_REPORT.run.upstream,
+        upstream=RUN_REPORT.project.upstream,
         licences=here("data/licences.yaml"),
         lock=here("envs/requirements.lock"),
         raw=RUN_REPORT.raw_files(),

@@ -10,7 +10,7 @@ rule bm25_tune:
     log:
         log_of(idiolink_paths.TUNING),
     wildcard_constraints:
-        model=IDIOLINK.run.constraint("bm25"),
+        model=IDIOLINK.project.constraint("bm25"),
     conda:
         "../envs/core.yaml"
     resources:
@@ -37,7 +37,7 @@ rule bm25_search:
     log:
         log_of(idiolink_paths.RUN),
     wildcard_constraints:
-        model=IDIOLINK.run.constraint("bm25"),
+        model=IDIOLINK.project.constraint("bm25"),
     conda:
         "../envs/core.yaml"
     resources:
@@ -56,7 +56,7 @@ rule embed:
         documents=idiolink_paths.dataset("{split}")["documents"],
         queries=idiolink_paths.dataset("{split}")["queries"],
         weights=lambda wildcards: IDIOLINK.weights(wildcards.model, wildcards.seed),
-        local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
+        local=lambda wildcards: IDIOLINK.project.weights_files(wildcards.model),
     output:
         documents=idiolink_paths.VECTORS.replace("{texts}", "documents"),
         queries=expand(idiolink_paths.VECTORS, texts=IDIOLINK.query_modes, allow_missing=True),
@@ -81,7 +81,7 @@ rule embed:
         gpu_mem_mb=gpu_memory,
     params:
         *modules("embed"),
-        contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
+        contents=contents(lambda wildcards: IDIOLINK.project.weights_files(wildcards.model)),
         spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).execution_spec(),
     script:
         "../scripts/embed.py"
@@ -148,7 +148,7 @@ rule rerank:
         first_stage=lambda wildcards: IDIOLINK.first_stage_run(
             wildcards.model, wildcards.index, wildcards.query_mode
         ),
-        local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
+        local=lambda wildcards: IDIOLINK.project.weights_files(wildcards.model),
     output:
         idiolink_paths.RUN,
     log:
@@ -156,7 +156,7 @@ rule rerank:
     benchmark:
         "logs/benchmarks/idiolink/{index}/{model}/{query_mode}/seed-{seed}.tsv"
     wildcard_constraints:
-        model=IDIOLINK.run.constraint("reranker"),
+        model=IDIOLINK.project.constraint("reranker"),
         query_mode="(instruction_)?sentence",
     conda:
         "../envs/gpu.yaml"
@@ -169,8 +169,8 @@ rule rerank:
         gpu_mem_mb=gpu_memory,
     params:
         *modules("rerank"),
-        contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
-        spec=lambda wildcards: IDIOLINK.run.entry(wildcards.model).execution_spec(),
+        contents=contents(lambda wildcards: IDIOLINK.project.weights_files(wildcards.model)),
+        spec=lambda wildcards: IDIOLINK.project.entry(wildcards.model).execution_spec(),
     script:
         "../scripts/rerank.py"
 
@@ -180,7 +180,7 @@ rule late_interaction:
     input:
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
-        local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
+        local=lambda wildcards: IDIOLINK.project.weights_files(wildcards.model),
     output:
         expand(idiolink_paths.RUN, query_mode=IDIOLINK.query_modes, allow_missing=True),
     log:
@@ -188,7 +188,7 @@ rule late_interaction:
     benchmark:
         "logs/benchmarks/idiolink/{index}/{model}/late_interaction/seed-{seed}.tsv"
     wildcard_constraints:
-        model=IDIOLINK.run.constraint("late_interaction"),
+        model=IDIOLINK.project.constraint("late_interaction"),
     conda:
         "../envs/gpu.yaml"
     # Floating-point sums depend on the number of threads.
@@ -200,8 +200,8 @@ rule late_interaction:
         gpu_mem_mb=gpu_memory,
     params:
         *modules("late_interaction"),
-        contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
-        spec=lambda wildcards: IDIOLINK.run.entry(wildcards.model).execution_spec(),
+        contents=contents(lambda wildcards: IDIOLINK.project.weights_files(wildcards.model)),
+        spec=lambda wildcards: IDIOLINK.project.entry(wildcards.model).execution_spec(),
         top_k=IDIOLINK.settings.top_k,
     script:
         "../scripts/late_interaction.py"
@@ -238,7 +238,7 @@ rule tag_idioms:
     log:
         log_of(jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned")),
     wildcard_constraints:
-        model=JAM.run.constraint("encoder"),
+        model=JAM.project.constraint("encoder"),
     conda:
         "../envs/gpu.yaml"
     threads: 1
@@ -249,7 +249,7 @@ rule tag_idioms:
         gpu_mem_mb=gpu_memory,
     params:
         *modules("tag_idioms"),
-        spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
+        spec=lambda wildcards: JAM.project.entry(wildcards.model).execution_spec(),
         words=JAM.settings.fine_tuning.input,
     script:
         "../scripts/tag_idioms.py"
@@ -266,7 +266,7 @@ use rule tag_idioms as tag_by_fold with:
     log:
         log_of(jam_paths.PREDICTIONS),
     wildcard_constraints:
-        model=JAM.run.constraint("encoder"),
+        model=JAM.project.constraint("encoder"),
         setting=alternatives(ADDED),
 
 
@@ -292,7 +292,7 @@ rule take_jam_predictions:
     log:
         log_of(jam_paths.PREDICTIONS),
     wildcard_constraints:
-        model=JAM.run.constraint("predictions"),
+        model=JAM.project.constraint("predictions"),
     conda:
         "../envs/llm.yaml"
     params:
@@ -337,7 +337,7 @@ rule take_idiolink_run:
     log:
         log_of(idiolink_paths.RUN),
     wildcard_constraints:
-        model=IDIOLINK.run.constraint("predictions"),
+        model=IDIOLINK.project.constraint("predictions"),
         index="test",
     conda:
         "../envs/core.yaml"

@@ -64,7 +64,7 @@ rule idiolink_review:
         "../scripts/idiolink_review.py"
 
 
-if JAM.run.is_sample and not JAM.settings.variants.model:
+if JAM.project.is_sample and not JAM.settings.variants.model:
 
     rule jam_neutral_sample:
         """Select the sample's neutral variants for hard ones that confused a model (appendix G)."""

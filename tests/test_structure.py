@@ -21,6 +21,7 @@ LAYERS = [
     "llm",
     "archives",
     "reporting",
+    "project",
     "study",
     "text_study",
     "patches",

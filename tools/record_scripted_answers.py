@@ -55,7 +55,7 @@ def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
     Raises:
         UserError: The sample, a prompt or the script is invalid.
     """
-    sample = Path(study.run.here("data", "sample"))
+    sample = Path(study.project.here("data", "sample"))
     _, pairs, _ = filter_magpie(
         sample / "magpie" / "MAGPIE_sample.jsonl",
         study.exclusions(),
@@ -79,7 +79,7 @@ def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
         files[validation.recordings] = scripted_validation(script, texts, judge, collection)
     written = []
     for name, answers in files.items():
-        path = output / Path(name).relative_to(study.run.recordings())
+        path = output / Path(name).relative_to(study.project.recordings())
         # Removes answers to questions that are no longer asked.
         write_text(path, "")
         record(path, answers)
@@ -165,7 +165,7 @@ def main() -> None:
     studies = load_studies(load_config(raw), load_registry(root / "models.yaml"), root)
     study = studies["idiolink"]
     assert isinstance(study, IdiolinkStudy)
-    for path in record_script(study, arguments.output or Path(study.run.recordings())):
+    for path in record_script(study, arguments.output or Path(study.project.recordings())):
         print(path)
 
 

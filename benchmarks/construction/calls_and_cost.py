@@ -10,6 +10,7 @@ from pieline.core.records import save_jsonl
 from pieline.llm.costs import BYTES_PER_TOKEN, estimate, price
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.studies.idiolink.originals.domains import parse_id
 from pieline.studies.idiolink.originals.pairs import Pair
 from pieline.studies.idiolink.raw.released import read_texts
@@ -17,7 +18,6 @@ from pieline.studies.idiolink.records import Document
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import COLLECTIONS, IdiolinkStudy
 from pieline.studies.idiolink.variants.generation import GeneratedText
-from pieline.study import Run
 
 ROOT = Path(__file__).parents[2]
 FILES = {"documents": "indexes", "queries": "queries"}
@@ -32,7 +32,7 @@ def main() -> None:
     )
     arguments = parser.parse_args()
 
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), "released", root=ROOT)
+    run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), "released", root=ROOT)
     study = IdiolinkStudy(IdiolinkSettings(), run)
     figures = {}
     with tempfile.TemporaryDirectory() as folder:

@@ -26,6 +26,7 @@ from pieline.llm.questions import Question
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.tables import write_table
 from pieline.results.comparison import ComparedCell, read_cells
@@ -37,7 +38,6 @@ from pieline.studies.idiots.settings import IdiotsSettings
 from pieline.studies.idiots.study import IdiotsStudy
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
-from pieline.study import Run
 from rehearsal.answers.jam import printed_jam
 from rehearsal.corpora.idiots import write_suite
 from rehearsal.ranks import printed_run
@@ -64,7 +64,7 @@ def detection_cells(folder: Path, root: Path = ROOT) -> list[ComparedCell]:
     ask_all(book, task)
     predictions = load_jsonl(task.outputs["predictions"], DetectionPrediction)
     registry = load_registry(root / "models.yaml")
-    run = Run(registry, LLMSettings(), root=root)
+    run = Project(registry, LLMSettings(), root=root)
     conditions = IdiotsStudy(IdiotsSettings(models=[MODEL]), run).conditions(MODEL, "zero_shot")
     metrics = score(suite(folder), predictions, model=MODEL).model_copy(
         update={"conditions": Conditions.model_validate_json(conditions)}

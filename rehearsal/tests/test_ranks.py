@@ -75,7 +75,7 @@ def measure(
     base, *training = name.split("+")
     composed = dataset.composed(composition)
     run = printed_run(
-        composed.queries, composed.documents, model=study.run.entry(name).published_as or base,
+        composed.queries, composed.documents, model=study.project.entry(name).published_as or base,
         query_mode=query_mode, composition=composition,
         train_mode=training[0] if training else None, seed=seed,
         seeds=study.settings.finetuning.seeds if training else [0],

@@ -65,10 +65,10 @@ class TextStudy(Study[T]):
         """Return the task of a model."""
         return self.Task(
             model=model,
-            spec=self.run.language_model(model).execution_spec(),
-            inputs={"rows": self.run.here(self.rows), "prompt": self.run.here(self.prompt)},
+            spec=self.project.language_model(model).execution_spec(),
+            inputs={"rows": self.project.here(self.rows), "prompt": self.project.here(self.prompt)},
             outputs={"predictions": self.predictions.format(model=model)},
-            recordings=self.run.recordings(self.name, f"{model}.jsonl"),
+            recordings=self.project.recordings(self.name, f"{model}.jsonl"),
             parameters=self.settings.model_dump(include={"temperature", "max_tokens"}),
         )
 
@@ -81,8 +81,8 @@ class TextStudy(Study[T]):
                 outputs={"predictions": self.predictions},
                 make=self.task,
                 runs=[{"model": model} for model in self.settings.models],
-                constraints={"model": self.run.constraint("llm")},
-                recordings=self.run.recordings(self.name, "{model}.jsonl"),
+                constraints={"model": self.project.constraint("llm")},
+                recordings=self.project.recordings(self.name, "{model}.jsonl"),
             )
         ]
 
@@ -92,7 +92,7 @@ class TextStudy(Study[T]):
         return {run: reason for run, reason in reasons.items() if reason}
 
     def _why_not(self, model: str) -> str:
-        return self.run.unanswered(model, self.run.recordings(self.name, f"{model}.jsonl"))
+        return self.project.unanswered(model, self.project.recordings(self.name, f"{model}.jsonl"))
 
     def files(self, pattern: str) -> tuple[str, ...]:
         """Return the path from a pattern for each model that can provide answers."""
@@ -106,17 +106,17 @@ class TextStudy(Study[T]):
     def conditions(self, model: str) -> str:
         """Return the conditions of a model's metrics as canonical JSON."""
         printed = {self.rows: self.rows_sha256, self.prompt: self.prompt_sha256}
-        files = {path: sha256(self.run.here(path)) for path in printed}
+        files = {path: sha256(self.project.here(path)) for path in printed}
         changed = [f"{path} is not the paper's" for path in files if files[path] != printed[path]]
         sent, others = self.as_sent(model, self.settings, ignored={"models"})
         del sent["models"]
         return Conditions(
             settings={**sent, "files": files},
-            weights=json.loads(self.run.language_model(model).execution_spec()),
+            weights=json.loads(self.project.language_model(model).execution_spec()),
             deviations=(*changed, *others),
         ).canonical()
 
     def shown(self) -> DisplayInputs:
         """Return the inputs of tables, figures and items."""
         inputs = self.display_inputs(self.files(self.scores), self.settings.models, "llm")
-        return inputs.with_files(published=self.run.here(self.published))
+        return inputs.with_files(published=self.project.here(self.published))

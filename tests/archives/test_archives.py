@@ -418,7 +418,7 @@ def idiolink(archives: tuple[Archive, ...], **section: Any) -> Study[Any]:
     settings = {"idiolink": {"models": ["bm25"], "compositions": ["full"], **section}}
     config = load_config(layered(settings, root / "config/sample.yaml"))
     study = load_studies(config, load_registry(root / "models.yaml"), root)["idiolink"]
-    return type(study)(config.section("idiolink"), replace(study.run, archives=archives))
+    return type(study)(config.section("idiolink"), replace(study.project, archives=archives))
 
 
 def test_a_file_in_two_archives_is_extracted_once(folder: Path) -> None:

@@ -13,9 +13,9 @@ from support import ROOT, run_snakemake
 from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
-from pieline.study import Run
 
 RECORDINGS = ROOT / "recordings/idiolink_construction"
 
@@ -109,7 +109,7 @@ def test_the_table_lists_the_pies_kept_by_each_reading(default_run: Path) -> Non
 @pytest.mark.parametrize(("semantics", "stated"), [("released", True), ("paper", False)])
 def test_a_reading_that_differs_from_the_paper_is_stated(semantics: str, stated: bool) -> None:
     settings = IdiolinkSettings.model_validate({"construction": {"semantics": semantics}})
-    study = IdiolinkStudy(settings, Run(load_registry(ROOT / "models.yaml"), LLMSettings()))
+    study = IdiolinkStudy(settings, Project(load_registry(ROOT / "models.yaml"), LLMSettings()))
     conditions = json.loads(study.data_conditions("constructed"))
     assert conditions["settings"]["semantics"] == semantics
     assert conditions["deviations"] == (
@@ -148,7 +148,7 @@ def test_a_changed_prompt_needs_new_answers_with_a_one_line_error(
     text = (ROOT / "prompts/idiolink/queries.jinja").read_text(encoding="utf-8")
     prompt.write_text(text.replace("You write short", "You write very short"), encoding="utf-8")
     study = IdiolinkStudy(
-        IdiolinkSettings(), Run(load_registry(ROOT / "models.yaml"), LLMSettings())
+        IdiolinkSettings(), Project(load_registry(ROOT / "models.yaml"), LLMSettings())
     )
     task = study.writing("queries").model_copy(
         update={

@@ -13,6 +13,7 @@ from pieline.core.files import write_json
 from pieline.core.imports import import_object
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.printed import read_comparisons
 from pieline.reporting.tables import write_table
 from pieline.studies.idiolink.datasets.composition import check_dataset
@@ -28,14 +29,13 @@ from pieline.studies.idiolink.records import Document, Query
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables.zero_shot import UNKNOWN, UNKNOWN_NOTE
-from pieline.study import Run
 
 SAMPLE = ROOT / "data/sample/idiolink"
 TUNED = {"models": ["sbert"], "train_modes": ["sentence"], "seeds": [1, 2]}
 
 
 def study(**settings: Any) -> IdiolinkStudy:
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
+    run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
     return IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
 
 

@@ -24,6 +24,7 @@ from pieline.core.files import write_json
 from pieline.core.records import save_jsonl, validated
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import ENTRY, AnyEntry, load_registry
+from pieline.project import Project
 from pieline.resources import PlannedJob, resources
 from pieline.studies.idiolink.predictions.query_texts import text_in_mode
 from pieline.studies.idiolink.predictions.rankers import (
@@ -36,7 +37,6 @@ from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables.zero_shot import zero_shot
-from pieline.study import Run
 from rehearsal.weights.anatomy import Anatomy
 from rehearsal.weights.checkpoints import save_checkpoint
 
@@ -178,7 +178,7 @@ def test_weights_are_pinned_safetensors(fields: dict[str, Any], problem: str) ->
 
 def study(own: dict[str, AnyEntry], **settings: Any) -> IdiolinkStudy:
     """Return the study with custom models in addition to the project's."""
-    run = Run(REGISTRY | own, LLMSettings(), root=ROOT)
+    run = Project(REGISTRY | own, LLMSettings(), root=ROOT)
     return IdiolinkStudy(IdiolinkSettings.model_validate({"models": list(own)} | settings), run)
 
 
@@ -297,7 +297,7 @@ class TestStudy:
         assert idiolink.first_stage_run("over-sbert", *asked) == place("sbert", asked[1])
         assert idiolink.modes_of("over-bm25") == ["sentence", "instruction_sentence"]
         assert idiolink.models() == ["over-bm25", "over-sbert", "bm25", "sbert"]
-        labels = [model.label for model in idiolink.run.describe_models(own)]
+        labels = [model.label for model in idiolink.project.describe_models(own)]
         assert labels == ["Tiny (over BM25)", f"Tiny (over {REGISTRY['sbert'].label})"]
 
     def test_late_interaction_has_every_query_mode(self) -> None:

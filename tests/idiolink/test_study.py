@@ -14,18 +14,18 @@ from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.studies.idiolink.originals.pairs import filter_magpie
 from pieline.studies.idiolink.originals.pie_filter import FilterOptions
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
-from pieline.study import Run
 
 REGISTRY = load_registry(ROOT / "models.yaml")
 
 
 def study(data: Any = "sample", **settings: Any) -> IdiolinkStudy:
     """Return the study with these settings."""
-    run = Run(REGISTRY, LLMSettings(recordings_folder=ROOT / "recordings"), data, root=ROOT)
+    run = Project(REGISTRY, LLMSettings(recordings_folder=ROOT / "recordings"), data, root=ROOT)
     return IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
 
 
@@ -242,7 +242,7 @@ class TestFiles:
         file = tmp_path / "idiolink/train/triplets_train_full.jsonl"
         file.parent.mkdir(parents=True)
         file.touch()
-        run = Run(REGISTRY, LLMSettings(), "released", str(tmp_path), root=ROOT)
+        run = Project(REGISTRY, LLMSettings(), "released", str(tmp_path), root=ROOT)
         for tuples, number in (("released", most), ("sampled", most + 1)):
             tuning = {"models": ["sbert"], "tuples": tuples, name: number}
             IdiolinkStudy(IdiolinkSettings.model_validate({"finetuning": tuning}), run)
@@ -267,7 +267,7 @@ class TestFiles:
             ("released", str(tmp_path / "idiolink"), sampled),
             ("released", str(tmp_path), released),
         ):
-            run = Run(REGISTRY, LLMSettings(), data, mirror, root=ROOT)  # type: ignore[arg-type]
+            run = Project(REGISTRY, LLMSettings(), data, mirror, root=ROOT)  # type: ignore[arg-type]
             idiolink = IdiolinkStudy(settings, run)
             assert idiolink.tuples("42") == expected
             origin = json.loads(idiolink.conditions("sbert+sentence+paper"))["settings"]["tuples"]
@@ -295,7 +295,7 @@ class TestFiles:
         assert isinstance(entry, EmbedderEntry)
         changes = {"source": "folder", "path": str(folder), "package": None}
         own = entry.model_copy(update=changes)
-        run = Run({"sbert": REGISTRY["sbert"], "own": own}, LLMSettings())
+        run = Project({"sbert": REGISTRY["sbert"], "own": own}, LLMSettings())
         names = [str(folder / name) for name in ("1_Pooling/config.json", "model.safetensors")]
         assert run.weights_files("own") == names
         assert run.weights_files("own+span+paper") == names

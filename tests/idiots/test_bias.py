@@ -18,6 +18,7 @@ from pieline.core.records import save_jsonl
 from pieline.core.yamls import read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.figures import use_style
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
@@ -41,7 +42,6 @@ from pieline.studies.idiots.settings import IdiotsSettings, OwnParameters
 from pieline.studies.idiots.study import IdiotsStudy
 from pieline.studies.idiots.tables import bias
 from pieline.studies.idiots.verdicts import DetectionRun
-from pieline.study import Run
 
 PIES, EACH = 100, 4
 SUITE = [
@@ -199,7 +199,7 @@ def test_a_negated_answer_is_read_as_its_opposite(text: str, has_idiom: bool | N
 
 
 def study(**settings: Any) -> IdiotsStudy:
-    run = Run(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
+    run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
     file = str(ROOT / "prompts/idiots/beyond/negated.jinja")
     own = {"negated": {"file": file, "negated": True}}
     fields = {"settings": ["zero_shot", "negated"], "prompts": own, **settings}

@@ -21,6 +21,7 @@ from pieline.llm.questions import Question
 from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.tables import write_table
 from pieline.studies.idiots.datasets import save_dataset
@@ -39,7 +40,7 @@ from pieline.studies.idiots.verdicts import (
     review_cases,
     save_cases,
 )
-from pieline.study import NOT_CONFIGURED, Run
+from pieline.study import NOT_CONFIGURED
 from rehearsal.answers.idiots import drawn_detections, printed_counts
 from rehearsal.answers.people import printed_verdicts
 from rehearsal.answers.texts import detection
@@ -135,7 +136,7 @@ def judged(
 
 def make(table: str, metrics: list[str], folder: Path) -> tuple[list[dict[str, str]], str]:
     """Return the CSV rows and LaTeX of a table; models without a metric file were not run."""
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings())
+    run = Project(load_registry(ROOT / "models.yaml"), LLMSettings())
     models = run.describe_models(COUNTS)
     ran, absent = models[: len(metrics)], models[len(metrics) :]
     inputs = DisplayInputs(
@@ -220,7 +221,9 @@ def test_the_counts_of_section_3(metrics: list[str], tmp_path: Path) -> None:
 
 
 def test_a_mirror_without_the_sentences_gives_rows_with_a_reason(tmp_path: Path) -> None:
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), "released", str(tmp_path), ROOT)
+    run = Project(
+        load_registry(ROOT / "models.yaml"), LLMSettings(), "released", str(tmp_path), ROOT
+    )
     study = IdiotsStudy(IdiotsSettings(models=list(COUNTS)), run)
     lack = "the mirror has no idiots/idioms_sentences.tsv"
     assert set(study.left_out().values()) == {lack}
@@ -285,7 +288,7 @@ def test_a_model_that_was_not_run_has_a_row_with_a_reason(
 
 def under(settings: IdiotsSettings, root: Path, metrics: list[str], folder: Path) -> dict[str, str]:
     """Return a table row of the first model's counts under the conditions of some settings."""
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
+    run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
     record = load_record(metrics[0], DetectionMetrics)
     stated = IdiotsStudy(settings, run).conditions(record.model, "zero_shot")
     conditions = Conditions.model_validate_json(stated)

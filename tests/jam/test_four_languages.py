@@ -17,6 +17,7 @@ from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.figures import save_figure
 from pieline.reporting.tables import write_table
 from pieline.studies.jam import paths as files
@@ -32,7 +33,6 @@ from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
 from pieline.studies.jam.variants.released import read_variants
 from pieline.studies.jam.variants.validation import check_variants
-from pieline.study import Run
 
 LANGUAGES = ["english", "german", "italian", "spanish"]
 MODEL, TAGGER = "smollm2-135m-instruct", "minilm-tagger"
@@ -48,7 +48,7 @@ def declared(**variants: object) -> JamStudy:
         "few_shot": {"idiomatic_examples": 2, "literal_examples": 2},
         "fine_tuning": {"seeds": [5]},
     }
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
+    run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
     return JamStudy(JamSettings.model_validate(settings), run)
 
 

@@ -19,6 +19,7 @@ from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import load_task
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.jam.datasets.dataset import build_dataset
 from pieline.studies.jam.originals import apply_decisions, load_decisions
@@ -31,7 +32,7 @@ from pieline.studies.jam.training.settings import RELEASED_DEVIATIONS, FormDetai
 from pieline.studies.jam.variants.generation import HardVariants
 from pieline.studies.jam.variants.released import read_variants
 from pieline.studies.jam.variants.validation import check_variants
-from pieline.study import Run, Table
+from pieline.study import Table
 
 RELEASED: dict[str, Any] = {"data": "released"}
 
@@ -41,7 +42,7 @@ def study(*, run: dict[str, Any] | None = None, **settings: Any) -> JamStudy:
     if not run:
         settings = {"variants": {"source": "sample"}, **settings}
     about = {"registry": load_registry(ROOT / "models.yaml"), "root": ROOT, **(run or {})}
-    return JamStudy(JamSettings.model_validate(settings), Run(llm=LLMSettings(), **about))
+    return JamStudy(JamSettings.model_validate(settings), Project(llm=LLMSettings(), **about))
 
 
 def configured(name: str) -> dict[str, Any]:
@@ -94,7 +95,7 @@ def test_real_data_is_run_with_the_printed_values(name: str) -> None:
 def test_paper_settings_have_no_deviations() -> None:
     paper = study(run=RELEASED, **configured("paper.yaml"))
     for model in paper.settings.models:
-        encoder = paper.run.entry(model).kind == "encoder"
+        encoder = paper.project.entry(model).kind == "encoder"
         for setting in ["fine_tuned"] if encoder else paper.settings.settings:
             assert json.loads(paper.conditions(model, setting))["deviations"] == []
     neutral = json.loads(paper.neutral_conditions("gpt-4o-mini", "zero_shot"))
@@ -302,10 +303,10 @@ def test_released_prompts_can_come_from_a_folder(tmp_path: Path) -> None:
 
 def test_released_form_requires_enforcement() -> None:
     jam = study(run=RELEASED, models=["gpt-4o"], asking="released", seeds=[42])
-    entry = jam.run.language_model("gpt-4o")
+    entry = jam.project.language_model("gpt-4o")
     bare = entry.model_copy(update={"accepts": frozenset({"temperature"})})
     lacks = study(
-        run=RELEASED | {"registry": {**jam.run.registry, "gpt-4o": bare}},
+        run=RELEASED | {"registry": {**jam.project.registry, "gpt-4o": bare}},
         models=["gpt-4o"],
         asking="released",
     )

@@ -21,6 +21,7 @@ from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.figures import use_style
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
@@ -38,7 +39,6 @@ from pieline.studies.jam.records import JamSentence, as_sentence
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
 from pieline.studies.jam.variants.validation import make_variant
-from pieline.study import Run
 
 PIE = "broke the ice"
 SETTINGS = ["zero_shot", "careful", "blind", "yes"]
@@ -284,7 +284,7 @@ def test_the_configured_prompts_are_asked_with_their_contexts() -> None:
             "variants": {"source": "sample"}, "prompts": own, "prompts_against": "zero_shot",
         }
     )  # fmt: skip
-    run = Run(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
+    run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
     study = JamStudy(settings, run)
     task = study.identification(
         language="english", model="smollm2-135m-instruct", setting="last", seed="42"
@@ -314,7 +314,7 @@ def neutral_study(**settings: Any) -> JamStudy:
         "prompts": {"neutral": {"file": file, "context": "neutral"}},
         **settings,
     }
-    run = Run(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
+    run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
     return JamStudy(JamSettings.model_validate(fields), run)
 
 

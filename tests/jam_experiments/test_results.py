@@ -18,6 +18,7 @@ from pieline.core.files import write_json
 from pieline.core.imports import import_object
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.figures import use_style
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
@@ -39,7 +40,6 @@ from pieline.studies.jam.records import as_sentence
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
 from pieline.studies.jam.variants.validation import make_variant
-from pieline.study import Run
 
 NO_TAGS = TaggingScores(
     sentences=1, span_precision=0, span_recall=0, span_f1=0,
@@ -262,7 +262,9 @@ def test_a_reworded_prompt_of_the_paper_makes_numbers_incomparable(
     shutil.copytree(ROOT / "prompts", tmp_path / "prompts")
     file = tmp_path / "prompts/jam" / name
     file.write_text(file.read_text().replace(old, new))
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), data="released", root=tmp_path)
+    run = Project(
+        load_registry(ROOT / "models.yaml"), LLMSettings(), data="released", root=tmp_path
+    )
     study = JamStudy(JamSettings(models=["gpt-4o"]), run)
     records = []
     for setting in study.settings.settings:
@@ -675,7 +677,7 @@ def figure_of(kind: str, made_from: DisplayInputs) -> Figure:
 def test_figures_show_the_printed_runs_behind_ours_and_no_name_on_another(tmp_path: Path) -> None:
     use_style(ROOT / "templates/pieline.mplstyle")
     registry = load_registry(ROOT / "models.yaml")
-    run = Run(registry, LLMSettings(recordings_folder=tmp_path), "released", root=ROOT)
+    run = Project(registry, LLMSettings(recordings_folder=tmp_path), "released", root=ROOT)
     names = [name for name, entry in registry.items() if entry.kind == "llm"]
     # One marker per printed model; weights may represent a provider's model.
     first = {model.published_as: model for model in reversed(run.describe_models(names))}

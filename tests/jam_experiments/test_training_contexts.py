@@ -13,6 +13,7 @@ from pieline.core.files import read_json, write_json, write_text
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.datasets.folds import assign_folds
 from pieline.studies.jam.datasets.tagging_data import by_white_space
@@ -23,7 +24,6 @@ from pieline.studies.jam.records import JamSentence, as_sentence
 from pieline.studies.jam.settings import FOLDS, JamSettings
 from pieline.studies.jam.study import JamStudy
 from pieline.studies.jam.variants.validation import make_variant
-from pieline.study import Run
 
 SAMPLE = ROOT / "data/sample/id10m/train_english.tsv"
 PIES = ["broke the ice", "a piece of cake", "break the ice", "spilled the beans", "on the ball"]
@@ -168,7 +168,7 @@ def study(**settings: Any) -> JamStudy:
         "training_contexts": ["neutral", "hard"],
         **settings,
     }
-    run = Run(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
+    run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
     return JamStudy(JamSettings.model_validate(fields), run)
 
 

@@ -172,7 +172,9 @@ def test_own_data_uses_the_papers_settings(folder: Path) -> None:
     shutil.copytree(SAMPLE / "idiolink", folder / "idiolink")
     study = run_report(studies=["idiolink"]).studies[0]
     assert study.settings.finetuning.max_epochs == type(study.settings)().finetuning.max_epochs
-    assert study.run.local("idiolink/test/queries.json") == ["corpus/idiolink/test/queries.json"]
+    assert study.project.local("idiolink/test/queries.json") == [
+        "corpus/idiolink/test/queries.json"
+    ]
     assert set(study.raw_files()) == {
         f"results/raw/idiolink/{split}/{name}.json"
         for split in ("train", "val", "test")
@@ -355,7 +357,7 @@ def test_sentences_of_idiots_may_be_the_public_json(folder: Path) -> None:
     def sentences() -> str:
         study = run_report(studies=["idiots"]).studies[0]
         (raw,) = study.raw_files()
-        (local,) = study.run.local(raw.removeprefix("results/raw/"))
+        (local,) = study.project.local(raw.removeprefix("results/raw/"))
         data = {"sentences": idiots_paths.SENTENCES, "manifest": idiots_paths.MANIFEST}
         run_script(
             "idiots_dataset", input={"sentences": local, "kinds": [], "upstream": UPSTREAM},

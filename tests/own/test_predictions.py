@@ -19,6 +19,7 @@ from pieline.core.errors import UserError
 from pieline.core.imports import import_object
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.tables import write_table
 from pieline.studies.idiolink.predictions.runs import (
     RankedRun,
@@ -34,7 +35,6 @@ from pieline.studies.idiots.records import IdiotsSentence
 from pieline.studies.jam.metrics.runs import jam_metrics
 from pieline.studies.jam.predictions import external as jam
 from pieline.studies.jam.records import JamSentence
-from pieline.study import Run
 
 TOKENS = ("They ", "broke ", "the ", "ice", ".")
 SENTENCES = [
@@ -579,7 +579,7 @@ def test_an_unusable_entry_is_rejected(name: str, entry: Path) -> None:
 
 def test_an_error_names_the_file_that_has_the_entry(tmp_path: Path) -> None:
     registry = load_registry(registry_with(tmp_path, MINE))
-    run = Run(registry, LLMSettings(), root=tmp_path)
+    run = Project(registry, LLMSettings(), root=tmp_path)
     assert run.entry_file("mine") == str(tmp_path / "models.local.yaml")
     assert run.entry_file("bm25") == str(tmp_path / "models.yaml")
 

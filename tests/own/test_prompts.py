@@ -70,7 +70,7 @@ def test_id10m_jam_uses_a_custom_prompt(tmp_path: Path) -> None:
     runs = [run for run in study.configured("llm") if run["language"] == "english"]
     assert {run["setting"] for run in runs} == {"plain"}
     task = in_folder(study.identification(**runs[0]), tmp_path, [SENTENCE])
-    entry = study.run.language_model(MODEL)
+    entry = study.project.language_model(MODEL)
     (question,) = task.questions(entry)
     assert [turn.content for turn in question.messages] == [
         "Idioms in this English sentence? It broke the ice."
@@ -85,7 +85,7 @@ def test_idiots_uses_a_custom_prompt(tmp_path: Path) -> None:
     study = asked(tmp_path, "idiots", "=== user ===\nIdiom? {{ sentence }}\n")
     (run,) = study.configured()
     task = in_folder(study.detection(**run), tmp_path, [DETECTED])
-    entry = study.run.language_model(MODEL)
+    entry = study.project.language_model(MODEL)
     (question,) = task.questions(entry)
     assert [turn.content for turn in question.messages] == ["Idiom? It broke the ice."]
     # Unset parameters have the paper's values.
@@ -152,7 +152,7 @@ def test_a_project_prompt_without_the_sentence_is_rejected(study: str, tmp_path:
     task = in_folder(task, tmp_path, [SENTENCE if study == "jam" else DETECTED])
     write(tmp_path / "plain.jinja", "=== user ===\nIdiom?\n")
     with pytest.raises(UserError, match="does not show the full sentence"):
-        task.questions(own.run.language_model(MODEL))
+        task.questions(own.project.language_model(MODEL))
 
 
 PLAIN = {"plain": {"file": "plain.jinja"}}

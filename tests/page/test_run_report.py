@@ -16,11 +16,12 @@ from pieline.core.settings import Settings
 from pieline.core.yamls import read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.inputs import DisplayInputs
 from pieline.results.displays import Displays
 from pieline.results.provenance import RunDescription
 from pieline.results.run_report import CATEGORY, RunReport, code_state
-from pieline.study import Figure, Run, Study, Table
+from pieline.study import Figure, Study, Table
 
 METRICS = ("results/metrics/a/x.json", "results/metrics/a/y.json")
 
@@ -70,7 +71,7 @@ class Second(StandIn):
 
 
 def report_of(*names: str, root: Path = ROOT) -> RunReport:
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
+    run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
     every: dict[str, Study[Any]] = {"a": First(Settings(), run), "b": Second(Settings(), run)}
     return RunReport(every, Config(studies=list(names)))
 

@@ -17,6 +17,7 @@ from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import Bm25Entry
 from pieline.models.llm import LLMEntry
 from pieline.models.rankers import RerankerEntry
+from pieline.project import Project, alternatives, raw_name
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiolink import paths
 from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
@@ -42,17 +43,7 @@ from pieline.studies.idiolink.training.settings import (
 )
 from pieline.studies.idiolink.variants.generation import Writing
 from pieline.studies.idiolink.variants.votes import Validation
-from pieline.study import (
-    Figure,
-    Items,
-    LLMTaskSpec,
-    Run,
-    Study,
-    Table,
-    alternatives,
-    match_path,
-    raw_name,
-)
+from pieline.study import Figure, Items, LLMTaskSpec, Study, Table, match_path
 
 RELEASED_TUPLES = paths.RELEASED_TUPLES.format(split="train")
 COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
@@ -72,8 +63,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     Settings = IdiolinkSettings
     query_modes = QUERY_MODES
 
-    def __init__(self, settings: IdiolinkSettings, run: Run, *, chosen: bool = True) -> None:
-        super().__init__(settings, run, chosen=chosen)
+    def __init__(
+        self, settings: IdiolinkSettings, project: Project, *, chosen: bool = True
+    ) -> None:
+        super().__init__(settings, project, chosen=chosen)
         tuning = settings.finetuning
         self._trains = bool(tuning.models)
         # An unselected study may name models that the registry lacks.
@@ -101,8 +94,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         reasons = {
             name: reason
             for name in self._embedding_models()
-            if isinstance(self.run.registry[name], ApiEmbedderEntry)
-            if (reason := self.run.unanswered(name, self._vector_recordings(name, "documents")))
+            if isinstance(self.project.registry[name], ApiEmbedderEntry)
+            if (reason := self.project.unanswered(name, self._vector_recordings(name, "documents")))
         }
         dependents = {
             name: f"{first}: {reasons[first]}"
@@ -186,7 +179,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                         hint="see the files with the same names in prompts/idiolink",
                     )
         self._check_own_data(where)
-        if tuning.models and tuning.tuples == "released" and self.run.is_sample:
+        if tuning.models and tuning.tuples == "released" and self.project.is_sample:
             raise UserError(
                 "the sample data has no released tuples",
                 where=f"{where}.finetuning.tuples",
@@ -203,7 +196,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def _check_first_stages(self, where: str) -> None:
         for name, first in self.first_stages().items():
-            place = f"{self.run.entry_file(name)}: {name}.first_stage"
+            place = f"{self.project.entry_file(name)}: {name}.first_stage"
             self.check_models([first], "bm25", "embedder", where=place)
             if first in self.settings.leave_out:
                 raise UserError(
@@ -217,12 +210,12 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         absent = [split for split in SPLITS if split not in self.splits(settings.dataset)]
         if settings.finetuning.models and absent:
             raise UserError(
-                f"{self.run.own_data} has no {' or '.join(absent)} split for fine-tuning",
+                f"{self.project.own_data} has no {' or '.join(absent)} split for fine-tuning",
                 where=f"{where}.finetuning.models",
                 hint=f"add idiolink/{absent[0]}, or remove the models",
             )
         follows = settings.construction.exclusions or self.candidates()
-        if self.constructs() and self.run.own_data and not follows:
+        if self.constructs() and self.project.own_data and not follows:
             raise UserError(
                 "the manually excluded PIEs are not set",
                 where=f"{where}.construction.exclusions",
@@ -236,11 +229,11 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             UserError: The data are invalid.
         """
         super().check_own_data()
-        if not self.run.own_data or self.settings.dataset == "constructed":
+        if not self.project.own_data or self.settings.dataset == "constructed":
             return
         seen: dict[str, str] = {}
         for split, name in product(self.splits("released_format"), TEXT_FILES):
-            (path,) = self.run.local(f"idiolink/{split}/{name}.json")
+            (path,) = self.project.local(f"idiolink/{split}/{name}.json")
             for text in read_texts(path, Document):
                 other = seen.setdefault(text_key(text.sentence), split)
                 if other != split:
@@ -267,17 +260,17 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def embedder_constraint(self) -> str:
         """Return a regular expression that matches local embedders, including fine-tuned ones."""
         modes, losses = alternatives(QUERY_MODES), alternatives(get_args(Loss))
-        local = alternatives({*self.run.names("embedder")} - {*self.api_embedders()})
+        local = alternatives({*self.project.names("embedder")} - {*self.api_embedders()})
         return rf"({local})(\+({modes})\+({losses}))?"
 
     def api_embedders(self) -> list[str]:
         """Return the embedders in models.yaml that call an API."""
-        entries = self.run.registry.items()
+        entries = self.project.registry.items()
         return [name for name, entry in entries if isinstance(entry, ApiEmbedderEntry)]
 
     def ranker_constraint(self) -> str:
         """Return a regular expression that matches all ranking models."""
-        others = self.run.constraint("bm25", *OWN_RANKERS, "predictions")
+        others = self.project.constraint("bm25", *OWN_RANKERS, "predictions")
         return f"{self.embedder_constraint()}|{alternatives(self.api_embedders())}|{others}"
 
     # Datasets, models and runs
@@ -305,11 +298,11 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def models_of_kinds(self, *kinds: str) -> list[str]:
         """Return the zero-shot models of these kinds."""
-        return [name for name in self.settings.models if self.run.registry[name].kind in kinds]
+        return [name for name in self.settings.models if self.project.registry[name].kind in kinds]
 
     def first_stages(self) -> dict[str, str]:
         """Return the first-stage models of the configured rerankers, by reranker."""
-        entries = ((name, self.run.registry[name]) for name in self.settings.models)
+        entries = ((name, self.project.registry[name]) for name in self.settings.models)
         return {
             name: entry.first_stage for name, entry in entries if isinstance(entry, RerankerEntry)
         }
@@ -319,15 +312,15 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
         The run has the reranker's query mode, except that BM25 always ranks by sentence.
         """
-        entry = self.run.entry(model)
+        entry = self.project.entry(model)
         assert isinstance(entry, RerankerEntry)
-        takes_none = isinstance(self.run.entry(entry.first_stage), Bm25Entry)
+        takes_none = isinstance(self.project.entry(entry.first_stage), Bm25Entry)
         mode = "sentence" if takes_none else query_mode
         return paths.RUN.format(index=index, model=entry.first_stage, query_mode=mode, seed=0)
 
     def _has_token_vectors(self, model: str) -> bool:
         """Return whether a model supports span modes; API embedders and rerankers do not."""
-        return not isinstance(self.run.entry(model), ApiEmbedderEntry | RerankerEntry)
+        return not isinstance(self.project.entry(model), ApiEmbedderEntry | RerankerEntry)
 
     def tuned_models(self) -> list[str]:
         """Return the names of the fine-tuned models, in the form base+training mode+loss."""
@@ -351,7 +344,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         if external_runs := self.prediction_files(model):
             settings = {one.setting for one in external_runs}
             return [mode for mode in self.settings.query_modes if mode in settings]
-        instructed = not isinstance(self.run.entry(model), Bm25Entry)
+        instructed = not isinstance(self.project.entry(model), Bm25Entry)
         return [
             mode
             for mode in self.settings.query_modes
@@ -418,7 +411,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         missing = [path for path in self.run_metrics() if path not in self.archived]
         if missing or not self.archived:
             archive_names = (
-                ", ".join(archive.path for archive in self.run.archives) or "archives (none)"
+                ", ".join(archive.path for archive in self.project.archives) or "archives (none)"
             )
             offered = self.offers.get(missing[0]) if missing else None
             why = offered.differences[0] if offered and offered.differences else "not in it"
@@ -433,7 +426,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             folder = str(Path(paths.dataset(Path(path).parts[3])["manifest"]).parent)
             dataset = archive.manifest.datasets.get(folder)
             if dataset is None or any(
-                self.run.digest(name) != digest for name, digest in dataset.raw.items()
+                self.project.digest(name) != digest for name, digest in dataset.raw.items()
             ):
                 raise UserError(
                     f"{archive.path} has no {folder} for these data",
@@ -467,7 +460,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         run = match_path(paths.METRICS, metrics)
         assert run
         alone = Bm25Entry | RerankerEntry | ApiEmbedderEntry
-        if isinstance(self.run.entry(run["model"]), alone):
+        if isinstance(self.project.entry(run["model"]), alone):
             return [metrics]
         modes = self.modes_of(run["model"])
         return [paths.METRICS.format(**run | {"query_mode": mode}) for mode in modes]
@@ -511,7 +504,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         pair of values for both query modes. Other compositions use the same values if configured,
         or if there is no validation split.
         """
-        if not isinstance(self.run.entry(model), Bm25Entry):
+        if not isinstance(self.project.entry(model), Bm25Entry):
             return []
         composition = index.partition("-")[2]
         apart = self.settings.bm25.tuning == "per_mode_and_composition"
@@ -546,7 +539,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         Raises:
             UserError: The model is not an embedder.
         """
-        entry = self.run.entry(model)
+        entry = self.project.entry(model)
         if not isinstance(entry, EmbedderEntry):
             raise UserError(
                 f"{model!r} is of kind {entry.kind!r}, not an embedder", hint="use an embedder"
@@ -563,7 +556,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             base, train_mode, loss = model.split("+")
             wildcards = {"model": base, "train_mode": train_mode, "loss": loss, "seed": seed}
             return [paths.WEIGHTS_DIGESTS.format(**wildcards)]
-        return self.run.unpacked_weights(model)
+        return self.project.unpacked_weights(model)
 
     def tuples_source(self) -> str:
         """Return the source of training tuples: `sampled` or `released`."""
@@ -571,7 +564,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         if source != "released_where_available":
             return source
         name = raw_name(RELEASED_TUPLES)
-        is_available = not self.run.is_sample and self.run.is_available(name)
+        is_available = not self.project.is_sample and self.project.is_available(name)
         return "released" if is_available else "sampled"
 
     def tuples(self, seed: str) -> str:
@@ -622,10 +615,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         if self.prediction_files(model):
             return self.external_conditions(**conditions)
         reasons = [
-            *self.run.changed_entry(model),
+            *self.project.changed_entry(model),
             *deviations(settings, ignored=set(type(settings).model_fields) - {"top_k"}),
         ]
-        entry = self.run.entry(model)
+        entry = self.project.entry(model)
         if isinstance(entry, EmbedderEntry):
             entry = self.embedder(model)
             conditions |= {"inputs": settings.inputs}
@@ -654,7 +647,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         construction = self.settings.construction
         of_this_computer = {"enabled", "exclusions", "corrections", "unreviewed", "prompts"}
         roles = {
-            role: json.loads(self.run.language_model(name).execution_spec())
+            role: json.loads(self.project.language_model(name).execution_spec())
             for role, name in self.roles().items()
         }
         besides = of_this_computer | {"attempts", "split_source", "seed", "semantics"}
@@ -684,7 +677,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def magpie(self) -> str:
         """Return the path of the MAGPIE file from which PIEs are selected."""
-        name = "MAGPIE_sample" if self.run.is_sample else "MAGPIE_unfiltered"
+        name = "MAGPIE_sample" if self.project.is_sample else "MAGPIE_unfiltered"
         return f"results/raw/magpie/{name}.jsonl"
 
     def released_indexes(self) -> list[str]:
@@ -694,7 +687,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def candidates(self) -> list[str]:
         """Return the path of the released list of candidate PIEs; empty if unavailable."""
         name = raw_name(paths.CANDIDATES)
-        is_available = not self.run.is_sample and self.run.is_available(name)
+        is_available = not self.project.is_sample and self.project.is_available(name)
         return [paths.CANDIDATES] if is_available else []
 
     def compared_indexes(self) -> list[str]:
@@ -713,16 +706,16 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         """
         if self.settings.construction.exclusions:
             return self.settings.construction.exclusions
-        if self.run.is_sample:
-            return self.run.here("data/sample/magpie/exclusions.tsv")
+        if self.project.is_sample:
+            return self.project.here("data/sample/magpie/exclusions.tsv")
         return paths.EXCLUSIONS
 
     def corrections(self) -> list[str]:
         """Return the path of the human corrections of generated texts, if any."""
         if self.settings.construction.corrections:
             return [self.settings.construction.corrections]
-        if self.run.is_sample:
-            return [self.run.here("data/sample/idiolink_construction/corrections.csv")]
+        if self.project.is_sample:
+            return [self.project.here("data/sample/idiolink_construction/corrections.csv")]
         return []
 
     def pie_options(self) -> str:
@@ -741,13 +734,15 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def splits(self, origin: str) -> list[str]:
         """Return the available splits; in the user's own data, only `test` is required."""
-        if origin == "constructed" or not self.run.own_data:
+        if origin == "constructed" or not self.project.own_data:
             return list(SPLITS)
         return [
             split
             for split in SPLITS
             if split == "test"
-            or any(self.run.is_available(f"idiolink/{split}/{name}.json") for name in TEXT_FILES)
+            or any(
+                self.project.is_available(f"idiolink/{split}/{name}.json") for name in TEXT_FILES
+            )
         ]
 
     def checked_files(self, origin: str) -> list[str]:
@@ -770,7 +765,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         model = chosen.index_writer if collection == "documents" else chosen.query_writer
         return Writing(
             model=model,
-            spec=self.run.language_model(model).execution_spec(),
+            spec=self.project.language_model(model).execution_spec(),
             inputs={"pairs": paths.PAIRS, "prompt": self._prompt(collection)},
             outputs={
                 "texts": paths.TEXTS.format(collection=collection),
@@ -787,7 +782,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         chosen = self.settings.construction
         return Validation(
             model=chosen.validator,
-            spec=self.run.language_model(chosen.validator).execution_spec(),
+            spec=self.project.language_model(chosen.validator).execution_spec(),
             inputs={
                 "texts": paths.TEXTS.format(collection=collection),
                 "prompt": self._prompt("validate"),
@@ -799,11 +794,11 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         )
 
     def _prompt(self, name: str) -> str:
-        folder = self.settings.construction.prompts or self.run.here("prompts/idiolink")
+        folder = self.settings.construction.prompts or self.project.here("prompts/idiolink")
         return f"{folder}/{name}.jinja"
 
     def _recordings(self, model: str, task: str) -> str:
-        return self.run.recordings("idiolink_construction", model, f"{task}.jsonl")
+        return self.project.recordings("idiolink_construction", model, f"{task}.jsonl")
 
     def embedding(self, split: str, model: str, texts: str, seed: str) -> Embedding:
         """Return the task that embeds the documents of a split, or its queries in one mode."""
@@ -811,7 +806,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         where = {"split": split, "model": model, "texts": texts, "seed": seed}
         return Embedding(
             model=model,
-            spec=self.run.entry(model).execution_spec(),
+            spec=self.project.entry(model).execution_spec(),
             inputs={"texts": files["documents" if texts == "documents" else "queries"]},
             outputs={"vectors": paths.API_VECTORS.format(**where)},
             recordings=self._vector_recordings(model, texts),
@@ -819,7 +814,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         )
 
     def _vector_recordings(self, model: str, texts: str) -> str:
-        return self.run.recordings("idiolink_embedding", model, f"{texts}.jsonl")
+        return self.project.recordings("idiolink_embedding", model, f"{texts}.jsonl")
 
     def llm_tasks(self) -> list[LLMTaskSpec]:
         """Return the specifications of the generation, validation and API embedding tasks."""
@@ -875,8 +870,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         as_published = self.metrics_files("full", models)
         # Scores on other data have no counterpart in the released run.
         reference = (
-            {"released": self.run.here("published/idiolink_released_run.csv")}
-            if self.run.data == "released"
+            {"released": self.project.here("published/idiolink_released_run.csv")}
+            if self.project.data == "released"
             else {}
         )
         if self.has_texts:
@@ -887,7 +882,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
                 "Size of the IdioLink dataset.",
                 DisplayInputs(metrics=(self._checks(),)),
                 published="idiolink_table1",
-                text_numbers=self.run.here("published/text_numbers.csv"),
+                text_numbers=self.project.here("published/text_numbers.csv"),
             )
         if self.constructs():
             yield self._table(
@@ -945,9 +940,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             "Data and packages, their licenses and pinned versions.",
             DisplayInputs(),
             published="idiolink_table4",
-            lock=self.run.here("envs/requirements.lock"),
-            licences=self.run.here("data/licences.yaml"),
-            upstream=self.run.upstream,
+            lock=self.project.here("envs/requirements.lock"),
+            licences=self.project.here("data/licences.yaml"),
+            upstream=self.project.upstream,
         )
         if self._trains:
             yield self._table(
@@ -1142,13 +1137,13 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
             **files: Other input files, by parameter name.
         """
         if published:
-            files["published"] = self.run.here(f"published/{published}.csv")
+            files["published"] = self.project.here(f"published/{published}.csv")
         maker = f"pieline.studies.idiolink.tables.{maker}"
         return Table(name, place, caption, maker, inputs.with_files(**files))
 
     def _with_own_models(self, inputs: DisplayInputs) -> DisplayInputs:
         """Return the inputs, with the user's skipped models added to `absent`."""
-        registry = self.run.registry
+        registry = self.project.registry
         own = [name for name in self._skipped if registry[name].published_as is None]
         return inputs.model_copy(update={"absent": (*inputs.absent, *self.describe_models(own))})
 
@@ -1156,8 +1151,8 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         """Return entry fields of embedders and construction models, by name in Table 6."""
         fields = {"checkpoint", "licence", "parameters", "revision", "source", "package"}
         entries: dict[str, Any] = {}
-        for name in [*self.run.names("embedder"), *self.roles().values()]:
-            entry = self.run.registry[name]
+        for name in [*self.project.names("embedder"), *self.roles().values()]:
+            entry = self.project.registry[name]
             printed, of_entry = entry.published_as, entry.model_dump(include=fields)
             if isinstance(entry, LLMEntry):
                 printed = of_entry["checkpoint"] = entry.litellm_id.rpartition("/")[2]

@@ -9,6 +9,7 @@ from pieline.core.conditions import Conditions, digest_of
 from pieline.core.errors import UserError
 from pieline.llm.obstacles import unsupported_reason
 from pieline.llm.prompts import load_prompt
+from pieline.project import alternatives
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiots import paths
 from pieline.studies.idiots.datasets import Origin
@@ -20,7 +21,7 @@ from pieline.studies.idiots.settings import (
     OwnParameters,
 )
 from pieline.studies.idiots.verdicts import read_cases
-from pieline.study import OWN_PROMPT, Figure, Items, LLMTaskSpec, Study, Table, alternatives
+from pieline.study import OWN_PROMPT, Figure, Items, LLMTaskSpec, Study, Table
 
 PROMPT = "prompts/idiots/detect.jinja"
 STRICT = "answers that say true but name no idiom are unreadable, the paper reads true/false alone"
@@ -47,9 +48,9 @@ class IdiotsStudy(Study[IdiotsSettings]):
         self.check_models(settings.settings_by_model, "llm", where=f"{where}.settings_by_model")
         for setting in settings.prompts:
             load_prompt(self.prompt(setting)).check_shows("sentence")
-        if self.run.own_data and all(map(self.run.is_available, (TABLE, ARRAY))):
+        if self.project.own_data and all(map(self.project.is_available, (TABLE, ARRAY))):
             raise UserError(
-                f"both {TABLE} and {ARRAY} exist", where=self.run.own_data, hint="remove one"
+                f"both {TABLE} and {ARRAY} exist", where=self.project.own_data, hint="remove one"
             )
         # A rehearsal creates its own verdicts during the run.
         if settings.verdicts and not settings.verdicts.startswith("results/"):
@@ -93,7 +94,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
     def _no_data(self) -> str:
         """Return why the sentences are missing; empty if they are available."""
         name = self.raw_name()
-        is_available = self.run.data != "released" or self.run.is_available(name)
+        is_available = self.project.data != "released" or self.project.is_available(name)
         return "" if is_available else f"the mirror has no {name}"
 
     def _why_not(self, model: str, setting: str, seed: str) -> str:
@@ -102,16 +103,16 @@ class IdiotsStudy(Study[IdiotsSettings]):
         path = paths.METRICS.format(model=model, setting=setting, seed=seed)
         if self.prediction_files(model) or path in self.archived:
             return ""
-        if obstacle := unsupported_reason(self.run.language_model(model), setting):
+        if obstacle := unsupported_reason(self.project.language_model(model), setting):
             return obstacle
-        return self.run.unanswered(
+        return self.project.unanswered(
             model, self._recordings().format(model=model, setting=setting, seed=seed)
         )
 
     def _recordings(self) -> str:
         # One file per run: if a provider does not accept a seed, runs with different seeds ask
         # the same questions, but must not share their answers.
-        return self.run.recordings("idiots", "{model}", "{setting}-seed-{seed}.jsonl")
+        return self.project.recordings("idiots", "{model}", "{setting}-seed-{seed}.jsonl")
 
     def files(self, pattern: str) -> list[str]:
         """Return the paths that result from a path pattern, one for each run in `runs`."""
@@ -120,7 +121,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
     def constraints(self, *kinds: str) -> dict[str, str]:
         """Return the wildcard constraints of runs of models of these kinds (default: all kinds)."""
         return {
-            "model": self.run.constraint(*kinds or ("llm", "predictions")),
+            "model": self.project.constraint(*kinds or ("llm", "predictions")),
             "setting": alternatives(
                 {*get_args(DetectionSetting), *self.settings.prompts, *self.external_settings()}
             ),
@@ -128,7 +129,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
 
     def kinds(self) -> list[str]:
         """Return the path of the file with kinds of distractors; [] if there is none."""
-        if self.run.is_sample:
+        if self.project.is_sample:
             return [paths.SAMPLE_KINDS]
         return [self.settings.distractor_kinds] if self.settings.distractor_kinds else []
 
@@ -139,7 +140,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
     def prompt(self, setting: str) -> str:
         """Return the path of a setting's template."""
         own = self.settings.prompts.get(setting)
-        return self.run.configured_file(own.file) if own else self.run.here(PROMPT)
+        return self.project.configured_file(own.file) if own else self.project.here(PROMPT)
 
     def parameters(self, setting: str) -> DetectionParameters:
         """Return the request parameters of a setting."""
@@ -151,7 +152,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         """Return the task that detects idioms in one run."""
         return self._task(
             model=model,
-            spec=self.run.language_model(model).execution_spec(),
+            spec=self.project.language_model(model).execution_spec(),
             inputs={"sentences": paths.SENTENCES, "prompt": self.prompt(setting)},
             outputs={
                 "predictions": paths.PREDICTIONS.format(model=model, setting=setting, seed=seed)
@@ -181,7 +182,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
                     and paths.METRICS.format(**run) not in self.archived
                     and not self.prediction_files(run["model"])
                     and not unsupported_reason(
-                        self.run.language_model(run["model"]), run["setting"]
+                        self.project.language_model(run["model"]), run["setting"]
                     )
                 ],
                 constraints=self.constraints("llm"),
@@ -216,9 +217,9 @@ class IdiotsStudy(Study[IdiotsSettings]):
                     **parameters,
                     **({"detection": "strict"} if is_strict else {}),
                 },
-                weights=json.loads(self.run.entry(model).execution_spec()),
+                weights=json.loads(self.project.entry(model).execution_spec()),
                 deviations=(
-                    *self.run.changed_entry(model),
+                    *self.project.changed_entry(model),
                     *wording,
                     *([STRICT] if is_strict else []),
                     *changed,
@@ -229,12 +230,14 @@ class IdiotsStudy(Study[IdiotsSettings]):
     def tables(self) -> list[Table]:
         """Return the paper's tables and, if `prompts_against` is set, the comparison of prompts."""
         inputs = self._display_inputs()
-        text = self.run.here("published/text_numbers.csv")
+        text = self.project.here("published/text_numbers.csv")
         obstacle = self._no_data()
         manifest = {} if obstacle else {"manifest": paths.MANIFEST}
 
         def printed(number: int) -> DisplayInputs:
-            return inputs.with_files(published=self.run.here(f"published/idiots_table{number}.csv"))
+            return inputs.with_files(
+                published=self.project.here(f"published/idiots_table{number}.csv")
+            )
 
         return [
             Table(
@@ -279,7 +282,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
                 "Figures 1 and 2",
                 "The prompt, and its layout for Llama 2.",
                 "pieline.studies.idiots.tables:prompt",
-                DisplayInputs(files={"prompt": self.run.here(PROMPT)}),
+                DisplayInputs(files={"prompt": self.project.here(PROMPT)}),
             ),
             *(
                 [
@@ -308,7 +311,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
                 "Recall against specificity of each run.",
                 "pieline.studies.idiots.figures:recall_against_specificity",
                 self._display_inputs().with_files(
-                    published=self.run.here("published/idiots_table1.csv")
+                    published=self.project.here("published/idiots_table1.csv")
                 ),
             ),
             *(
@@ -385,13 +388,13 @@ class IdiotsStudy(Study[IdiotsSettings]):
         The file is a JSON array in the sample, and in own data that has an array but no table. In
         all other cases, the file is a table.
         """
-        own_array = self.run.own_data and not self.run.is_available(TABLE)
-        is_array = self.run.is_sample or (own_array and self.run.is_available(ARRAY))
+        own_array = self.project.own_data and not self.project.is_available(TABLE)
+        is_array = self.project.is_sample or (own_array and self.project.is_available(ARRAY))
         return ARRAY if is_array else TABLE
 
     def origin(self) -> Origin:
         """Return the origin of the sentences before their digest is checked."""
-        return "unverified" if self.run.data == "released" else self.run.data
+        return "unverified" if self.project.data == "released" else self.project.data
 
     def other_targets(self) -> list[str]:
         """Return the paths of the files with cases for human judgment."""

@@ -15,6 +15,7 @@ from pieline.llm.obstacles import SCHEMA_SETTING, unsupported_reason
 from pieline.llm.prompts import load_prompt
 from pieline.models.entries import CheckpointEntry
 from pieline.models.llm import LLMEntry
+from pieline.project import alternatives, raw_name
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.studies.jam import paths
@@ -53,16 +54,7 @@ from pieline.studies.jam.variants.generation import (
     NeutralContexts,
     NeutralVariants,
 )
-from pieline.study import (
-    OWN_PROMPT,
-    Figure,
-    Items,
-    LLMTaskSpec,
-    Study,
-    Table,
-    alternatives,
-    raw_name,
-)
+from pieline.study import OWN_PROMPT, Figure, Items, LLMTaskSpec, Study, Table
 
 WRITER = "Gemini 2.5 Pro"
 """Model that wrote the paper's variants (section 3.3, appendix G)."""
@@ -154,18 +146,18 @@ class JamStudy(Study[JamSettings]):
                 where=f"{where}.neutral.model",
                 hint="choose one of them, or set jam.neutral: null",
             )
-        usable, other = ("sample", "released") if self.run.is_sample else ("released", "sample")
+        usable, other = ("sample", "released") if self.project.is_sample else ("released", "sample")
         if variants.source == other:
             raise UserError(
-                f"{other} variants do not fit the {self.run.data} originals",
+                f"{other} variants do not fit the {self.project.data} originals",
                 where=f"{where}.variants.source",
                 hint=f"choose {usable!r}, 'generated' or 'none'",
             )
         if self.written_languages and not variants.model:
             lacking = self.written_languages[0]
             raise UserError(
-                f"no {paths.VALIDATED.format(language=lacking)} in {self.run.own_data}"
-                if self.run.own_data
+                f"no {paths.VALIDATED.format(language=lacking)} in {self.project.own_data}"
+                if self.project.own_data
                 else f"there are no released variants in {get_language(lacking).label}",
                 where=f"{where}.variants.model",
                 hint="name a model to write them, or set the source to 'none'",
@@ -173,7 +165,7 @@ class JamStudy(Study[JamSettings]):
 
     def _check_attention(self, model: str, where: str) -> None:
         self.check_models([model], "embedder", "causal_lm", where=where, have_weights=True)
-        if getattr(self.run.entry(model), "adapter", None):
+        if getattr(self.project.entry(model), "adapter", None):
             raise UserError(
                 f"{model!r} has an adapter, which is used only for embedding",
                 where=where,
@@ -193,7 +185,7 @@ class JamStudy(Study[JamSettings]):
                     hint="copy it from prompts/jam/released",
                 )
         for name, ways in settings.settings_by_model.items():
-            if not all(is_asked(self.run.language_model(name), way) for way in ways):
+            if not all(is_asked(self.project.language_model(name), way) for way in ways):
                 raise UserError(
                     f"{name!r} is a reasoning model, which supports only zero-shot (section 4.3)",
                     where=f"{where}.settings_by_model",
@@ -208,7 +200,7 @@ class JamStudy(Study[JamSettings]):
         """
         source = self.settings.variants.source
         # A language has either all public files or none.
-        wanted = paths.VALIDATED if self.run.own_data else paths.RELEASED
+        wanted = paths.VALIDATED if self.project.own_data else paths.RELEASED
         return source == "generated" or (source == "released" and not self._has(wanted, language))
 
     @property
@@ -229,7 +221,7 @@ class JamStudy(Study[JamSettings]):
         """Return the wildcard constraints of runs of models of these kinds."""
         return {
             "language": alternatives(language_names()),
-            "model": self.run.constraint(*kinds),
+            "model": self.project.constraint(*kinds),
             "setting": alternatives(
                 {
                     *get_args(PromptSetting),
@@ -250,7 +242,7 @@ class JamStudy(Study[JamSettings]):
         """
         settings = self.settings
         for model in settings.models:
-            entry = self.run.entry(model)
+            entry = self.project.entry(model)
             if entry.kind not in kinds:
                 continue
             runs = [
@@ -297,14 +289,14 @@ class JamStudy(Study[JamSettings]):
         return [*named, *(paths.NEUTRAL_METRICS.format(**run) for run in neutral)]
 
     def _why_not(self, run: Mapping[str, str]) -> str:
-        entry = self.run.entry(run["model"])
+        entry = self.project.entry(run["model"])
         if paths.METRICS.format(**run) in self.archived:
             return ""
         if not isinstance(entry, LLMEntry):
             return self._no_contexts(run)
         if lack := self._lacks(entry, run["setting"]) or self._no_contexts(run):
             return lack
-        return self.run.unanswered(run["model"], self._recordings("jam").format(**run))
+        return self.project.unanswered(run["model"], self._recordings("jam").format(**run))
 
     def _no_contexts(self, run: Mapping[str, str]) -> str:
         """Return why a run lacks its neutral contexts; empty if it has them or needs none."""
@@ -312,9 +304,11 @@ class JamStudy(Study[JamSettings]):
         if not self._shows_neutral(run["setting"]):
             return ""
         if writer:
-            return self.run.unanswered(writer, self.neutral_contexts(language).recordings)
-        in_sample = Path(self.run.here("data/sample/id10m/neutral", f"{language}.json")).exists()
-        if self.run.is_sample and in_sample:
+            return self.project.unanswered(writer, self.neutral_contexts(language).recordings)
+        in_sample = Path(
+            self.project.here("data/sample/id10m/neutral", f"{language}.json")
+        ).exists()
+        if self.project.is_sample and in_sample:
             return ""
         return f"no neutral contexts in {language.capitalize()} (jam.variants.model writes them)"
 
@@ -351,7 +345,7 @@ class JamStudy(Study[JamSettings]):
         The list is empty if there is no ablation or its model is not of these kinds.
         """
         neutral = self.settings.neutral
-        if neutral is None or self.run.entry(neutral.model).kind not in kinds:
+        if neutral is None or self.project.entry(neutral.model).kind not in kinds:
             return []
         return [{name: str(value) for name, value in neutral.model_dump().items()}]
 
@@ -362,13 +356,16 @@ class JamStudy(Study[JamSettings]):
         """
         found, writer = self._why_not(run), self.settings.variants.model
         if not found and writer:
-            reason = self.run.unanswered(writer, self.neutral_variants(**run).recordings)
+            reason = self.project.unanswered(writer, self.neutral_variants(**run).recordings)
             found = (
-                reason and f"of {self.run.entry(writer).label}, which writes the texts, {reason}"
+                reason
+                and f"of {self.project.entry(writer).label}, which writes the texts, {reason}"
             )
         archived = paths.NEUTRAL_METRICS.format(**run) in self.archived
-        if not (found or archived) and self.run.entry(run["model"]).kind == "llm":
-            found = self.run.unanswered(run["model"], self._recordings("jam_neutral").format(**run))
+        if not (found or archived) and self.project.entry(run["model"]).kind == "llm":
+            found = self.project.unanswered(
+                run["model"], self._recordings("jam_neutral").format(**run)
+            )
         return found
 
     # Originals, variants, dataset ----------------------------------------------------------------
@@ -384,16 +381,16 @@ class JamStudy(Study[JamSettings]):
         The source is a decision file of the user or of the sample, else the released originals. If
         a language has neither, the source is ID10M's tags.
         """
-        if self.run.is_sample or self.own_decisions(language):
+        if self.project.is_sample or self.own_decisions(language):
             return "file"
         return "release" if self._has(paths.RELEASED, language) else "tags"
 
     def _has(self, name: str, language: str) -> bool:
         """Return whether a language's file is in the user's own data, if set, or in the release."""
         name = name.format(language=language)
-        if self.run.own_data:
-            return self.run.is_available(name)
-        return name in self.run.public_files
+        if self.project.own_data:
+            return self.project.is_available(name)
+        return name in self.project.public_files
 
     def released_originals(self, language: str) -> list[str]:
         """Return the path of the released originals if decisions are derived from them; else []."""
@@ -406,7 +403,7 @@ class JamStudy(Study[JamSettings]):
         The list is empty if decisions do not come from tags, or if the user's data lacks the split.
         """
         split = paths.DEV_SPLIT.format(language=language)
-        lacks = self.run.own_data and not self.run.is_available(raw_name(split))
+        lacks = self.project.own_data and not self.project.is_available(raw_name(split))
         by_tags = self.decided_by(language) == "tags"
         return [split] if by_tags and not lacks else []
 
@@ -414,14 +411,14 @@ class JamStudy(Study[JamSettings]):
         """Return the path of the decision file: the user's, the sample's or a derived one."""
         if own := self.own_decisions(language):
             return own
-        if self.run.is_sample:
-            return self.run.here(f"data/sample/id10m/decisions/{language}.tsv")
+        if self.project.is_sample:
+            return self.project.here(f"data/sample/id10m/decisions/{language}.tsv")
         return paths.DECISIONS.format(language=language)
 
     def variants_file(self, language: str) -> str:
         """Return the path of the file with validated variants: the sample's or the released one."""
         if self.settings.variants.source == "sample":
-            return self.run.here(f"data/sample/id10m/variants/{language}.json")
+            return self.project.here(f"data/sample/id10m/variants/{language}.json")
         return paths.RELEASED_VARIANTS.format(language=language)
 
     def variants_of(self, language: str) -> str:
@@ -449,7 +446,7 @@ class JamStudy(Study[JamSettings]):
         language = Path(metrics).parts[3]
         decided = self.decisions(language)
         released = paths.RELEASED_VARIANTS.format(language=language)
-        sample = self.run.here(f"data/sample/id10m/variants/{language}.json")
+        sample = self.project.here(f"data/sample/id10m/variants/{language}.json")
         return {
             **({} if decided.startswith("results/originals/") else {decided: True}),
             sample: self.settings.variants.source == "sample",
@@ -478,7 +475,7 @@ class JamStudy(Study[JamSettings]):
     def training_file(self, language: str) -> list[str]:
         """Return the path of ID10M's train split; [] if it is not available."""
         split = paths.TRAIN_SPLIT.format(language=language)
-        return [split] if self.run.is_available(raw_name(split)) else []
+        return [split] if self.project.is_available(raw_name(split)) else []
 
     def manifest(self, language: str) -> list[str]:
         """Return the path of the dataset's manifest; [] if the study uses only originals."""
@@ -523,8 +520,8 @@ class JamStudy(Study[JamSettings]):
     def prompt_files(self, setting: str) -> dict[str, str]:
         """Return the template paths of a setting: `prompt`, and `example` if it has examples."""
         if own := self.settings.prompts.get(setting):
-            return {"prompt": self.run.configured_file(own.file)}
-        folder = self.run.here("prompts/jam")
+            return {"prompt": self.project.configured_file(own.file)}
+        folder = self.project.here("prompts/jam")
         if self.settings.asking == "released":
             folder = self.settings.released_prompts or f"{folder}/released"
         found = {"prompt": f"{folder}/{prompt_file(setting)}"}
@@ -572,11 +569,13 @@ class JamStudy(Study[JamSettings]):
     def _recordings(self, folder: str) -> str:
         # Use one file per run: if a provider accepts no seed, runs with different seeds ask the
         # same questions but must not share answers.
-        return self.run.recordings(folder, "{language}", "{model}", "{setting}-seed-{seed}.jsonl")
+        return self.project.recordings(
+            folder, "{language}", "{model}", "{setting}-seed-{seed}.jsonl"
+        )
 
     def _of_model(self, model: str) -> dict[str, str]:
         """Return the task fields that describe a model."""
-        return {"model": model, "spec": self.run.language_model(model).execution_spec()}
+        return {"model": model, "spec": self.project.language_model(model).execution_spec()}
 
     def generation(self) -> GenerationSettings:
         """Return the parameters for generating variants."""
@@ -599,11 +598,11 @@ class JamStudy(Study[JamSettings]):
             **self._of_model(model),
             inputs={
                 "originals": paths.ORIGINALS.format(language=language),
-                "generate": self.run.here("prompts/jam", GENERATE),
-                "review": self.run.here("prompts/jam", REVIEW),
+                "generate": self.project.here("prompts/jam", GENERATE),
+                "review": self.project.here("prompts/jam", REVIEW),
             },
             outputs=_with_report(paths.VARIANTS.format(language=language)),
-            recordings=self.run.recordings("jam_variants", language, f"{model}.jsonl"),
+            recordings=self.project.recordings("jam_variants", language, f"{model}.jsonl"),
             generation=self.generation(),
             checks=self.settings.variants.checks,
         )
@@ -617,10 +616,10 @@ class JamStudy(Study[JamSettings]):
             inputs={
                 "dataset": paths.DATASET.format(language=language),
                 "metrics": paths.METRICS.format(**run),
-                "prompt": self.run.here("prompts/jam", NEUTRAL),
+                "prompt": self.project.here("prompts/jam", NEUTRAL),
             },
             outputs=_with_report(paths.NEUTRAL_VARIANTS.format(**run)),
-            recordings=self.run.recordings("jam_neutral", language, model, name),
+            recordings=self.project.recordings("jam_neutral", language, model, name),
             generation=self.generation(),
         )
 
@@ -631,10 +630,10 @@ class JamStudy(Study[JamSettings]):
             **self._of_model(model),
             inputs={
                 "dataset": paths.DATASET.format(language=language),
-                "prompt": self.run.here("prompts/jam", NEUTRAL),
+                "prompt": self.project.here("prompts/jam", NEUTRAL),
             },
             outputs=_with_report(paths.NEUTRAL_CONTEXTS.format(language=language)),
-            recordings=self.run.recordings("jam_neutral", language, f"{model}.jsonl"),
+            recordings=self.project.recordings("jam_neutral", language, f"{model}.jsonl"),
             generation=self.generation(),
         )
 
@@ -669,7 +668,7 @@ class JamStudy(Study[JamSettings]):
                     run
                     for run in self.configured("llm")
                     if paths.METRICS.format(**run) not in self.archived
-                    and not self._lacks(self.run.language_model(run["model"]), run["setting"])
+                    and not self._lacks(self.project.language_model(run["model"]), run["setting"])
                     and (self.settings.variants.model or not self._no_contexts(run))
                 ],
                 constraints=llm,
@@ -762,7 +761,7 @@ class JamStudy(Study[JamSettings]):
             sent, _ = self.as_sent(writer, self.generation())
             written = {"writer": writer, "generation": sent}
             reasons.append("neutral contexts by our prompt, the paper's is not printed")
-            entry = self.run.language_model(writer)
+            entry = self.project.language_model(writer)
             if entry.published_as != WRITER:
                 reasons.append(f"neutral contexts by {entry.label}, the paper's by {WRITER}")
             reasons += self._of_variants("temperature")
@@ -785,7 +784,7 @@ class JamStudy(Study[JamSettings]):
                 },
                 weights=json.loads(self.weights_spec(model)),
                 deviations=(
-                    *self.run.changed_entry(model),
+                    *self.project.changed_entry(model),
                     *deviations(analysis, ignored={"model", "language"}),
                 ),
             )
@@ -802,7 +801,7 @@ class JamStudy(Study[JamSettings]):
         used |= {"setting": setting}
         if self.prediction_files(model):
             return self.external_conditions(**used)
-        reasons = [*self.run.changed_entry(model)]
+        reasons = [*self.project.changed_entry(model)]
         if settings.scoring != "paper":
             reasons.append("scored as in the released analysis, unlike the paper's text")
         reasons += self._of_variants("min_valid", "kept")
@@ -818,7 +817,7 @@ class JamStudy(Study[JamSettings]):
             prompts = self.prompt_digests(*self.prompt_files(setting).values())
             used |= {"asking": settings.asking, "prompts": prompts}
             # The paper does not state whether reasoning models were sent the temperature.
-            withheld = {"temperature"} if self.run.language_model(model).reasoning else set()
+            withheld = {"temperature"} if self.project.language_model(model).reasoning else set()
             sent, changed = self.as_sent(model, self.parameters(model, setting), withheld=withheld)
             used |= sent
             if setting in settings.prompts:
@@ -839,7 +838,7 @@ class JamStudy(Study[JamSettings]):
                 reasons.append(f"{kind} ID10M's {settings.train_split} split, the paper's train")
         return Conditions(
             settings=used,
-            weights=json.loads(self.run.entry(model).execution_spec()),
+            weights=json.loads(self.project.entry(model).execution_spec()),
             deviations=tuple(reasons),
         )
 
@@ -848,7 +847,7 @@ class JamStudy(Study[JamSettings]):
     def human_labels(self) -> list[str]:
         """Return the paths of two annotators' labels; by default, the sample's simulated labels."""
         named, sample = self.settings.humans, "data/sample/id10m/humans/english_simulated.csv"
-        return [named] if isinstance(named, str) else named or [self.run.here(sample)]
+        return [named] if isinstance(named, str) else named or [self.project.here(sample)]
 
     @property
     def _missing_labels(self) -> str:
@@ -871,7 +870,7 @@ class JamStudy(Study[JamSettings]):
         Raises:
             UserError: The model has no weights.
         """
-        entry = self.run.entry(model)
+        entry = self.project.entry(model)
         if not isinstance(entry, CheckpointEntry):
             raise UserError(f"{model!r} has no weights", hint="name a causal model")
         return entry.weights_spec()
@@ -894,7 +893,7 @@ class JamStudy(Study[JamSettings]):
         Table 2 is always included; the paper's other tables require models and variants. If there
         are models but no variants, a table of originals replaces the other tables.
         """
-        numbers = self.run.here("published/text_numbers.csv")
+        numbers = self.project.here("published/text_numbers.csv")
         # The numbers in the text and the figures cover only runs of this project, not external
         # ones.
         made_here, results, settings = self._runs(), self._results(), self.settings
@@ -1042,7 +1041,7 @@ class JamStudy(Study[JamSettings]):
 
     def _descriptions(self) -> list[Table]:
         """Return the displays that need no run: Figures 1 and 4, Tables 1, 4, 7 and 8."""
-        settings, upstream = self.settings, self.run.upstream
+        settings, upstream = self.settings, self.project.upstream
         sentences = {name: paths.DATASET.format(language=name) for name in settings.languages}
         fields = type(settings.fine_tuning).model_fields
         tuning = settings.fine_tuning.stated(*fields) if list(self.configured("encoder")) else {}
@@ -1095,8 +1094,8 @@ class JamStudy(Study[JamSettings]):
                 DisplayInputs(
                     files={
                         "published": self._published(8),
-                        "lock": self.run.here("envs/requirements.lock"),
-                        "licences": self.run.here("data/licences.yaml"),
+                        "lock": self.project.here("envs/requirements.lock"),
+                        "licences": self.project.here("data/licences.yaml"),
                         "upstream": upstream,
                     }
                 ),
@@ -1107,8 +1106,8 @@ class JamStudy(Study[JamSettings]):
         """Return the entries of the paper's models by their name in Table 7."""
         fields = {"checkpoint", "licence", "parameters", "revision", "source", "package"}
         found: dict[str, Any] = {}
-        for name in self.run.names("llm", "encoder", "causal_lm"):
-            entry = self.run.registry[name]
+        for name in self.project.names("llm", "encoder", "causal_lm"):
+            entry = self.project.registry[name]
             stated = entry.model_dump(include=fields)
             if isinstance(entry, LLMEntry):
                 stated["checkpoint"] = entry.litellm_id.partition("/")[2]
@@ -1136,7 +1135,7 @@ class JamStudy(Study[JamSettings]):
             "figure3": self.settings.figure3.model_dump(),
         }
         runs = self._runs().model_copy(update={"options": options})
-        numbers = self.run.here("published/text_numbers.csv")
+        numbers = self.project.here("published/text_numbers.csv")
         figures = [
             flow,
             Figure(
@@ -1186,7 +1185,7 @@ class JamStudy(Study[JamSettings]):
     @property
     def _notes(self) -> tuple[str, ...]:
         """Return notes on data that are not the paper's."""
-        if self.run.is_sample:
+        if self.project.is_sample:
             return (SAMPLE_NOTE,)
         notes = []
         for decided, note in _NOT_OF_PAPER.items():
@@ -1194,12 +1193,12 @@ class JamStudy(Study[JamSettings]):
             notes += [note.format(_listed(chosen))] if chosen else []
         # An inactive study may lack its writer model.
         if (model := self.settings.variants.model) and self.written_languages:
-            writer = self.run.entry(model).label
+            writer = self.project.entry(model).label
             notes.append(_WRITTEN.format(writer, _listed(self.written_languages)))
         return tuple(notes)
 
     def _published(self, number: int) -> str:
-        return self.run.here(f"published/jam_table{number}.csv")
+        return self.project.here(f"published/jam_table{number}.csv")
 
     def _runs(self, *besides: str) -> DisplayInputs:
         """Return inputs with all runs, and the reasons for missing runs.
@@ -1304,14 +1303,14 @@ class JamStudy(Study[JamSettings]):
     def check_own_data(self) -> None:
         """Raise a `UserError` if user data is missing, or if another split overlaps with test."""
         super().check_own_data()
-        for language in self.settings.languages if self.run.own_data else ():
-            (test,) = self.run.local(raw_name(paths.TEST_SPLIT.format(language=language)))
+        for language in self.settings.languages if self.project.own_data else ():
+            (test,) = self.project.local(raw_name(paths.TEST_SPLIT.format(language=language)))
             blocks = _blocks(test)
             for split in ("train", "dev"):
                 name = raw_name(paths.SPLIT.format(split=split, language=language))
-                if not self.run.is_available(name):
+                if not self.project.is_available(name):
                     continue
-                (path,) = self.run.local(name)
+                (path,) = self.project.local(name)
                 common = len(blocks & _blocks(path))
                 if common > _MOST_COMMON * len(blocks):
                     raise UserError(
