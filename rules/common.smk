@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 from functools import cache
+from inspect import signature
 from itertools import chain
 from pathlib import Path
 
@@ -50,9 +51,18 @@ from pieline.models.sizing import (
 )
 from pieline.patches import patch_snakemake, quote_interpreter
 from pieline.results.run_report import RunReport, code_state
+from pieline.studies.idiolink import files as idiolink_files
+from pieline.studies.idiolink import models as idiolink_models
 from pieline.studies.idiolink import paths as idiolink_paths
+from pieline.studies.idiolink import runs as idiolink_runs
+from pieline.studies.idiolink.records import QUERY_MODES
+from pieline.studies.idiots import files as idiots_files
 from pieline.studies.idiots import paths as idiots_paths
+from pieline.studies.idiots import runs as idiots_runs
+from pieline.studies.jam import files as jam_files
 from pieline.studies.jam import paths as jam_paths
+from pieline.studies.jam import questions as jam_questions
+from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam.settings import ADDED, FOLDS
 from pieline.project import alternatives
 
@@ -130,7 +140,7 @@ if workflow.exec_mode == ExecMode.DEFAULT:
 def jam_variants_of(wildcards):
     """Return the path of the variants; exit with an error if this run makes none."""
     try:
-        return JAM.variants_of(wildcards.language)
+        return jam_files.variants_of(JAM, wildcards.language)
     except UserError as error:
         exit_with(error)
 
@@ -188,6 +198,45 @@ def contents(files):
         )
 
     return param
+
+
+CONDITIONS = dict(chain.from_iterable(study.conditions_by_pattern().items() for study in EVERY_STUDY.values()))
+
+
+def conditions_of(metrics):
+    """Return a function for a param: the conditions of a metric file, given its path pattern."""
+    return lambda wildcards: CONDITIONS[metrics](**wildcards).canonical()
+
+
+def of_study(function, **fixed):
+    """Return a function of the wildcards that calls a function of a study's package.
+
+    Its arguments are the study, the wildcards that it names, and `fixed`.
+    """
+    study = EVERY_STUDY[function.__module__.split(".")[2]]
+    parameters = signature(function).parameters.values()
+    names = [one.name for one in parameters if one.default is one.empty and one.name not in fixed]
+
+    def param(wildcards):
+        values = dict(wildcards.items()) | {"study": study}
+        return function(**{name: values[name] for name in names}, **fixed)
+
+    return param
+
+
+def weights_files(wildcards):
+    """Return the files of a model's local checkpoint and adapter; jobs rerun if one changes."""
+    return RUN_REPORT.project.weights_files(wildcards.model)
+
+
+def unpacked_weights(wildcards):
+    """Return the path of the list of the digests of a model's unpacked weights, if any."""
+    return RUN_REPORT.project.unpacked_weights(wildcards.model)
+
+
+def model_spec(wildcards):
+    """Return the fields of a model's entry that affect its predictions, as JSON."""
+    return RUN_REPORT.project.entry(wildcards.model).execution_spec()
 
 
 def modules_by(wildcard, name, named):

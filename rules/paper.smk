@@ -153,7 +153,7 @@ rule export_runs:
         lambda wildcards: [
             metrics
             for study in STUDIES
-            for metrics in study.run_metrics()
+            for metrics in [run.metrics for run in study.plan]
             if metrics in study.metrics()
         ],
     output:

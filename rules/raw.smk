@@ -30,7 +30,7 @@ rule raw_file:
 rule unpack_weights:
     """Convert the weights of a model from a GGUF file or a pickle to a safetensors folder."""
     input:
-        local=lambda wildcards: IDIOLINK.project.weights_files(wildcards.model),
+        local=weights_files,
     output:
         weights=directory("results/raw/weights/{model}"),
         digests="results/raw/weights/{model}.sha256",
@@ -49,8 +49,8 @@ rule unpack_weights:
         runtime=growing(30),
     params:
         *modules("unpack_weights"),
-        contents=contents(lambda wildcards: IDIOLINK.project.weights_files(wildcards.model)),
-        spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).document_spec(),
+        contents=contents(weights_files),
+        spec=lambda wildcards: idiolink_models.embedder(IDIOLINK, wildcards.model).document_spec(),
     script:
         "../scripts/unpack_weights.py"
 

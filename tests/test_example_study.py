@@ -144,7 +144,7 @@ def test_other_data_prompts_or_settings_are_deviations(tmp_path: Path, changed: 
         small(tmp_path)
         (tmp_path / changed).write_text((tmp_path / changed).read_text("utf-8") + "\n", "utf-8")
     settings = {"max_tokens": 7} if changed == "max_tokens" else {}
-    conditions = small(tmp_path, **settings).conditions(MODEL)
+    conditions = small(tmp_path, **settings).conditions(MODEL).canonical()
     reason = {
         "max_tokens": "max tokens 7, the paper 80",
         None: "",

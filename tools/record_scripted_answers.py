@@ -18,10 +18,14 @@ from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.llm.recordings import record
 from pieline.models.registry import load_registry
+from pieline.studies.idiolink import files as idiolink_files
+from pieline.studies.idiolink import models as idiolink_models
+from pieline.studies.idiolink import questions as idiolink_questions
+from pieline.studies.idiolink.models import COLLECTIONS
 from pieline.studies.idiolink.originals.domains import TEXTS_PER_PAIR, Collection
 from pieline.studies.idiolink.originals.pairs import Pair, filter_magpie
 from pieline.studies.idiolink.originals.pie_filter import FilterOptions
-from pieline.studies.idiolink.study import COLLECTIONS, IdiolinkStudy
+from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.variants.generation import (
     GeneratedText,
     Role,
@@ -58,8 +62,8 @@ def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
     sample = Path(study.project.here("data", "sample"))
     _, pairs, _ = filter_magpie(
         sample / "magpie" / "MAGPIE_sample.jsonl",
-        study.exclusions(),
-        FilterOptions.model_validate_json(study.pie_options()),
+        idiolink_files.exclusions(study),
+        FilterOptions.model_validate_json(idiolink_models.pie_options(study)),
         candidates=None,
         documents=[],
         computed_from={},
@@ -68,7 +72,10 @@ def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
     script = Script(read_yaml(folder / "texts.yaml"), read_yaml(folder / "script.yaml"))
     files: dict[str, Scripted] = {}
     for collection in COLLECTIONS:
-        writing, validation = study.writing(collection), study.validation(collection)
+        writing, validation = (
+            idiolink_questions.writing(study, collection),
+            idiolink_questions.validation(study, collection),
+        )
         writer = writing.role(writing.entry(), writing.attempts)
         judge = validation.role(validation.entry(), validation.runs)
         answers = scripted_generation(script, pairs, writer, collection)

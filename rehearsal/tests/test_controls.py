@@ -14,7 +14,6 @@ from small_runs import GRID, ask_all, book_of, jam_sentences
 from support import ROOT
 from test_ranks import USAGES, dataset_of
 
-from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
 from pieline.core.files import sha256, write_json
 from pieline.core.imports import import_object
@@ -32,6 +31,7 @@ from pieline.reporting.tables import write_table
 from pieline.results.comparison import ComparedCell, read_cells
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import mean_scores, score_queries
+from pieline.studies.idiots import runs as idiots_runs
 from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.settings import IdiotsSettings
@@ -65,9 +65,10 @@ def detection_cells(folder: Path, root: Path = ROOT) -> list[ComparedCell]:
     predictions = load_jsonl(task.outputs["predictions"], DetectionPrediction)
     registry = load_registry(root / "models.yaml")
     run = Project(registry, LLMSettings(), root=root)
-    conditions = IdiotsStudy(IdiotsSettings(models=[MODEL]), run).conditions(MODEL, "zero_shot")
+    study = IdiotsStudy(IdiotsSettings(models=[MODEL]), run)
+    conditions = idiots_runs.conditions(study, MODEL, "zero_shot")
     metrics = score(suite(folder), predictions, model=MODEL).model_copy(
-        update={"conditions": Conditions.model_validate_json(conditions)}
+        update={"conditions": conditions}
     )
     write_json("metrics.json", metrics.model_dump(mode="json"))
     inputs = DisplayInputs(

@@ -6,21 +6,17 @@ results page, the claims, the provenance and the SLURM groups are derived from t
 
 import filecmp
 import inspect
-import re
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, get_args
 
 from pydantic import Field
 
-from pieline.archives.manifest import METRICS, PREDICTIONS, below_project, member_sidecar
-from pieline.archives.matching import Extraction, Offer, offer
 from pieline.core.conditions import Conditions, deviations
-from pieline.core.errors import UserError, nearest, pluralize
+from pieline.core.errors import UserError, nearest
 from pieline.core.records import Frozen
 from pieline.core.settings import Settings
 from pieline.llm.prompts import load_prompt
@@ -28,9 +24,11 @@ from pieline.llm.task import Task
 from pieline.models.api_embedder import ApiEmbedderEntry
 from pieline.models.llm import Parameter
 from pieline.models.predictions import PredictionFile, PredictionsEntry
+from pieline.plan import Plan, Run, make_plan
 from pieline.project import EXTERNAL, Project, raw_name
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
+from pieline.reuse import archived_models, marks
 
 S = TypeVar("S", bound=Settings)
 
@@ -40,18 +38,6 @@ OWN_PROMPT = "the prompt is {}, not one of the paper's"
 """Template of the deviation for a custom prompt."""
 REWORDED_PROMPT = "the prompt {} is not the paper's wording"
 """Template of the deviation for an edited prompt file."""
-
-
-def match_path(pattern: str, path: str) -> dict[str, str] | None:
-    """Return the wildcard values of a path that matches a pattern; None if it does not match."""
-    regex = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(pattern))
-    match = re.fullmatch(regex, path)
-    return match and match.groupdict()
-
-
-def _model_of(metrics: str) -> str:
-    """Return the name of the base model in the path of a metric file."""
-    return Path(metrics).parts[-3].partition("+")[0]
 
 
 @dataclass(frozen=True)
@@ -144,7 +130,6 @@ class LLMTaskSpec:
         minutes: Initial time limit on a cluster, in minutes.
         after_answers: Names of inputs made from other answers; the questions are unknown until
             those answers exist.
-        recordings: Path pattern of the recordings behind the output `predictions`, if any.
     """
 
     name: str
@@ -155,7 +140,6 @@ class LLMTaskSpec:
     constraints: Mapping[str, str] = field(default_factory=dict)
     minutes: int = 240
     after_answers: Collection[str] = ()
-    recordings: str = ""
 
     def first_output(self) -> str:
         """Return the path of the first output below results/ without extension, to name the log."""
@@ -185,11 +169,16 @@ class Study(ABC, Generic[S]):
         self.settings = settings
         self.project = project
         if chosen:
-            self.check(f"config.yaml: {self.name}")
+            where = f"config.yaml: {self.name}"
+            self.check(where)
+            self.check_archives(where)
 
     @abstractmethod
     def check(self, where: str) -> None:
         """Raise a `UserError` for invalid settings, such as unknown models."""
+
+    def check_archives(self, where: str) -> None:
+        """Raise a `UserError` if runs that must come from an archive do not."""
 
     @abstractmethod
     def tables(self) -> list[Table]:
@@ -229,141 +218,41 @@ class Study(ABC, Generic[S]):
                 hint="see " + " and ".join(f"data/sample/{name}/README.md" for name in corpora),
             )
 
-    def metric_conditions(self) -> Mapping[str, Callable[..., str]]:
-        """Return functions that map wildcards to conditions (JSON), by pattern of metric files."""
+    def configured_runs(self) -> Iterable[Run]:
+        """Return all configured runs, without what `make_plan` adds to them."""
+        return ()
+
+    def lacks(self, runs: Sequence[Run], archived: Collection[str]) -> Mapping[str, str]:
+        """Return why runs cannot be made, by metric file; `archived` are those in an archive."""
         return {}
 
-    def conditions_of(self, path: str) -> str:
-        """Return the configured conditions of a metric file as JSON; empty for other files."""
-        for pattern, conditions in self.metric_conditions().items():
-            if (wildcards := match_path(pattern, path)) is not None:
-                return conditions(**wildcards)
-        return ""
+    def other_metrics(self, plan: Plan) -> Mapping[str, Conditions]:
+        """Return the conditions of metric files that do not belong to one run, by path.
 
-    def run_metrics(self) -> list[str]:
-        """Return the metric files of all configured runs, including those left out."""
-        return []
-
-    def file_usage(self, metrics: str) -> Mapping[str, bool]:
-        """Return whether a run uses certain files, by path.
-
-        The files are those whose use does not follow from the conditions of the run.
+        `plan` contains only the runs.
         """
         return {}
 
-    def runs_of_same_job(self, metrics: str) -> list[str]:
-        """Return the metric files of all runs made by the same job, including this one."""
-        return [metrics]
+    def conditions_by_pattern(self) -> Mapping[str, Callable[..., Conditions]]:
+        """Return functions from wildcards to conditions, by path pattern of metric files.
 
-    def offer_of(self, metrics: str) -> Offer | None:
-        """Return the best match in the archives for the run of a metric file, or None."""
-        if not self.project.archives:
-            return None
-        read = {below_project(name): is_read for name, is_read in self.file_usage(metrics).items()}
-        conditions = self.conditions_of(metrics)
-        return offer(metrics, conditions, self.project.archives, self.project.digest, read)
-
-    @cached_property
-    def offers(self) -> dict[str, Offer]:
-        """Best matches in the archives for the configured runs, by metric file."""
-        return {path: best for path in self.run_metrics() if (best := self.offer_of(path))}
-
-    @cached_property
-    def archived(self) -> dict[str, Offer]:
-        """Offers that are used, by metric file.
-
-        An offer is used if neither it nor the offer for any other run of the same job differs from
-        the configuration.
+        Unlike the plan, they also accept wildcards that are not in the configuration.
         """
-        equal = {path: match for path, match in self.offers.items() if not match.differences}
-        return {
-            path: match
-            for path, match in equal.items()
-            if equal.keys() >= {*self.runs_of_same_job(path)}
-        }
+        return {}
 
-    def extractions(self) -> list[Extraction]:
-        """Return the extractions from archives, one per model and archive."""
-        groups: dict[tuple[str, str], list[Offer]] = {}
-        for path, match in self.archived.items():
-            groups.setdefault((Path(path).parts[-3], match.archive.name), []).append(match)
-        # Several archives may contain a file; it is extracted only once, with its own run.
-        owner = {member_sidecar(path): path for path in self.run_metrics()}
-        rules: Counter[str] = Counter()
-        extractions = []
-        for (model, archive), offers in groups.items():
-            files: dict[str, str] = {}
-            for match in offers:
-                for name in match.run.files:
-                    key = member_sidecar(name).replace(PREDICTIONS, METRICS, 1)
-                    if owner.setdefault(key, match.run.metrics) == match.run.metrics:
-                        files[name] = match.archive.manifest.files[name]
-            rule = re.sub(r"\W", "_", f"take_{self.name}_{model}_from_{archive}")
-            rules[rule] += 1
-            extractions.append(
-                Extraction(
-                    rule=f"{rule}_{rules[rule]}" if rules[rule] > 1 else rule,
-                    archive=offers[0].archive.path,
-                    files=files,
-                    recordings={
-                        match.run.recordings: self._recordings_of(match.run.predictions)
-                        for match in offers
-                        if match.run.recordings
-                    },
-                )
-            )
-        return extractions
-
-    def _recordings_of(self, predictions: str) -> str:
-        """Return the path of the recordings file from which predictions are made."""
-        for spec in self.llm_tasks():
-            pattern = spec.outputs.get("predictions", "")
-            if (wildcards := match_path(pattern, predictions)) is not None:
-                return spec.make(**wildcards).recordings
-        raise ValueError(f"{predictions} is not read from recorded answers")
-
-    def archive_notes(self) -> list[str]:
-        """Return a line per archive in use, and a line per reason for not using archived runs."""
-        counts = Counter(match.archive.name for match in self.archived.values())
-        lines = [
-            f"taken from archive {name}: {pluralize(count, 'run')} of {self.name}"
-            for name, count in counts.items()
-        ]
-        reasons: dict[str, list[str]] = {}
-        for path, match in self.offers.items():
-            if path not in self.archived:
-                reason = (
-                    match.differences[0]
-                    if match.differences
-                    else "its job also makes runs that differ"
-                )
-                reasons.setdefault(f"{match.archive.name} ({reason})", []).append(path)
-        return lines + [
-            f"not taken from archive {reason}: {pluralize(len(paths), 'run')}, such as {paths[0]}"
-            for reason, paths in reasons.items()
-        ]
+    @cached_property
+    def plan(self) -> Plan:
+        """Runs of the configuration, and its other metric files."""
+        plan = make_plan(self.configured_runs(), self.project, self.lacks)
+        return replace(plan, others=self.other_metrics(plan))
 
     def archived_models(self) -> set[str]:
         """Return the models whose runs all come from archives, so that no weights are needed."""
-        made = {_model_of(path) for path in self.run_metrics() if path not in self.archived}
-        return {_model_of(path) for path in self.archived} - made
-
-    def marks(self) -> dict[str, str]:
-        """Return label marks for the models that have runs from an archive, by model."""
-        runs = Counter(map(_model_of, self.run_metrics()))
-        offers_of: dict[str, list[Offer]] = {}
-        for path, match in self.archived.items():
-            offers_of.setdefault(_model_of(path), []).append(match)
-        return {
-            model: ("" if len(offers) == runs[model] else "partly ")
-            + "from archive "
-            + ", ".join(sorted({match.archive.name for match in offers}))
-            for model, offers in offers_of.items()
-        }
+        return archived_models(self.plan)
 
     def describe_models(self, names: Iterable[str]) -> tuple[ModelDescription, ...]:
         """Return descriptions of models for tables, with archive marks."""
-        return self.project.describe_models(names, self.marks())
+        return self.project.describe_models(names, marks(self.plan))
 
     def items(self) -> Items | None:
         """Return the specification of the items, or None if the study does not export them."""
@@ -377,10 +266,6 @@ class Study(ABC, Generic[S]):
         """Return the absolute path of the study's `rules.smk` as a list; empty if there is none."""
         place = Path(inspect.getfile(type(self))).with_name("rules.smk")
         return [str(place)] if place.exists() else []
-
-    def behind(self, metrics: str) -> list[str]:
-        """Return the predictions and datasets behind a metric file, for the results page."""
-        return []
 
     def targets(self) -> list[str]:
         """Return the paths of all targets of the study."""
@@ -413,7 +298,7 @@ class Study(ABC, Generic[S]):
 
     def left_out(self) -> dict[str, str]:
         """Return why configured runs are left out, with the keys of `DisplayInputs.not_run`."""
-        return {}
+        return {run.key: run.lacks for run in self.plan.select(experiment="") if run.lacks}
 
     def display_inputs(
         self, metrics: Iterable[str], models: Iterable[str], *kinds: str

@@ -14,6 +14,8 @@ from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.project import Project
+from pieline.studies.idiolink import questions as idiolink_questions
+from pieline.studies.idiolink import runs as idiolink_runs
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 
@@ -110,7 +112,7 @@ def test_the_table_lists_the_pies_kept_by_each_reading(default_run: Path) -> Non
 def test_a_reading_that_differs_from_the_paper_is_stated(semantics: str, stated: bool) -> None:
     settings = IdiolinkSettings.model_validate({"construction": {"semantics": semantics}})
     study = IdiolinkStudy(settings, Project(load_registry(ROOT / "models.yaml"), LLMSettings()))
-    conditions = json.loads(study.data_conditions("constructed"))
+    conditions = json.loads(idiolink_runs.data_conditions(study, "constructed").canonical())
     assert conditions["settings"]["semantics"] == semantics
     assert conditions["deviations"] == (
         ["PIEs filtered as in the released code, unlike the paper's text"] if stated else []
@@ -150,7 +152,7 @@ def test_a_changed_prompt_needs_new_answers_with_a_one_line_error(
     study = IdiolinkStudy(
         IdiolinkSettings(), Project(load_registry(ROOT / "models.yaml"), LLMSettings())
     )
-    task = study.writing("queries").model_copy(
+    task = idiolink_questions.writing(study, "queries").model_copy(
         update={
             "inputs": {
                 "pairs": str(default_run / "results/originals/idiolink/pairs.jsonl"),

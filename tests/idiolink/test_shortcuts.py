@@ -224,8 +224,7 @@ class TestStudy:
         of_run = "results/metrics/idiolink/test/sbert/span/seed-0.json"
         path = of_run.replace(".json", ".shortcuts.json")
         assert path in added
-        assert requested.conditions_of(path) == requested.conditions_of(of_run)
-        assert requested.behind(path) == requested.behind(of_run)
+        assert requested.plan.conditions(path) == requested.plan[of_run].conditions
 
     def test_without_texts_the_error_states_the_reason(self) -> None:
         with pytest.raises(UserError, match=r"idiolink\.shortcuts: .* dataset is 'archived'"):

@@ -23,6 +23,7 @@ from pieline.reporting.figures import use_style
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.tables import write_table
+from pieline.studies.idiots import questions as idiots_questions
 from pieline.studies.idiots.figures import sensitivity_against_criterion
 from pieline.studies.idiots.metrics.bias import (
     bias_metrics,
@@ -207,7 +208,7 @@ def study(**settings: Any) -> IdiotsStudy:
 
 
 def test_a_negated_prompt_is_sent_and_parsed(tmp_path: Path) -> None:
-    task = study().detection("smollm2-135m-instruct", "negated", "0")
+    task = idiots_questions.detection(study(), "smollm2-135m-instruct", "negated", "0")
     task = Detection.model_validate_json(task.model_dump_json())
     assert task.parameters == OwnParameters(negated=True)
     sentences, predictions = tmp_path / "sentences.jsonl", tmp_path / "predictions.jsonl"

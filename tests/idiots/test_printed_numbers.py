@@ -24,6 +24,7 @@ from pieline.models.registry import load_registry
 from pieline.project import Project
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.tables import write_table
+from pieline.studies.idiots import runs as idiots_runs
 from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.metrics.detection import DetectionMetrics
 from pieline.studies.idiots.predictions import Detection
@@ -227,7 +228,7 @@ def test_a_mirror_without_the_sentences_gives_rows_with_a_reason(tmp_path: Path)
     study = IdiotsStudy(IdiotsSettings(models=list(COUNTS)), run)
     lack = "the mirror has no idiots/idioms_sentences.tsv"
     assert set(study.left_out().values()) == {lack}
-    assert study.raw_files() == study.runs() == study.tasks() == []
+    assert study.raw_files() == study.plan.made() == study.tasks() == []
     sizes, first, *_ = study.tables()
     for table, cells in ((sizes, 4), (first, 18)):
         content = import_object(table.maker)(table.display_inputs)
@@ -290,7 +291,9 @@ def under(settings: IdiotsSettings, root: Path, metrics: list[str], folder: Path
     """Return a table row of the first model's counts under the conditions of some settings."""
     run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
     record = load_record(metrics[0], DetectionMetrics)
-    stated = IdiotsStudy(settings, run).conditions(record.model, "zero_shot")
+    stated = idiots_runs.conditions(
+        IdiotsStudy(settings, run), record.model, "zero_shot"
+    ).canonical()
     conditions = Conditions.model_validate_json(stated)
     path = folder / "metrics.json"
     write_json(path, record.model_copy(update={"conditions": conditions}).model_dump(mode="json"))

@@ -24,6 +24,7 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import read_published
 from pieline.reporting.tables import write_table
+from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam.figures.results import billions
 from pieline.studies.jam.metrics.drift import (
     JudgedOriginal,
@@ -268,7 +269,9 @@ def test_a_reworded_prompt_of_the_paper_makes_numbers_incomparable(
     study = JamStudy(JamSettings(models=["gpt-4o"]), run)
     records = []
     for setting in study.settings.settings:
-        conditions = Conditions.model_validate_json(study.conditions("gpt-4o", setting))
+        conditions = Conditions.model_validate_json(
+            jam_runs.conditions(study, "gpt-4o", setting).canonical()
+        )
         record = metrics(GPT_4O, setting=setting)
         records.append(record.model_copy(update={"conditions": conditions}))
     _, rows = write("drift", records, tmp_path)

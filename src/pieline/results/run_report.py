@@ -29,6 +29,7 @@ from pieline.reporting.models import REHEARSAL_NOTE
 from pieline.results.claims.tables import load_catalogue
 from pieline.results.displays import Displays, StudyDisplays
 from pieline.results.provenance import Code, Model, RunDescription
+from pieline.reuse import archive_of, extractions, marks, notes
 from pieline.study import Display, Items, Study
 
 CATEGORY = "The whole artifact"
@@ -78,9 +79,9 @@ class RunReport:
                         paper=study.paper,
                         items=items.record if (items := study.items()) else "",
                         recordings={
-                            asking.outputs["predictions"]: asking.recordings
-                            for asking in study.llm_tasks()
-                            if asking.recordings
+                            run.predictions: run.recordings
+                            for run in study.plan.made()
+                            if run.recordings
                         },
                         tables=tuple(study.tables()),
                         figures=tuple(study.figures()),
@@ -99,9 +100,10 @@ class RunReport:
             archives=tuple(
                 sorted(
                     {
-                        offer.archive.name
+                        archive_of(run)
                         for study in self.studies
-                        for offer in study.archived.values()
+                        for run in study.plan
+                        if run.archived
                     }
                 )
             ),
@@ -121,24 +123,19 @@ class RunReport:
             "is_own": bool(self.project.own_data),
             "asked": self.configured_digests(shown.display_inputs.metrics),
             "archived": {
-                path: study.archived[path].archive.name
+                path: archive_of(study.plan[path])
                 for study in self.studies
                 for path in shown.display_inputs.metrics
-                if path in study.archived
+                if path in study.plan and study.plan[path].archived
             },
         }
         return shown.display_inputs.model_copy(update=update).canonical()
 
     def configured_digests(self, metrics: Iterable[str]) -> dict[str, str]:
         """Return digests of the configured conditions of metric files that have any, by path."""
-        conditions = {
-            path: next(
-                filter(None, (study.conditions_of(path) for study in self.all_studies.values())),
-                "",
-            )
-            for path in metrics
-        }
-        return {path: digest_of(each) for path, each in conditions.items() if each}
+        plans = [study.plan for study in self.all_studies.values()]
+        conditions = ((path, plan.conditions(path)) for path in metrics for plan in plans)
+        return {path: digest_of(one.canonical()) for path, one in conditions if one}
 
     def check_raw_files(self, remade: Collection[str] = ()) -> None:
         """Check that existing raw files have the content of their configured source.
@@ -203,7 +200,8 @@ class RunReport:
                 path
                 for study in self.studies
                 for metrics in study.metrics()
-                for path in study.behind(metrics)
+                if metrics in study.plan
+                for path in study.plan[metrics].behind
             }
         )
 
@@ -276,9 +274,14 @@ class RunReport:
             for name, entry in self.project.registry.items()
             if entry.published_as or name in used
         ]
-        marks = {model: mark for study in self.studies for model, mark in study.marks().items()}
+        marks_of = (marks(study.plan).items() for study in self.studies)
         return canonical_json(
-            [model.model_dump() for model in self.project.describe_models(names, marks)]
+            [
+                model.model_dump()
+                for model in self.project.describe_models(
+                    names, dict(chain.from_iterable(marks_of))
+                )
+            ]
         )
 
     def description(self) -> str:
@@ -308,7 +311,7 @@ class RunReport:
 
     def extractions(self) -> list[Extraction]:
         """Return the extractions from archives for all configured studies."""
-        return [extraction for study in self.studies for extraction in study.extractions()]
+        return [extraction for study in self.studies for extraction in extractions(study.plan)]
 
     def left_out(self) -> list[str]:
         """Return lines that list the runs taken from archives, and the runs left out and why."""
@@ -321,7 +324,7 @@ class RunReport:
                 for model, reason in table.display_inputs.not_run.items():
                     if model in shown:
                         runs.setdefault((table.name, reason), Counter())[model] += 1
-        archived = [line for study in self.studies for line in study.archive_notes()]
+        archived = [line for study in self.studies for line in notes(study.plan, study.name)]
         return archived + [
             f"left out of {study} ({reason}): "
             + ", ".join(f"{model}, {pluralize(number, 'run')}" for model, number in models.items())
