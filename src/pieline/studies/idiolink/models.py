@@ -21,11 +21,7 @@ from pieline.studies.idiolink.settings import (
     IdiolinkSettings,
     Origin,
 )
-from pieline.studies.idiolink.training.settings import (
-    Hyperparameters,
-    Loss,
-    TrainingSettings,
-)
+from pieline.studies.idiolink.training.settings import Hyperparameters, Loss, TrainingSettings
 from pieline.study import Study
 
 Idiolink = Study[IdiolinkSettings]

@@ -12,13 +12,8 @@ from pieline.models.rankers import RerankerEntry
 from pieline.plan import Plan, Run
 from pieline.studies.idiolink import files, models, paths, questions
 from pieline.studies.idiolink.models import Idiolink
-from pieline.studies.idiolink.settings import (
-    FineTuning,
-)
-from pieline.studies.idiolink.training.settings import (
-    TrainingSettings,
-    evaluated_modes,
-)
+from pieline.studies.idiolink.settings import FineTuning
+from pieline.studies.idiolink.training.settings import TrainingSettings, evaluated_modes
 
 NO_SPAN_VECTOR = "token vectors are not available"
 """Reason for skipping the span modes of a model."""

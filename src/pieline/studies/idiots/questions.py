@@ -3,10 +3,7 @@
 from pieline.studies.idiots import paths
 from pieline.studies.idiots.files import Idiots
 from pieline.studies.idiots.predictions import Detection, StrictDetection
-from pieline.studies.idiots.settings import (
-    DetectionParameters,
-    OwnParameters,
-)
+from pieline.studies.idiots.settings import DetectionParameters, OwnParameters
 
 PROMPT = "prompts/idiots/detect.jinja"
 

@@ -11,12 +11,8 @@ from pieline.llm.prompts import load_prompt
 from pieline.project import raw_name
 from pieline.studies.jam import files, paths, questions
 from pieline.studies.jam.files import Jam
-from pieline.studies.jam.predictions.prompt_settings import (
-    PromptSetting,
-)
-from pieline.studies.jam.predictions.prompting import (
-    is_asked,
-)
+from pieline.studies.jam.predictions.prompt_settings import PromptSetting
+from pieline.studies.jam.predictions.prompting import is_asked
 from pieline.study import Study
 
 _MOST_COMMON = 0.05

@@ -11,10 +11,7 @@ from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.studies.jam import files, paths, questions, runs
 from pieline.studies.jam.files import Jam
 from pieline.studies.jam.predictions.baselines import BASELINES
-from pieline.studies.jam.settings import (
-    FINE_TUNED,
-    NO_VARIANTS,
-)
+from pieline.studies.jam.settings import FINE_TUNED, NO_VARIANTS
 from pieline.study import NOT_CONFIGURED, Figure, Items, Table
 
 _NOT_OF_PAPER = {

@@ -7,18 +7,10 @@ from pieline.core.errors import UserError
 from pieline.languages.registry import language_names
 from pieline.project import alternatives, raw_name
 from pieline.studies.jam import paths
-from pieline.studies.jam.predictions.prompt_settings import (
-    PromptSetting,
-)
-from pieline.studies.jam.predictions.prompting import (
-    FEW_SHOT,
-)
+from pieline.studies.jam.predictions.prompt_settings import PromptSetting
+from pieline.studies.jam.predictions.prompting import FEW_SHOT
 from pieline.studies.jam.records import DecidedBy
-from pieline.studies.jam.settings import (
-    ADDED,
-    FINE_TUNED,
-    JamSettings,
-)
+from pieline.studies.jam.settings import ADDED, FINE_TUNED, JamSettings
 from pieline.study import Study
 
 Jam = Study[JamSettings]

@@ -5,16 +5,8 @@ from pieline.core.files import canonical_json
 from pieline.models.entries import CheckpointEntry
 from pieline.studies.jam import files, paths
 from pieline.studies.jam.files import Jam
-from pieline.studies.jam.predictions.prompt_settings import (
-    Arranged,
-    FewShot,
-    ZeroShot,
-)
-from pieline.studies.jam.predictions.prompting import (
-    FEW_SHOT,
-    Identification,
-    prompt_file,
-)
+from pieline.studies.jam.predictions.prompt_settings import Arranged, FewShot, ZeroShot
+from pieline.studies.jam.predictions.prompting import FEW_SHOT, Identification, prompt_file
 from pieline.studies.jam.training.settings import TaggingSettings
 from pieline.studies.jam.variants.generation import (
     GENERATE,

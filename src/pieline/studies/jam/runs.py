@@ -15,17 +15,8 @@ from pieline.studies.jam import files, paths, questions
 from pieline.studies.jam.files import Jam
 from pieline.studies.jam.predictions.baselines import BASELINES
 from pieline.studies.jam.predictions.prompt_settings import RELEASED_EXAMPLES, RELEASED_FORM
-from pieline.studies.jam.predictions.prompting import (
-    FEW_SHOT,
-    is_asked,
-)
-from pieline.studies.jam.settings import (
-    ADDED,
-    BASELINE,
-    FINE_TUNED,
-    AttentionAnalysis,
-    JamVariants,
-)
+from pieline.studies.jam.predictions.prompting import FEW_SHOT, is_asked
+from pieline.studies.jam.settings import ADDED, BASELINE, FINE_TUNED, AttentionAnalysis, JamVariants
 from pieline.studies.jam.training.settings import RELEASED_DEVIATIONS
 from pieline.study import OWN_PROMPT
 

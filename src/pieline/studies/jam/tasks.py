@@ -6,14 +6,8 @@ from pieline.languages.registry import language_names
 from pieline.project import alternatives
 from pieline.studies.jam import files, paths, questions, runs
 from pieline.studies.jam.files import Jam
-from pieline.studies.jam.predictions.prompting import (
-    Identification,
-)
-from pieline.studies.jam.variants.generation import (
-    HardVariants,
-    NeutralContexts,
-    NeutralVariants,
-)
+from pieline.studies.jam.predictions.prompting import Identification
+from pieline.studies.jam.variants.generation import HardVariants, NeutralContexts, NeutralVariants
 from pieline.study import LLMTaskSpec
 
 
