@@ -7,7 +7,7 @@ TAGS_ON_STANDINS = "results/on_standins/jam/{language}/{model}/fine_tuned/seed-{
 # The real jobs run on the stand-in weights, but their outputs are not used.
 use rule rank_by_embedding as rank_on_standins with:
     output:
-        expand(ON_STANDINS, query_mode=IDIOLINK.query_modes, allow_missing=True),
+        expand(ON_STANDINS, query_mode=QUERY_MODES, allow_missing=True),
     log:
         "logs/on_standins/idiolink/{index}/{model}/seed-{seed}.rank.log",
 
@@ -45,7 +45,7 @@ rule rehearse_ranks:
     params:
         *modules("rehearse_ranks", folder="rehearsal/scripts"),
         top_k=IDIOLINK.settings.top_k,
-        printed_as=lambda wildcards: IDIOLINK.run.entry(wildcards.model).published_as or "",
+        printed_as=lambda wildcards: IDIOLINK.project.entry(wildcards.model).published_as or "",
         seeds=lambda wildcards: (
             IDIOLINK.settings.finetuning.seeds if "+" in wildcards.model else [0]
         ),
@@ -75,7 +75,7 @@ rule rehearse_tuning:
     log:
         log_of(idiolink_paths.TUNING),
     wildcard_constraints:
-        model=IDIOLINK.run.constraint("bm25"),
+        model=IDIOLINK.project.constraint("bm25"),
     conda:
         "../envs/core.yaml"
     params:
@@ -93,14 +93,14 @@ rule rehearse_tags:
     """Write an encoder's predictions with the printed scores."""
     input:
         printed=[*RUN_REPORT.published(), here("rehearsal/answers/jam_runs.csv")],
-        sentences=lambda wildcards: JAM.sentences(wildcards.language),
+        sentences=of_study(jam_files.sentences),
         on_standins=TAGS_ON_STANDINS,
     output:
         jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned"),
     log:
         log_of(jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned")),
     wildcard_constraints:
-        model=JAM.run.constraint("encoder"),
+        model=JAM.project.constraint("encoder"),
     conda:
         "../envs/report.yaml"
     params:
@@ -117,9 +117,9 @@ rule rehearse_labels:
     """Write two annotators' labels of hard variants (ID10M-JAM, section 5.1)."""
     input:
         printed=RUN_REPORT.published(),
-        sentences=JAM.sentences("english"),
+        sentences=jam_files.sentences(JAM, "english"),
     output:
-        JAM.human_labels(),
+        jam_files.human_labels(JAM),
     log:
         "logs/on_standins/humans.log",
     conda:
@@ -136,7 +136,7 @@ rule rehearse_verdicts:
         printed=RUN_REPORT.published(),
         cases=f"results/predictions/idiots/llama-2-7b-chat/zero_shot/seed-{IDIOTS.settings.seeds[0]}.cases.jsonl",
     output:
-        IDIOTS.verdicts(),
+        idiots_files.verdicts(IDIOTS),
     log:
         "logs/on_standins/verdicts.log",
     conda:

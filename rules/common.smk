@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 from functools import cache
+from inspect import signature
 from itertools import chain
 from pathlib import Path
 
@@ -51,11 +52,20 @@ from pieline.models.sizing import (
 )
 from pieline.patches import patch_snakemake, quote_interpreter
 from pieline.results.run_report import RunReport, code_state
+from pieline.studies.idiolink import files as idiolink_files
+from pieline.studies.idiolink import models as idiolink_models
 from pieline.studies.idiolink import paths as idiolink_paths
+from pieline.studies.idiolink import runs as idiolink_runs
+from pieline.studies.idiolink.records import QUERY_MODES
+from pieline.studies.idiots import files as idiots_files
 from pieline.studies.idiots import paths as idiots_paths
+from pieline.studies.idiots import runs as idiots_runs
+from pieline.studies.jam import files as jam_files
 from pieline.studies.jam import paths as jam_paths
+from pieline.studies.jam import questions as jam_questions
+from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam.settings import ADDED, FOLDS
-from pieline.study import alternatives
+from pieline.project import alternatives
 
 quote_interpreter()
 
@@ -101,7 +111,7 @@ try:
     # Every study has rules, but a run makes only the outputs of the selected studies.
     EVERY_STUDY = load_studies(CONFIG, REGISTRY, ROOT)
     STUDIES = [EVERY_STUDY[name] for name in CONFIG.studies]
-    STUDIES[0].run.public_files
+    STUDIES[0].project.public_files
     # Not a param, so that changing the timeout or mode reruns nothing.
     LLM_SETTINGS = CONFIG.llm.for_jobs(ROOT, REGISTRY.values())
 except UserError as error:
@@ -137,7 +147,7 @@ def facts_of_language(name):
 def jam_variants_of(wildcards):
     """Return the path of the variants; exit with an error if this run makes none."""
     try:
-        return JAM.variants_of(wildcards.language)
+        return jam_files.variants_of(JAM, wildcards.language)
     except UserError as error:
         exit_with(error)
 
@@ -197,6 +207,45 @@ def contents(files):
     return param
 
 
+CONDITIONS = dict(chain.from_iterable(study.conditions_by_pattern().items() for study in EVERY_STUDY.values()))
+
+
+def conditions_of(metrics):
+    """Return a function for a param: the conditions of a metric file, given its path pattern."""
+    return lambda wildcards: CONDITIONS[metrics](**wildcards).canonical()
+
+
+def of_study(function, **fixed):
+    """Return a function of the wildcards that calls a function of a study's package.
+
+    Its arguments are the study, the wildcards that it names, and `fixed`.
+    """
+    study = EVERY_STUDY[function.__module__.split(".")[2]]
+    parameters = signature(function).parameters.values()
+    names = [one.name for one in parameters if one.default is one.empty and one.name not in fixed]
+
+    def param(wildcards):
+        values = dict(wildcards.items()) | {"study": study}
+        return function(**{name: values[name] for name in names}, **fixed)
+
+    return param
+
+
+def weights_files(wildcards):
+    """Return the files of a model's local checkpoint and adapter; jobs rerun if one changes."""
+    return RUN_REPORT.project.weights_files(wildcards.model)
+
+
+def unpacked_weights(wildcards):
+    """Return the path of the list of the digests of a model's unpacked weights, if any."""
+    return RUN_REPORT.project.unpacked_weights(wildcards.model)
+
+
+def model_spec(wildcards):
+    """Return the fields of a model's entry that affect its predictions, as JSON."""
+    return RUN_REPORT.project.entry(wildcards.model).execution_spec()
+
+
 def modules_by(wildcard, name, named):
     """Return params with the `modules` of a script that loads `named[value]` by wildcard value."""
     each = {value: modules(name, path) for value, path in named.items()}
@@ -231,7 +280,7 @@ LLM_TASKS = {
     spec.name: spec
     for spec in chain.from_iterable(study.llm_tasks() for study in EVERY_STUDY.values())
 }
-SHARE_SERVER = [name for name in JAM.run.names("llm") if REGISTRY[name].shares_server]
+SHARE_SERVER = [name for name in JAM.project.names("llm") if REGISTRY[name].shares_server]
 
 
 def rules_of_task(spec):
@@ -240,8 +289,8 @@ def rules_of_task(spec):
     Served models get a separate rule: with a common rule, a group of cluster jobs would query
     providers only after all GPU jobs are done.
     """
-    every = JAM.run.names("llm")
-    if spec.constraints.get("model") != JAM.run.constraint("llm"):
+    every = JAM.project.names("llm")
+    if spec.constraints.get("model") != JAM.project.constraint("llm"):
         return [(spec.name, spec, {})]
     others = alternatives(set(every) - set(SHARE_SERVER))
     return [
@@ -284,17 +333,17 @@ def served_before(kind, task):
 
 def gpus(wildcards):
     """Return the number of GPUs (0 or 1) for a job of this model on a cluster."""
-    return int(uses_gpu(IDIOLINK.run.entry(wildcards.model)))
+    return int(uses_gpu(IDIOLINK.project.entry(wildcards.model)))
 
 
 def gpu_memory(wildcards):
     """Return the GPU memory of a job of this model in MB, for the choice of a partition."""
-    return gpu_memory_mb(IDIOLINK.run.entry(wildcards.model)) * gpus(wildcards)
+    return gpu_memory_mb(IDIOLINK.project.entry(wildcards.model)) * gpus(wildcards)
 
 
 def model_memory(wildcards):
     """Return the main memory of a job of this model in MB."""
-    return host_memory_mb(IDIOLINK.run.entry(wildcards.model))
+    return host_memory_mb(IDIOLINK.project.entry(wildcards.model))
 
 
 def training_memory(wildcards):

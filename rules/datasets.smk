@@ -2,15 +2,15 @@
 
 
 wildcard_constraints:
-    **IDIOLINK.wildcards(),
+    **idiolink_models.wildcards(),
 
 
 rule idiolink_dataset:
     """Write the documents, queries and qrels of one split."""
     input:
-        upstream=RUN_REPORT.run.upstream,
-        documents=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "indexes"),
-        queries=lambda wildcards: IDIOLINK.experiment_texts(wildcards.split, "queries"),
+        upstream=RUN_REPORT.project.upstream,
+        documents=of_study(idiolink_files.experiment_texts, name="indexes"),
+        queries=of_study(idiolink_files.experiment_texts, name="queries"),
     output:
         **idiolink_paths.dataset("{split}"),
     log:
@@ -44,9 +44,9 @@ rule idiolink_composition:
 rule idiots_dataset:
     """Check and write the sentences of IdioTS."""
     input:
-        upstream=RUN_REPORT.run.upstream,
-        sentences=f"results/raw/{IDIOTS.raw_name()}",
-        kinds=IDIOTS.kinds(),
+        upstream=RUN_REPORT.project.upstream,
+        sentences=f"results/raw/{idiots_files.raw_name(IDIOTS)}",
+        kinds=idiots_files.kinds(IDIOTS),
     output:
         sentences=idiots_paths.SENTENCES,
         manifest=idiots_paths.MANIFEST,
@@ -56,9 +56,9 @@ rule idiots_dataset:
         "../envs/core.yaml"
     params:
         *modules("idiots_dataset"),
-        contents=contents(IDIOTS.kinds()),
-        name=IDIOTS.raw_name(),
-        origin=IDIOTS.origin(),
+        contents=contents(idiots_files.kinds(IDIOTS)),
+        name=idiots_files.raw_name(IDIOTS),
+        origin=idiots_files.origin(IDIOTS),
     script:
         "../scripts/idiots_dataset.py"
 
@@ -69,10 +69,10 @@ rule jam_dataset:
         originals=jam_paths.ORIGINALS,
         report=jam_paths.ORIGINALS_REPORT,
         variants=jam_variants_of,
-        released=lambda wildcards: JAM.released_variants(wildcards.language),
-        upstream=RUN_REPORT.run.upstream,
-        annotations=lambda wildcards: JAM.annotations(wildcards.language),
-        adjudications=lambda wildcards: JAM.adjudications(wildcards.language),
+        released=of_study(jam_files.released_variants),
+        upstream=RUN_REPORT.project.upstream,
+        annotations=of_study(jam_files.annotations),
+        adjudications=of_study(jam_files.adjudications),
     output:
         dataset=jam_paths.DATASET,
         manifest=jam_paths.MANIFEST,
@@ -85,8 +85,8 @@ rule jam_dataset:
         *modules("jam_dataset"),
         contents=contents(
             lambda wildcards: [
-                *JAM.annotations(wildcards.language),
-                *JAM.adjudications(wildcards.language),
+                *jam_files.annotations(JAM, wildcards.language),
+                *jam_files.adjudications(JAM, wildcards.language),
             ]
         ),
         review=JAM.settings.variants.review,
@@ -120,7 +120,7 @@ rule jam_human_form:
 rule jam_tagging_data:
     """Write the training data of encoders: ID10M's train and dev splits, or parts of dev."""
     input:
-        train=lambda wildcards: JAM.train_split(wildcards.language),
+        train=of_study(jam_files.train_split),
         dev=jam_paths.DEV_SPLIT,
     output:
         train=jam_paths.TAGGING_TRAIN,
@@ -143,7 +143,7 @@ rule jam_fold_data:
     """Write training data of encoders with texts of other PIEs, by fold (docs/beyond.md)."""
     input:
         train=jam_paths.TAGGING_TRAIN,
-        added=lambda wildcards: JAM.added_texts(**wildcards),
+        added=of_study(jam_files.added_texts),
     output:
         train=expand(jam_paths.FOLD_TRAIN, fold=range(FOLDS), allow_missing=True),
         folds=jam_paths.FOLDS_FILE,
@@ -161,11 +161,11 @@ rule jam_fold_data:
 rule idiolink_construct:
     """Assemble the constructed IdioLink in the released format: corrected texts by split."""
     input:
-        texts=IDIOLINK.of_collections(idiolink_paths.TEXTS),
-        verdicts=IDIOLINK.of_collections(idiolink_paths.VERDICTS),
+        texts=idiolink_files.of_collections(idiolink_paths.TEXTS),
+        verdicts=idiolink_files.of_collections(idiolink_paths.VERDICTS),
         splits=idiolink_paths.SPLITS_FILE,
         sheet=idiolink_paths.REVIEW,
-        corrections=IDIOLINK.corrections(),
+        corrections=idiolink_files.corrections(IDIOLINK),
     output:
         expand(
             f"{idiolink_paths.CONSTRUCTED}/{{split}}/{{name}}.json",
@@ -178,7 +178,7 @@ rule idiolink_construct:
         "../envs/core.yaml"
     params:
         *modules("idiolink_construct"),
-        contents=contents(IDIOLINK.corrections()),
+        contents=contents(idiolink_files.corrections(IDIOLINK)),
         unreviewed=IDIOLINK.settings.construction.unreviewed,
     script:
         "../scripts/idiolink_construct.py"
@@ -207,14 +207,14 @@ rule mteb_task:
         "../scripts/mteb_task.py"
 
 
-for index, dataset in IDIOLINK.archived_datasets().items():
+for index, dataset in idiolink_files.archived_datasets(IDIOLINK).items():
 
     rule:
         name:
             dataset.rule
         input:
             archive=ancient(dataset.archive),
-            upstream=RUN_REPORT.run.upstream,
+            upstream=RUN_REPORT.project.upstream,
         output:
             list(dataset.files),
         log:

@@ -6,25 +6,21 @@ rule idiolink_metrics:
     input:
         **idiolink_paths.scoring_files("{index}"),
         run=idiolink_paths.RUN,
-        tuning=lambda wildcards: IDIOLINK.tuning(
-            wildcards.model, wildcards.index, wildcards.query_mode
-        ),
+        tuning=of_study(idiolink_files.tuning),
     output:
         metrics=idiolink_paths.METRICS,
         queries=idiolink_paths.QUERY_SCORES,
     log:
         log_of(idiolink_paths.METRICS),
     wildcard_constraints:
-        model=IDIOLINK.ranker_constraint(),
+        model=idiolink_models.ranker_constraint(IDIOLINK),
     conda:
         "../envs/core.yaml"
     params:
         *modules("idiolink_metrics"),
         top_k=IDIOLINK.settings.top_k,
         resamples=IDIOLINK.settings.bootstrap_resamples,
-        conditions=lambda wildcards: IDIOLINK.conditions_of(
-            idiolink_paths.METRICS.format(**wildcards)
-        ),
+        conditions=conditions_of(idiolink_paths.METRICS),
     script:
         "../scripts/idiolink_metrics.py"
 
@@ -35,20 +31,20 @@ rule idiots_metrics:
         predictions=idiots_paths.PREDICTIONS,
         sentences=idiots_paths.SENTENCES,
         manifest=idiots_paths.MANIFEST,
-        verdicts=IDIOTS.verdicts(),
+        verdicts=idiots_files.verdicts(IDIOTS),
     output:
         idiots_paths.METRICS,
     log:
         log_of(idiots_paths.METRICS),
     wildcard_constraints:
-        **IDIOTS.constraints(),
+        **idiots_files.constraints(IDIOTS),
     conda:
         "../envs/core.yaml"
     params:
         *modules("idiots_metrics"),
-        contents=contents(IDIOTS.verdicts()),
+        contents=contents(idiots_files.verdicts(IDIOTS)),
         resamples=IDIOTS.settings.bootstrap_resamples,
-        conditions=lambda wildcards: IDIOTS.conditions_of(idiots_paths.METRICS.format(**wildcards)),
+        conditions=conditions_of(idiots_paths.METRICS),
     script:
         "../scripts/idiots_metrics.py"
 
@@ -56,15 +52,15 @@ rule idiots_metrics:
 rule idiots_bias:
     """Compute sensitivity and criterion of a model's settings; compare them with one setting."""
     input:
-        runs=lambda wildcards: IDIOTS.compared(wildcards.model, idiots_paths.METRICS),
-        predictions=lambda wildcards: IDIOTS.compared(wildcards.model, idiots_paths.PREDICTIONS),
+        runs=of_study(idiots_runs.compared_metrics),
+        predictions=of_study(idiots_runs.compared_predictions),
         sentences=idiots_paths.SENTENCES,
     output:
         idiots_paths.BIAS,
     log:
         log_of(idiots_paths.BIAS),
     wildcard_constraints:
-        model=IDIOTS.constraints()["model"],
+        model=idiots_files.constraints(IDIOTS)["model"],
     conda:
         "../envs/core.yaml"
     params:
@@ -72,7 +68,7 @@ rule idiots_bias:
         against=IDIOTS.settings.prompts_against,
         permutations=IDIOTS.settings.permutations,
         resamples=IDIOTS.settings.bootstrap_resamples,
-        conditions=lambda wildcards: IDIOTS.conditions_of(idiots_paths.BIAS.format(**wildcards)),
+        conditions=conditions_of(idiots_paths.BIAS),
     script:
         "../scripts/idiots_bias.py"
 
@@ -82,8 +78,8 @@ rule jam_statistics:
     input:
         originals=jam_paths.ORIGINALS,
         report=jam_paths.ORIGINALS_REPORT,
-        train=lambda wildcards: JAM.training_file(wildcards.language),
-        manifest=lambda wildcards: JAM.manifest(wildcards.language),
+        train=of_study(jam_files.training_file),
+        manifest=of_study(jam_files.manifest),
     output:
         jam_paths.STATISTICS,
     log:
@@ -92,7 +88,7 @@ rule jam_statistics:
         "../envs/core.yaml"
     params:
         *modules("jam_statistics"),
-        conditions=lambda wildcards: JAM.conditions_of(jam_paths.STATISTICS.format(**wildcards)),
+        conditions=conditions_of(jam_paths.STATISTICS),
     script:
         "../scripts/jam_statistics.py"
 
@@ -101,22 +97,22 @@ rule jam_metrics:
     """Compute negative drift, accuracy, confusion classes and F1 of a run on ID10M-JAM."""
     input:
         predictions=jam_paths.PREDICTIONS,
-        sentences=lambda wildcards: JAM.sentences(wildcards.language),
-        manifest=lambda wildcards: JAM.manifest(wildcards.language),
+        sentences=of_study(jam_files.sentences),
+        manifest=of_study(jam_files.manifest),
         report=jam_paths.ORIGINALS_REPORT,
     output:
         jam_paths.METRICS,
     log:
         log_of(jam_paths.METRICS),
     wildcard_constraints:
-        model=JAM.run.constraint("llm", "encoder", "predictions"),
+        model=JAM.project.constraint("llm", "encoder", "predictions"),
     conda:
         "../envs/core.yaml"
     params:
         *modules("jam_metrics"),
         scoring=JAM.settings.scoring,
         strict_majority=JAM.settings.confusion_votes == "strict_majority",
-        conditions=lambda wildcards: JAM.conditions_of(jam_paths.METRICS.format(**wildcards)),
+        conditions=conditions_of(jam_paths.METRICS),
         resamples=JAM.settings.bootstrap_resamples,
     script:
         "../scripts/jam_metrics.py"
@@ -128,7 +124,7 @@ rule jam_baselines:
         sentences=jam_paths.DATASET,
         manifest=jam_paths.MANIFEST,
     output:
-        JAM.baselines("{language}"),
+        jam_runs.baselines("{language}"),
     log:
         log_of(jam_paths.STATISTICS.replace("statistics", "baselines")),
     conda:
@@ -136,7 +132,7 @@ rule jam_baselines:
     params:
         *modules("jam_baselines"),
         scoring=JAM.settings.scoring,
-        conditions=JAM.baseline_conditions(),
+        conditions=jam_runs.baseline_conditions(JAM).canonical(),
         resamples=JAM.settings.bootstrap_resamples,
     script:
         "../scripts/jam_baselines.py"
@@ -145,8 +141,8 @@ rule jam_baselines:
 rule idiolink_checks:
     """Count and check IdioLink data, constructed or released; report problems without failing."""
     input:
-        upstream=RUN_REPORT.run.upstream,
-        data=lambda wildcards: IDIOLINK.checked_files(wildcards.origin),
+        upstream=RUN_REPORT.project.upstream,
+        data=of_study(idiolink_files.checked_files),
     output:
         idiolink_paths.CHECKS,
     log:
@@ -155,12 +151,10 @@ rule idiolink_checks:
         "../envs/core.yaml"
     params:
         *modules("idiolink_checks"),
-        folder=lambda wildcards: IDIOLINK.data_folder(wildcards.origin),
-        splits=lambda wildcards: IDIOLINK.splits(wildcards.origin),
-        sample=IDIOLINK.run.is_sample,
-        conditions=lambda wildcards: IDIOLINK.conditions_of(
-            idiolink_paths.CHECKS.format(**wildcards)
-        ),
+        folder=of_study(idiolink_files.data_folder),
+        splits=of_study(idiolink_models.splits),
+        sample=IDIOLINK.project.is_sample,
+        conditions=conditions_of(idiolink_paths.CHECKS),
     script:
         "../scripts/idiolink_checks.py"
 
@@ -168,11 +162,11 @@ rule idiolink_checks:
 rule idiolink_construction_metrics:
     """Count automatic validation and review outcomes, with their agreement on the gold PIEs."""
     input:
-        texts=IDIOLINK.of_collections(idiolink_paths.TEXTS),
-        reports=IDIOLINK.of_collections(idiolink_paths.TEXTS_REPORT),
-        verdicts=IDIOLINK.of_collections(idiolink_paths.VERDICTS),
+        texts=idiolink_files.of_collections(idiolink_paths.TEXTS),
+        reports=idiolink_files.of_collections(idiolink_paths.TEXTS_REPORT),
+        verdicts=idiolink_files.of_collections(idiolink_paths.VERDICTS),
         splits=idiolink_paths.SPLITS_FILE,
-        corrections=IDIOLINK.corrections(),
+        corrections=idiolink_files.corrections(IDIOLINK),
     output:
         idiolink_paths.CONSTRUCTION_METRICS,
     log:
@@ -181,10 +175,10 @@ rule idiolink_construction_metrics:
         "../envs/core.yaml"
     params:
         *modules("idiolink_construction_metrics"),
-        contents=contents(IDIOLINK.corrections()),
+        contents=contents(idiolink_files.corrections(IDIOLINK)),
         validator=IDIOLINK.settings.construction.validator,
-        sample=IDIOLINK.run.is_sample,
-        conditions=IDIOLINK.conditions_of(idiolink_paths.CONSTRUCTION_METRICS),
+        sample=IDIOLINK.project.is_sample,
+        conditions=conditions_of(idiolink_paths.CONSTRUCTION_METRICS),
     script:
         "../scripts/idiolink_construction_metrics.py"
 
@@ -192,14 +186,14 @@ rule idiolink_construction_metrics:
 rule idiolink_significance:
     """Compare the query modes of one model by a paired randomization test over PIEs."""
     input:
-        runs=lambda wildcards: IDIOLINK.tested_runs(wildcards.model, wildcards.seed),
+        runs=of_study(idiolink_runs.tested_runs),
         dataset=list(idiolink_paths.scoring_files("test").values()),
     output:
         idiolink_paths.SIGNIFICANCE,
     log:
         log_of(idiolink_paths.SIGNIFICANCE),
     wildcard_constraints:
-        model=IDIOLINK.ranker_constraint(),
+        model=idiolink_models.ranker_constraint(IDIOLINK),
     conda:
         "../envs/core.yaml"
     resources:
@@ -210,9 +204,7 @@ rule idiolink_significance:
         permutations=IDIOLINK.settings.permutations,
         top_k=IDIOLINK.settings.top_k,
         resamples=IDIOLINK.settings.bootstrap_resamples,
-        conditions=lambda wildcards: IDIOLINK.conditions_of(
-            idiolink_paths.SIGNIFICANCE.format(**wildcards)
-        ),
+        conditions=conditions_of(idiolink_paths.SIGNIFICANCE),
     script:
         "../scripts/idiolink_significance.py"
 
@@ -227,16 +219,14 @@ rule idiolink_shortcuts:
     log:
         log_of(idiolink_paths.SHORTCUTS),
     wildcard_constraints:
-        model=IDIOLINK.ranker_constraint(),
+        model=idiolink_models.ranker_constraint(IDIOLINK),
     conda:
         "../envs/core.yaml"
     params:
         *modules("idiolink_shortcuts"),
         top_k=IDIOLINK.settings.top_k,
         resamples=IDIOLINK.settings.bootstrap_resamples,
-        conditions=lambda wildcards: IDIOLINK.conditions_of(
-            idiolink_paths.SHORTCUTS.format(**wildcards)
-        ),
+        conditions=conditions_of(idiolink_paths.SHORTCUTS),
     script:
         "../scripts/idiolink_shortcuts.py"
 
@@ -252,14 +242,12 @@ rule jam_neutral_metrics:
     log:
         log_of(jam_paths.NEUTRAL_METRICS),
     wildcard_constraints:
-        model=JAM.run.constraint("llm", "encoder"),
+        model=JAM.project.constraint("llm", "encoder"),
     conda:
         "../envs/core.yaml"
     params:
         *modules("jam_neutral_metrics"),
-        conditions=lambda wildcards: JAM.conditions_of(
-            jam_paths.NEUTRAL_METRICS.format(**wildcards)
-        ),
+        conditions=conditions_of(jam_paths.NEUTRAL_METRICS),
         resamples=JAM.settings.bootstrap_resamples,
     script:
         "../scripts/jam_neutral_metrics.py"
@@ -268,7 +256,7 @@ rule jam_neutral_metrics:
 rule jam_humans:
     """Compute accuracy and agreement of annotators on hard variants (ID10M-JAM, section 5.1)."""
     input:
-        labels=JAM.human_labels(),
+        labels=jam_files.human_labels(JAM),
         sentences=jam_paths.DATASET.format(language="english"),
         manifest=jam_paths.MANIFEST.format(language="english"),
     output:
@@ -279,8 +267,8 @@ rule jam_humans:
         "../envs/core.yaml"
     params:
         *modules("jam_humans"),
-        contents=contents(JAM.human_labels()),
-        conditions=JAM.conditions_of(jam_paths.HUMANS),
+        contents=contents(jam_files.human_labels(JAM)),
+        conditions=conditions_of(jam_paths.HUMANS),
     script:
         "../scripts/jam_humans.py"
 
@@ -288,10 +276,10 @@ rule jam_humans:
 rule jam_attention:
     """Measure attention from the PIE to its context in misleading and other variants."""
     input:
-        weights=lambda wildcards: JAM.run.unpacked_weights(wildcards.model),
-        model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
+        weights=unpacked_weights,
+        model_files=weights_files,
         sentences=jam_paths.DATASET,
-        metrics=lambda wildcards: JAM.metrics_on(wildcards.language),
+        metrics=of_study(jam_files.metrics_on),
     output:
         jam_paths.ATTENTION,
     log:
@@ -299,7 +287,7 @@ rule jam_attention:
     benchmark:
         "logs/benchmarks/jam_attention/{language}/{model}.tsv"
     wildcard_constraints:
-        model=JAM.run.constraint("causal_lm", "embedder"),
+        model=JAM.project.constraint("causal_lm", "embedder"),
     conda:
         "../envs/gpu.yaml"
     threads: 1
@@ -310,10 +298,10 @@ rule jam_attention:
         gpu_mem_mb=gpu_memory,
     params:
         *modules("jam_attention"),
-        contents=contents(lambda wildcards: JAM.run.weights_files(wildcards.model)),
-        spec=lambda wildcards: JAM.weights_spec(wildcards.model),
-        conditions=lambda wildcards: JAM.conditions_of(jam_paths.ATTENTION.format(**wildcards)),
-        pairs=JAM.pairs,
+        contents=contents(weights_files),
+        spec=of_study(jam_questions.weights_spec),
+        conditions=conditions_of(jam_paths.ATTENTION),
+        pairs=jam_runs.attention_pairs(JAM),
         resamples=JAM.settings.bootstrap_resamples,
     script:
         "../scripts/jam_attention.py"

@@ -2,15 +2,15 @@
 
 
 wildcard_constraints:
-    **{name: JAM.constraints()[name] for name in ("language", "setting")},
+    **{name: jam_files.constraints(JAM)[name] for name in ("language", "setting")},
 
 
 rule jam_decisions:
     """Derive the filtering decision on each sentence of ID10M from released originals or tags."""
     input:
         raw=jam_paths.TEST_SPLIT,
-        released=lambda wildcards: JAM.released_originals(wildcards.language),
-        dev=lambda wildcards: JAM.extra_pie_sources(wildcards.language),
+        released=of_study(jam_files.released_originals),
+        dev=of_study(jam_files.extra_pie_sources),
     output:
         jam_paths.DECISIONS,
     log:
@@ -26,9 +26,9 @@ rule jam_decisions:
 rule jam_originals:
     """Filter ID10M's test split by the recorded decisions; write a report."""
     input:
-        upstream=RUN_REPORT.run.upstream,
+        upstream=RUN_REPORT.project.upstream,
         raw=jam_paths.TEST_SPLIT,
-        decisions=lambda wildcards: JAM.decisions(wildcards.language),
+        decisions=of_study(jam_files.decisions),
     output:
         originals=jam_paths.ORIGINALS,
         report=jam_paths.ORIGINALS_REPORT,
@@ -38,8 +38,8 @@ rule jam_originals:
         "../envs/core.yaml"
     params:
         *modules("jam_originals"),
-        contents=contents(lambda wildcards: JAM.decisions(wildcards.language)),
-        decided_by=lambda wildcards: JAM.decided_by(wildcards.language),
+        contents=contents(of_study(jam_files.decisions)),
+        decided_by=of_study(jam_files.decided_by),
     script:
         "../scripts/jam_originals.py"
 
@@ -48,7 +48,7 @@ rule idiolink_exclusions:
     """List the PIEs whose manual removal the released files imply."""
     input:
         candidates=idiolink_paths.CANDIDATES,
-        documents=IDIOLINK.released_indexes(),
+        documents=idiolink_files.released_indexes(),
     output:
         idiolink_paths.EXCLUSIONS,
     log:
@@ -64,10 +64,10 @@ rule idiolink_exclusions:
 rule idiolink_pies:
     """Filter MAGPIE's PIEs by the three criteria and manual exclusion; write a verdict on each."""
     input:
-        magpie=IDIOLINK.magpie(),
-        exclusions=IDIOLINK.exclusions(),
-        candidates=IDIOLINK.candidates(),
-        documents=IDIOLINK.compared_indexes(),
+        magpie=idiolink_files.magpie(IDIOLINK),
+        exclusions=idiolink_files.exclusions(IDIOLINK),
+        candidates=idiolink_files.candidates(IDIOLINK),
+        documents=idiolink_files.compared_indexes(IDIOLINK),
     output:
         pies=idiolink_paths.PIES,
         pairs=idiolink_paths.PAIRS,
@@ -78,8 +78,8 @@ rule idiolink_pies:
         "../envs/core.yaml"
     params:
         *modules("idiolink_pies"),
-        contents=contents(IDIOLINK.exclusions()),
-        options=IDIOLINK.pie_options(),
+        contents=contents(idiolink_files.exclusions(IDIOLINK)),
+        options=idiolink_models.pie_options(IDIOLINK),
     script:
         "../scripts/idiolink_pies.py"
 
@@ -88,7 +88,7 @@ rule idiolink_splits:
     """Assign PIEs to splits, at random or as released, and select the gold PIEs of test."""
     input:
         pies=idiolink_paths.PIES,
-        released=IDIOLINK.split_source_indexes(),
+        released=idiolink_files.split_source_indexes(IDIOLINK),
     output:
         idiolink_paths.SPLITS_FILE,
     log:

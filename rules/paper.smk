@@ -154,7 +154,7 @@ rule export_runs:
         lambda wildcards: [
             metrics
             for study in STUDIES
-            for metrics in study.run_metrics()
+            for metrics in [run.metrics for run in study.plan]
             if metrics in study.metrics()
         ],
     output:
@@ -251,7 +251,7 @@ rule paper_pdf:
 rule provenance:
     """Write the provenance of the run's results as JSON and as an RO-Crate."""
     input:
-        upstream=RUN_REPORT.run.upstream,
+        upstream=RUN_REPORT.project.upstream,
         licences=here("data/licences.yaml"),
         lock=here("envs/requirements.lock"),
         raw=RUN_REPORT.raw_files(),

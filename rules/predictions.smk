@@ -4,13 +4,13 @@
 rule bm25_tune:
     """Tune k1 and b by nDCG@10 on the validation split with the same index composition."""
     input:
-        dataset=lambda wildcards: IDIOLINK.tuning_dataset(wildcards.index),
+        dataset=of_study(idiolink_files.tuning_dataset),
     output:
         idiolink_paths.TUNING,
     log:
         log_of(idiolink_paths.TUNING),
     wildcard_constraints:
-        model=IDIOLINK.run.constraint("bm25"),
+        model=IDIOLINK.project.constraint("bm25"),
     conda:
         "../envs/core.yaml"
     resources:
@@ -18,8 +18,8 @@ rule bm25_tune:
         runtime=growing(20),
     params:
         *modules("bm25_tune"),
-        k1=IDIOLINK.bm25_points().k1,
-        b=IDIOLINK.bm25_points().b,
+        k1=idiolink_models.bm25_points(IDIOLINK).k1,
+        b=idiolink_models.bm25_points(IDIOLINK).b,
     script:
         "../scripts/bm25_tune.py"
 
@@ -29,15 +29,13 @@ rule bm25_search:
     input:
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
-        tuning=lambda wildcards: IDIOLINK.tuning(
-            wildcards.model, wildcards.index, wildcards.query_mode
-        ),
+        tuning=of_study(idiolink_files.tuning),
     output:
         idiolink_paths.RUN,
     log:
         log_of(idiolink_paths.RUN),
     wildcard_constraints:
-        model=IDIOLINK.run.constraint("bm25"),
+        model=IDIOLINK.project.constraint("bm25"),
     conda:
         "../envs/core.yaml"
     resources:
@@ -55,14 +53,14 @@ rule embed:
     input:
         documents=idiolink_paths.dataset("{split}")["documents"],
         queries=idiolink_paths.dataset("{split}")["queries"],
-        weights=lambda wildcards: IDIOLINK.weights(wildcards.model, wildcards.seed),
-        local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
+        weights=of_study(idiolink_files.weights),
+        local=weights_files,
     output:
         documents=idiolink_paths.VECTORS.replace("{texts}", "documents"),
-        queries=expand(idiolink_paths.VECTORS, texts=IDIOLINK.query_modes, allow_missing=True),
+        queries=expand(idiolink_paths.VECTORS, texts=QUERY_MODES, allow_missing=True),
         manifests=expand(
             idiolink_paths.VECTORS_MANIFEST,
-            texts=["documents", *IDIOLINK.query_modes],
+            texts=["documents", *QUERY_MODES],
             allow_missing=True,
         ),
     log:
@@ -70,7 +68,7 @@ rule embed:
     benchmark:
         "logs/benchmarks/idiolink/{split}/{model}/embed/seed-{seed}.tsv"
     wildcard_constraints:
-        model=IDIOLINK.embedder_constraint(),
+        model=idiolink_models.embedder_constraint(IDIOLINK),
     conda:
         "../envs/gpu.yaml"
     threads: IDIOLINK.settings.embedding_threads
@@ -81,8 +79,8 @@ rule embed:
         gpu_mem_mb=gpu_memory,
     params:
         *modules("embed"),
-        contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
-        spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).execution_spec(),
+        contents=contents(weights_files),
+        spec=of_study(idiolink_models.embedder_spec),
     script:
         "../scripts/embed.py"
 
@@ -90,22 +88,17 @@ rule embed:
 rule rank_by_embedding:
     """Rank the documents for each query by cosine similarity, in all query modes."""
     input:
-        all_documents=lambda wildcards: IDIOLINK.all_documents(wildcards.index),
+        all_documents=of_study(idiolink_files.all_documents),
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
-        document_vectors=lambda wildcards: IDIOLINK.vectors(
-            wildcards.index, wildcards.model, "documents", wildcards.seed
-        ),
-        query_vectors=lambda wildcards: [
-            IDIOLINK.vectors(wildcards.index, wildcards.model, mode, wildcards.seed)
-            for mode in IDIOLINK.query_modes
-        ],
+        document_vectors=of_study(idiolink_files.vectors, texts="documents"),
+        query_vectors=of_study(idiolink_files.all_query_vectors),
     output:
-        expand(idiolink_paths.RUN, query_mode=IDIOLINK.query_modes, allow_missing=True),
+        expand(idiolink_paths.RUN, query_mode=QUERY_MODES, allow_missing=True),
     log:
         log_of(idiolink_paths.RUN.replace("{query_mode}", "all")),
     wildcard_constraints:
-        model=IDIOLINK.embedder_constraint(),
+        model=idiolink_models.embedder_constraint(IDIOLINK),
     conda:
         "../envs/core.yaml"
     resources:
@@ -121,23 +114,17 @@ rule rank_by_embedding:
 # Uses vectors from a provider, which exist only for query modes without spans.
 use rule rank_by_embedding as rank_by_api_embedding with:
     input:
-        all_documents=lambda wildcards: IDIOLINK.all_documents(wildcards.index),
+        all_documents=of_study(idiolink_files.all_documents),
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
-        document_vectors=lambda wildcards: IDIOLINK.vectors(
-            wildcards.index, wildcards.model, "documents", wildcards.seed
-        ),
-        query_vectors=lambda wildcards: [
-            IDIOLINK.vectors(
-                wildcards.index, wildcards.model, wildcards.query_mode, wildcards.seed
-            )
-        ],
+        document_vectors=of_study(idiolink_files.vectors, texts="documents"),
+        query_vectors=of_study(idiolink_files.query_vectors),
     output:
         idiolink_paths.RUN,
     log:
         log_of(idiolink_paths.RUN),
     wildcard_constraints:
-        model=alternatives(IDIOLINK.api_embedders()),
+        model=alternatives(idiolink_models.api_embedders(IDIOLINK)),
 
 
 rule rerank:
@@ -145,10 +132,8 @@ rule rerank:
     input:
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
-        first_stage=lambda wildcards: IDIOLINK.first_stage_run(
-            wildcards.model, wildcards.index, wildcards.query_mode
-        ),
-        local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
+        first_stage=of_study(idiolink_files.first_stage_run),
+        local=weights_files,
     output:
         idiolink_paths.RUN,
     log:
@@ -156,7 +141,7 @@ rule rerank:
     benchmark:
         "logs/benchmarks/idiolink/{index}/{model}/{query_mode}/seed-{seed}.tsv"
     wildcard_constraints:
-        model=IDIOLINK.run.constraint("reranker"),
+        model=IDIOLINK.project.constraint("reranker"),
         query_mode="(instruction_)?sentence",
     conda:
         "../envs/gpu.yaml"
@@ -169,8 +154,8 @@ rule rerank:
         gpu_mem_mb=gpu_memory,
     params:
         *modules("rerank"),
-        contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
-        spec=lambda wildcards: IDIOLINK.run.entry(wildcards.model).execution_spec(),
+        contents=contents(weights_files),
+        spec=model_spec,
     script:
         "../scripts/rerank.py"
 
@@ -180,15 +165,15 @@ rule late_interaction:
     input:
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
-        local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
+        local=weights_files,
     output:
-        expand(idiolink_paths.RUN, query_mode=IDIOLINK.query_modes, allow_missing=True),
+        expand(idiolink_paths.RUN, query_mode=QUERY_MODES, allow_missing=True),
     log:
         log_of(idiolink_paths.RUN.replace("{query_mode}", "all")),
     benchmark:
         "logs/benchmarks/idiolink/{index}/{model}/late_interaction/seed-{seed}.tsv"
     wildcard_constraints:
-        model=IDIOLINK.run.constraint("late_interaction"),
+        model=IDIOLINK.project.constraint("late_interaction"),
     conda:
         "../envs/gpu.yaml"
     # Floating-point sums depend on the number of threads.
@@ -200,8 +185,8 @@ rule late_interaction:
         gpu_mem_mb=gpu_memory,
     params:
         *modules("late_interaction"),
-        contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
-        spec=lambda wildcards: IDIOLINK.run.entry(wildcards.model).execution_spec(),
+        contents=contents(weights_files),
+        spec=model_spec,
         top_k=IDIOLINK.settings.top_k,
     script:
         "../scripts/late_interaction.py"
@@ -218,7 +203,7 @@ rule idiots_review_cases:
     log:
         log_of(idiots_paths.CASES),
     wildcard_constraints:
-        **IDIOTS.constraints(),
+        **idiots_files.constraints(IDIOTS),
     conda:
         "../envs/core.yaml"
     params:
@@ -232,13 +217,13 @@ rule tag_idioms:
     input:
         weights=[jam_paths.WEIGHTS_DIGESTS],
         folds=[],
-        sentences=lambda wildcards: JAM.sentences(wildcards.language),
+        sentences=of_study(jam_files.sentences),
     output:
         jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned"),
     log:
         log_of(jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned")),
     wildcard_constraints:
-        model=JAM.run.constraint("encoder"),
+        model=JAM.project.constraint("encoder"),
     conda:
         "../envs/gpu.yaml"
     threads: 1
@@ -249,7 +234,7 @@ rule tag_idioms:
         gpu_mem_mb=gpu_memory,
     params:
         *modules("tag_idioms"),
-        spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
+        spec=model_spec,
         words=JAM.settings.fine_tuning.input,
     script:
         "../scripts/tag_idioms.py"
@@ -260,13 +245,13 @@ use rule tag_idioms as tag_by_fold with:
     input:
         weights=expand(jam_paths.FOLD_WEIGHTS_DIGESTS, fold=range(FOLDS), allow_missing=True),
         folds=jam_paths.FOLDS_FILE,
-        sentences=lambda wildcards: JAM.sentences(wildcards.language),
+        sentences=of_study(jam_files.sentences),
     output:
         jam_paths.PREDICTIONS,
     log:
         log_of(jam_paths.PREDICTIONS),
     wildcard_constraints:
-        model=JAM.run.constraint("encoder"),
+        model=JAM.project.constraint("encoder"),
         setting=alternatives(ADDED),
 
 
@@ -286,13 +271,13 @@ rule take_jam_predictions:
     """Import external predictions, one per sentence."""
     input:
         file=lambda wildcards: JAM.prediction_file(**wildcards).file,
-        sentences=lambda wildcards: JAM.sentences(wildcards.language),
+        sentences=of_study(jam_files.sentences),
     output:
         jam_paths.PREDICTIONS,
     log:
         log_of(jam_paths.PREDICTIONS),
     wildcard_constraints:
-        model=JAM.run.constraint("predictions"),
+        model=JAM.project.constraint("predictions"),
     conda:
         "../envs/llm.yaml"
     params:
@@ -313,7 +298,7 @@ rule take_idiots_predictions:
     log:
         log_of(idiots_paths.PREDICTIONS),
     wildcard_constraints:
-        **IDIOTS.constraints("predictions"),
+        **idiots_files.constraints(IDIOTS, "predictions"),
     conda:
         "../envs/llm.yaml"
     params:
@@ -337,7 +322,7 @@ rule take_idiolink_run:
     log:
         log_of(idiolink_paths.RUN),
     wildcard_constraints:
-        model=IDIOLINK.run.constraint("predictions"),
+        model=IDIOLINK.project.constraint("predictions"),
         index="test",
     conda:
         "../envs/core.yaml"

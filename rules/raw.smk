@@ -4,8 +4,8 @@
 rule raw_file:
     """Fetch one upstream file from the sample, the user's own data, the mirror or its URL."""
     input:
-        upstream=RUN_REPORT.run.upstream,
-        local=lambda wildcards: RUN_REPORT.run.local(wildcards.name),
+        upstream=RUN_REPORT.project.upstream,
+        local=lambda wildcards: RUN_REPORT.project.local(wildcards.name),
     output:
         "results/raw/{name}",
     log:
@@ -21,7 +21,7 @@ rule raw_file:
         runtime=growing(30),
     params:
         *modules("fetch_raw"),
-        contents=contents(lambda wildcards: RUN_REPORT.run.local(wildcards.name)),
+        contents=contents(lambda wildcards: RUN_REPORT.project.local(wildcards.name)),
         mirror=CONFIG.mirror or "",
     script:
         "../scripts/fetch_raw.py"
@@ -30,7 +30,7 @@ rule raw_file:
 rule unpack_weights:
     """Convert the weights of a model from a GGUF file or a pickle to a safetensors folder."""
     input:
-        local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
+        local=weights_files,
     output:
         weights=directory("results/raw/weights/{model}"),
         digests="results/raw/weights/{model}.sha256",
@@ -49,8 +49,8 @@ rule unpack_weights:
         runtime=growing(30),
     params:
         *modules("unpack_weights"),
-        contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
-        spec=lambda wildcards: IDIOLINK.embedder(wildcards.model).document_spec(),
+        contents=contents(weights_files),
+        spec=lambda wildcards: idiolink_models.embedder(IDIOLINK, wildcards.model).document_spec(),
     script:
         "../scripts/unpack_weights.py"
 

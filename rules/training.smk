@@ -42,11 +42,11 @@ rule fine_tune:
     A killed job leaves a checkpoint next to the output folder; the next job resumes from it.
     """
     input:
-        tuples=lambda wildcards: IDIOLINK.tuples(wildcards.seed),
-        train=IDIOLINK.dataset("train"),
-        validation=IDIOLINK.dataset("val"),
-        weights=lambda wildcards: IDIOLINK.run.unpacked_weights(wildcards.model),
-        local=lambda wildcards: IDIOLINK.run.weights_files(wildcards.model),
+        tuples=of_study(idiolink_files.tuples),
+        train=idiolink_files.dataset("train"),
+        validation=idiolink_files.dataset("val"),
+        weights=unpacked_weights,
+        local=weights_files,
     output:
         weights=directory(idiolink_paths.WEIGHTS),
         digests=idiolink_paths.WEIGHTS_DIGESTS,
@@ -56,7 +56,7 @@ rule fine_tune:
     benchmark:
         "logs/benchmarks/idiolink/training/{model}/{train_mode}/{loss}/seed-{seed}.tsv"
     wildcard_constraints:
-        model=IDIOLINK.run.constraint("embedder"),
+        model=IDIOLINK.project.constraint("embedder"),
     conda:
         "../envs/gpu.yaml"
     threads: IDIOLINK.settings.finetuning.threads
@@ -67,11 +67,9 @@ rule fine_tune:
         gpu_mem_mb=training_gpu_memory,
     params:
         *modules("fine_tune"),
-        contents=contents(lambda wildcards: IDIOLINK.run.weights_files(wildcards.model)),
-        spec=lambda wildcards: IDIOLINK.training_spec(wildcards.model, wildcards.train_mode),
-        settings=lambda wildcards: IDIOLINK.training(
-            wildcards.model, wildcards.train_mode, wildcards.loss, wildcards.seed
-        ).canonical(),
+        contents=contents(weights_files),
+        spec=of_study(idiolink_models.training_spec),
+        settings=of_study(idiolink_models.training_settings),
         threads=IDIOLINK.settings.finetuning.threads,
     script:
         "../scripts/fine_tune.py"
@@ -85,7 +83,7 @@ rule fine_tune_tagger:
     input:
         train=jam_paths.TAGGING_TRAIN,
         dev=jam_paths.TAGGING_DEV,
-        model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
+        model_files=weights_files,
     output:
         weights=directory(jam_paths.WEIGHTS),
         digests=jam_paths.WEIGHTS_DIGESTS,
@@ -95,7 +93,7 @@ rule fine_tune_tagger:
     benchmark:
         "logs/benchmarks/jam/{language}/{model}/training/seed-{seed}.tsv"
     wildcard_constraints:
-        model=JAM.run.constraint("encoder"),
+        model=JAM.project.constraint("encoder"),
     conda:
         "../envs/gpu.yaml"
     # Floating-point sums, and so the weights, depend on the number of threads.
@@ -107,9 +105,9 @@ rule fine_tune_tagger:
         gpu_mem_mb=lambda wildcards: training_gpu_memory(wildcards) * gpus(wildcards),
     params:
         *modules("fine_tune_tagger"),
-        contents=contents(lambda wildcards: JAM.run.weights_files(wildcards.model)),
-        spec=lambda wildcards: JAM.run.entry(wildcards.model).execution_spec(),
-        settings=JAM.tagging_settings(),
+        contents=contents(weights_files),
+        spec=model_spec,
+        settings=jam_questions.tagging_settings(JAM),
     script:
         "../scripts/fine_tune_tagger.py"
 
@@ -119,7 +117,7 @@ use rule fine_tune_tagger as fine_tune_fold with:
     input:
         train=jam_paths.FOLD_TRAIN,
         dev=jam_paths.TAGGING_DEV,
-        model_files=lambda wildcards: JAM.run.weights_files(wildcards.model),
+        model_files=weights_files,
     output:
         weights=directory(jam_paths.FOLD_WEIGHTS),
         digests=jam_paths.FOLD_WEIGHTS_DIGESTS,

@@ -5,19 +5,19 @@ rule jam_variants:
     """Read the validated variants of the sample or the release, and check them automatically."""
     input:
         originals=jam_paths.ORIGINALS,
-        variants=lambda wildcards: JAM.variants_file(wildcards.language),
+        variants=of_study(jam_files.variants_file),
     output:
         variants=jam_paths.VARIANTS,
         report=jam_paths.VARIANTS_REPORT,
     log:
         log_of(jam_paths.VARIANTS),
     wildcard_constraints:
-        language=JAM.validated_languages(),
+        language=jam_files.validated_languages(JAM),
     conda:
         "../envs/core.yaml"
     params:
         *modules("jam_variants"),
-        contents=contents(lambda wildcards: JAM.variants_file(wildcards.language)),
+        contents=contents(of_study(jam_files.variants_file)),
         source=JAM.settings.variants.source,
         checks=JAM.settings.variants.checks.canonical(),
     script:
@@ -45,10 +45,10 @@ rule jam_label_studio:
 rule idiolink_review:
     """Write flagged texts and texts of gold PIEs for manual review: CSV and Label Studio tasks."""
     input:
-        texts=IDIOLINK.of_collections(idiolink_paths.TEXTS),
-        verdicts=IDIOLINK.of_collections(idiolink_paths.VERDICTS),
+        texts=idiolink_files.of_collections(idiolink_paths.TEXTS),
+        verdicts=idiolink_files.of_collections(idiolink_paths.VERDICTS),
         splits=idiolink_paths.SPLITS_FILE,
-        corrections=IDIOLINK.corrections(),
+        corrections=idiolink_files.corrections(IDIOLINK),
     output:
         sheet=idiolink_paths.REVIEW,
         tasks=idiolink_paths.REVIEW_TASKS,
@@ -59,12 +59,12 @@ rule idiolink_review:
         "../envs/core.yaml"
     params:
         *modules("idiolink_review"),
-        contents=contents(IDIOLINK.corrections()),
+        contents=contents(idiolink_files.corrections(IDIOLINK)),
     script:
         "../scripts/idiolink_review.py"
 
 
-if JAM.run.is_sample and not JAM.settings.variants.model:
+if JAM.project.is_sample and not JAM.settings.variants.model:
 
     rule jam_neutral_sample:
         """Select the sample's neutral variants for hard ones that confused a model (appendix G)."""

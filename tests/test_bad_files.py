@@ -357,7 +357,7 @@ FILES = [
         partial(read_released_tuples, queries=QUERIES, documents=DOCUMENTS),
     ),
     File(
-        "own.run",
+        "own.project",
         RUN,
         partial(
             read_foreign_run,

@@ -98,7 +98,7 @@ def rules() -> set[str]:
             "".join(map(_text, [*ROOT.glob("rules/*.smk"), *ROOT.glob("rehearsal/*.smk")])),
         )
     )
-    for path in ROOT.glob("src/pieline/studies/*/study.py"):
+    for path in ROOT.glob("src/pieline/studies/*/tasks.py"):
         names |= set(re.findall(r'name="(\w+)"', _text(path)))
     return names | {"all"}
 

@@ -20,7 +20,7 @@ from pieline.llm.settings import LLMSettings
 from pieline.llm.text_task import TextPrediction, TextTask
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
-from pieline.study import Run
+from pieline.project import Project
 from pieline.text_study import TextSettings, TextStudy
 
 FOLDER = ROOT / "examples" / "completion_study"
@@ -134,7 +134,7 @@ def small(folder: Path, **settings: object) -> SmallStudy:
     for source, name in (("idioms.jsonl", "rows.jsonl"), ("complete.jinja", "prompt.jinja")):
         if not (folder / name).exists():
             (folder / name).write_bytes((FOLDER / source).read_bytes())
-    run = Run(REGISTRY, LLMSettings(), root=folder)
+    run = Project(REGISTRY, LLMSettings(), root=folder)
     return SmallStudy(TextSettings.model_validate(settings), run)
 
 
@@ -144,7 +144,7 @@ def test_other_data_prompts_or_settings_are_deviations(tmp_path: Path, changed: 
         small(tmp_path)
         (tmp_path / changed).write_text((tmp_path / changed).read_text("utf-8") + "\n", "utf-8")
     settings = {"max_tokens": 7} if changed == "max_tokens" else {}
-    conditions = small(tmp_path, **settings).conditions(MODEL)
+    conditions = small(tmp_path, **settings).conditions(MODEL).canonical()
     reason = {
         "max_tokens": "max tokens 7, the paper 80",
         None: "",
@@ -176,7 +176,7 @@ class FirstWordStudy(SmallStudy):
 def test_a_prompt_without_a_field_is_rejected(tmp_path: Path) -> None:
     small(tmp_path)
     (asking,) = FirstWordStudy(
-        TextSettings(), Run(REGISTRY, LLMSettings(), root=tmp_path)
+        TextSettings(), Project(REGISTRY, LLMSettings(), root=tmp_path)
     ).llm_tasks()
     (task,) = asking.tasks()
     prompt = Path(task.inputs["prompt"])
@@ -187,7 +187,7 @@ def test_a_prompt_without_a_field_is_rejected(tmp_path: Path) -> None:
 
 def test_a_study_can_customize_answer_parsing(tmp_path: Path) -> None:
     small(tmp_path)
-    study = FirstWordStudy(TextSettings(), Run(REGISTRY, LLMSettings(), root=tmp_path))
+    study = FirstWordStudy(TextSettings(), Project(REGISTRY, LLMSettings(), root=tmp_path))
     (asking,) = study.llm_tasks()
     assert asking.task is FirstWordTask
     (task,) = asking.tasks()

@@ -1,12 +1,13 @@
 """A changed entry of a paper's model makes its numbers incomparable, with a reason."""
 
-import json
+from importlib import import_module
 from typing import Any
 
 import pytest
 from support import ROOT
 
 from pieline.config import load_config, load_studies
+from pieline.core.conditions import Conditions
 from pieline.models.reference import entry_deviations, load_reference
 from pieline.models.registry import load_registry
 
@@ -61,8 +62,8 @@ def test_the_conditions_of_every_study_list_changed_entries(
 ) -> None:
     def deviations(registry: dict[str, Any]) -> list[str]:
         studies = load_studies(load_config({}), registry, ROOT)
-        reasons: list[str] = json.loads(studies[study].conditions(model, **wildcards))["deviations"]
-        return reasons
+        runs = import_module(f"pieline.studies.{study}.runs")
+        return list(runs.conditions(studies[study], model, **wildcards).deviations)
 
     field = "litellm_id" if hasattr(REGISTRY[model], "litellm_id") else "checkpoint"
     usual = getattr(REGISTRY[model], field)
@@ -72,9 +73,9 @@ def test_the_conditions_of_every_study_list_changed_entries(
 
 
 def test_permutations_affect_only_the_tests_between_modes() -> None:
-    def asked(path: str, **settings: int) -> str:
+    def asked(path: str, **settings: int) -> Conditions | None:
         config = load_config({"idiolink": settings})
-        return load_studies(config, REGISTRY, ROOT)["idiolink"].conditions_of(path)
+        return load_studies(config, REGISTRY, ROOT)["idiolink"].plan.conditions(path)
 
     scores = "results/metrics/idiolink/test/sbert/span/seed-0.json"
     tests = "results/metrics/idiolink/test/sbert/significance/seed-0.json"

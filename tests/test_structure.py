@@ -21,6 +21,9 @@ LAYERS = [
     "llm",
     "archives",
     "reporting",
+    "project",
+    "plan",
+    "reuse",
     "study",
     "text_study",
     "patches",
@@ -131,7 +134,10 @@ def test_modules_of_a_study_are_named_after_the_stages(study: str) -> None:
     """Also check that no stage imports from a later one."""
     folder = LIBRARY / "studies" / study
     own = {path.stem for path in folder.iterdir() if not path.name.startswith("_")}
-    besides = {"study", "settings", "paths", "records", "bio", "verdicts", "items"}
+    besides = {
+        *("study", "settings", "paths", "records", "bio", "verdicts", "items"),
+        *("runs", "files", "models", "questions", "tasks", "checks", "displays"),
+    }
     assert own - besides <= {*STAGES, "tables", "figures"}
     order = {stage: place for place, stage in enumerate([*STAGES, "tables", "figures"])}
     # Early stopping needs a metric, so training may import metrics that need no other stage.
@@ -191,7 +197,7 @@ def test_no_two_classes_share_a_name() -> None:
 def test_tables_and_figures_have_a_function_and_a_spelled_out_name(name: str) -> None:
     raw = layered(read_yaml(ROOT / "config.yaml"), ROOT / "config" / "sample.yaml")
     study = load_studies(load_config(raw), load_registry(ROOT / "models.yaml"), ROOT)[name]
-    declared = (ROOT / f"src/pieline/studies/{name}/study.py").read_text(encoding="utf-8")
+    declared = (ROOT / f"src/pieline/studies/{name}/displays.py").read_text(encoding="utf-8")
     displays = [*study.tables(), *study.figures()]
     assert displays
     assert len({table.name for table in study.tables()}) == len(study.tables())

@@ -18,6 +18,7 @@ from pieline.config import layered, load_config, load_studies
 from pieline.core.errors import UserError
 from pieline.core.yamls import merge, read_yaml
 from pieline.models.registry import load_registry
+from pieline.reuse import archive_of
 from pieline.study import Study
 
 ROOT = Path(__file__).parents[1]
@@ -27,23 +28,28 @@ PARTIAL = {"sample.yaml", "rehearsal.yaml"}
 
 def dump(study: Study[Any]) -> dict[str, Any]:
     """Return the plan of a study."""
-    metrics = sorted({*study.metrics(), *study.run_metrics()})
+    plan, left_out = study.plan, study.left_out()
+    # Runs of skipped models are not listed.
+    runs = [run for run in plan if run.model not in left_out and run.base not in left_out]
+    metrics = sorted({*study.metrics(), *(run.metrics for run in runs)})
     return {
         "targets": sorted(study.targets()),
         "raw": sorted(study.raw_files()),
-        "left out": study.left_out(),
+        "left out": left_out,
         "metrics": {
             path: {
-                "conditions": json.loads(study.conditions_of(path) or "null"),
-                "behind": study.behind(path),
-                "archive": offered.archive.name if (offered := study.archived.get(path)) else None,
+                "conditions": conditions.model_dump(mode="json")
+                if (conditions := plan.conditions(path))
+                else None,
+                "behind": list(plan[path].behind) if path in plan and not plan[path].lacks else [],
+                "archive": (archive_of(plan[path]) if path in plan else None) or None,
             }
             for path in metrics
         },
         "not taken": {
-            path: list(offer.differences)
-            for path, offer in study.offers.items()
-            if path not in study.archived
+            run.metrics: list(run.offer.differences)
+            for run in runs
+            if run.offer and not run.archived
         },
         "tasks": {
             task.recordings: json.loads(task.model_dump_json())

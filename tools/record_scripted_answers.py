@@ -18,10 +18,14 @@ from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.llm.recordings import record
 from pieline.models.registry import load_registry
+from pieline.studies.idiolink import files as idiolink_files
+from pieline.studies.idiolink import models as idiolink_models
+from pieline.studies.idiolink import questions as idiolink_questions
+from pieline.studies.idiolink.models import COLLECTIONS
 from pieline.studies.idiolink.originals.domains import TEXTS_PER_PAIR, Collection
 from pieline.studies.idiolink.originals.pairs import Pair, filter_magpie
 from pieline.studies.idiolink.originals.pie_filter import FilterOptions
-from pieline.studies.idiolink.study import COLLECTIONS, IdiolinkStudy
+from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.variants.generation import (
     GeneratedText,
     Role,
@@ -55,11 +59,11 @@ def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
     Raises:
         UserError: The sample, a prompt or the script is invalid.
     """
-    sample = Path(study.run.here("data", "sample"))
+    sample = Path(study.project.here("data", "sample"))
     _, pairs, _ = filter_magpie(
         sample / "magpie" / "MAGPIE_sample.jsonl",
-        study.exclusions(),
-        FilterOptions.model_validate_json(study.pie_options()),
+        idiolink_files.exclusions(study),
+        FilterOptions.model_validate_json(idiolink_models.pie_options(study)),
         candidates=None,
         documents=[],
         computed_from={},
@@ -68,7 +72,10 @@ def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
     script = Script(read_yaml(folder / "texts.yaml"), read_yaml(folder / "script.yaml"))
     files: dict[str, Scripted] = {}
     for collection in COLLECTIONS:
-        writing, validation = study.writing(collection), study.validation(collection)
+        writing, validation = (
+            idiolink_questions.writing(study, collection),
+            idiolink_questions.validation(study, collection),
+        )
         writer = writing.role(writing.entry(), writing.attempts)
         judge = validation.role(validation.entry(), validation.runs)
         answers = scripted_generation(script, pairs, writer, collection)
@@ -79,7 +86,7 @@ def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
         files[validation.recordings] = scripted_validation(script, texts, judge, collection)
     written = []
     for name, answers in files.items():
-        path = output / Path(name).relative_to(study.run.recordings())
+        path = output / Path(name).relative_to(study.project.recordings())
         # Removes answers to questions that are no longer asked.
         write_text(path, "")
         record(path, answers)
@@ -165,7 +172,7 @@ def main() -> None:
     studies = load_studies(load_config(raw), load_registry(root / "models.yaml"), root)
     study = studies["idiolink"]
     assert isinstance(study, IdiolinkStudy)
-    for path in record_script(study, arguments.output or Path(study.run.recordings())):
+    for path in record_script(study, arguments.output or Path(study.project.recordings())):
         print(path)
 
 

@@ -10,14 +10,16 @@ from pieline.core.records import save_jsonl
 from pieline.llm.costs import BYTES_PER_TOKEN, estimate, price
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
+from pieline.studies.idiolink import questions as idiolink_questions
+from pieline.studies.idiolink.models import COLLECTIONS
 from pieline.studies.idiolink.originals.domains import parse_id
 from pieline.studies.idiolink.originals.pairs import Pair
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document
 from pieline.studies.idiolink.settings import IdiolinkSettings
-from pieline.studies.idiolink.study import COLLECTIONS, IdiolinkStudy
+from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.variants.generation import GeneratedText
-from pieline.study import Run
 
 ROOT = Path(__file__).parents[2]
 FILES = {"documents": "indexes", "queries": "queries"}
@@ -32,7 +34,7 @@ def main() -> None:
     )
     arguments = parser.parse_args()
 
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), "released", root=ROOT)
+    run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), "released", root=ROOT)
     study = IdiolinkStudy(IdiolinkSettings(), run)
     figures = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -56,8 +58,8 @@ def main() -> None:
             # Each text of an answer adds two quotes, a comma and a space.
             written = sum(len(text.marked.encode()) + 4 for text in texts) / BYTES_PER_TOKEN
             for task, length in (
-                (study.writing(collection), written / len(pairs)),
-                (study.validation(collection), 40 * len(texts) / len(pairs)),
+                (idiolink_questions.writing(study, collection), written / len(pairs)),
+                (idiolink_questions.validation(study, collection), 40 * len(texts) / len(pairs)),
             ):
                 job = task.model_copy(update={"inputs": {**task.inputs, **inputs}})
                 entry = job.entry()

@@ -10,6 +10,6 @@ rule completion_metrics:
         "../../../../envs/core.yaml"
     params:
         *modules(None, "pieline.studies.completion.score"),
-        conditions=lambda wildcards: EVERY_STUDY["completion"].conditions(wildcards.model),
+        conditions=conditions_of(EVERY_STUDY["completion"].scores),
     script:
         "score.py"

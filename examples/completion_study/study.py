@@ -37,4 +37,5 @@ class CompletionStudy(TextStudy[CompletionSettings]):
     def items(self) -> Items:
         """Return the declaration of the items: every answer as a row."""
         record = "pieline.studies.completion.results:CompletionItem"
-        return Items("completion", record, self.shown(), self.files(self.predictions))
+        predictions = tuple(run.predictions for run in self.plan.made())
+        return Items("completion", record, self.shown(), predictions)

@@ -17,6 +17,7 @@ from pieline.core.records import load_jsonl
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.verdicts import names_pie
@@ -30,7 +31,6 @@ from pieline.studies.jam.raw.released import read_released_originals
 from pieline.studies.jam.records import JamSentence
 from pieline.studies.jam.settings import JamFineTuning, JamSettings
 from pieline.studies.jam.variants.generation import NeutralVariants, confusing_variants
-from pieline.study import Run
 from rehearsal.answers.idiots import printed_counts
 from rehearsal.answers.jam import PrintedJam, printed_jam
 from rehearsal.answers.people import printed_labels, save_labels
@@ -113,7 +113,7 @@ def inputs(metrics: list[JamMetrics], tmp_path_factory: pytest.TempPathFactory) 
         path = folder / item.language / item.model / item.setting / f"seed-{item.seed}.json"
         write_json(path, item.model_dump())
         paths.append(str(path))
-    models = Run(MODELS, LLMSettings()).describe_models(GRID["jam"]["models"])
+    models = Project(MODELS, LLMSettings()).describe_models(GRID["jam"]["models"])
     return DisplayInputs(
         metrics=tuple(paths),
         files={"text_numbers": str(PUBLISHED / "text_numbers.csv")},

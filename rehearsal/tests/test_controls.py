@@ -14,7 +14,6 @@ from small_runs import GRID, ask_all, book_of, jam_sentences
 from support import ROOT
 from test_ranks import USAGES, dataset_of
 
-from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
 from pieline.core.files import sha256, write_json
 from pieline.core.imports import import_object
@@ -26,18 +25,19 @@ from pieline.llm.questions import Question
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.tables import write_table
 from pieline.results.comparison import ComparedCell, read_cells
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import mean_scores, score_queries
+from pieline.studies.idiots import runs as idiots_runs
 from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.settings import IdiotsSettings
 from pieline.studies.idiots.study import IdiotsStudy
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
-from pieline.study import Run
 from rehearsal.answers.jam import printed_jam
 from rehearsal.corpora.idiots import write_suite
 from rehearsal.ranks import printed_run
@@ -64,10 +64,11 @@ def detection_cells(folder: Path, root: Path = ROOT) -> list[ComparedCell]:
     ask_all(book, task)
     predictions = load_jsonl(task.outputs["predictions"], DetectionPrediction)
     registry = load_registry(root / "models.yaml")
-    run = Run(registry, LLMSettings(), root=root)
-    conditions = IdiotsStudy(IdiotsSettings(models=[MODEL]), run).conditions(MODEL, "zero_shot")
+    run = Project(registry, LLMSettings(), root=root)
+    study = IdiotsStudy(IdiotsSettings(models=[MODEL]), run)
+    conditions = idiots_runs.conditions(study, MODEL, "zero_shot")
     metrics = score(suite(folder), predictions, model=MODEL).model_copy(
-        update={"conditions": Conditions.model_validate_json(conditions)}
+        update={"conditions": conditions}
     )
     write_json("metrics.json", metrics.model_dump(mode="json"))
     inputs = DisplayInputs(

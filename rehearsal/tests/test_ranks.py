@@ -8,7 +8,6 @@ from run_script import run_script
 from support import ROOT
 
 from pieline.config import load_config, load_studies
-from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
 from pieline.core.imports import import_object
 from pieline.core.yamls import read_yaml
@@ -16,6 +15,7 @@ from pieline.models.registry import load_registry
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_comparisons
 from pieline.reporting.tables import write_table
+from pieline.studies.idiolink import runs as idiolink_runs
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import mean_scores, score_queries
@@ -75,7 +75,7 @@ def measure(
     base, *training = name.split("+")
     composed = dataset.composed(composition)
     run = printed_run(
-        composed.queries, composed.documents, model=study.run.entry(name).published_as or base,
+        composed.queries, composed.documents, model=study.project.entry(name).published_as or base,
         query_mode=query_mode, composition=composition,
         train_mode=training[0] if training else None, seed=seed,
         seeds=study.settings.finetuning.seeds if training else [0],
@@ -88,7 +88,7 @@ def measure(
         dataset_is_released=True, overall=overall, by_usage={}, by_subject={}, by_pie={},
         same_meaning_and_subject=overall, same_subject=overall, depth=top_k,
         tuning=tuning(study, composition, query_mode) if name == BM25 else None, computed_from={},
-        conditions=Conditions.model_validate_json(study.conditions(name)),
+        conditions=idiolink_runs.conditions(study, name),
     )  # fmt: skip
     path = folder / metrics
     write_json(path, record.model_dump())

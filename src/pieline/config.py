@@ -19,8 +19,9 @@ from pieline.core.settings import Seed, Settings
 from pieline.core.yamls import merge, read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import Registry
+from pieline.project import Project
 from pieline.reporting.inputs import Rows
-from pieline.study import Run, Study
+from pieline.study import Study
 
 
 @cache
@@ -247,7 +248,7 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
         if config.rehearsal and config.mirror
         else None
     )
-    run = Run(
+    project = Project(
         registry,
         config.llm,
         config.data,
@@ -258,7 +259,7 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
         load_archives(config.archives, root),
     )
     loaded = {
-        name: study(config.section(name), run, chosen=name in config.studies)
+        name: study(config.section(name), project, chosen=name in config.studies)
         for name, study in study_classes().items()
     }
     for name in config.studies:

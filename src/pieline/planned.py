@@ -64,7 +64,9 @@ def planned_tasks(text: str, models: Path, root: Path) -> PlannedTasks:
     """
     config, registry, studies = _configured(text, models, root)
     planned = [
-        (task, study.run.language_model(task.model)) for study in studies for task in study.tasks()
+        (task, study.project.language_model(task.model))
+        for study in studies
+        for task in study.tasks()
     ]
     return PlannedTasks(
         tasks=[task for task, _ in planned],

@@ -6,43 +6,29 @@ results page, the claims, the provenance and the SLURM groups are derived from t
 
 import filecmp
 import inspect
-import re
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, get_args
 
 from pydantic import Field
 
-from pieline.archives.manifest import METRICS, PREDICTIONS, Archive, below_project, member_sidecar
-from pieline.archives.matching import Extraction, Offer, offer
 from pieline.core.conditions import Conditions, deviations
-from pieline.core.errors import UserError, nearest, pluralize
-from pieline.core.files import check_lfs_pointers, sha256
+from pieline.core.errors import UserError, nearest
 from pieline.core.records import Frozen
 from pieline.core.settings import Settings
-from pieline.core.sidecars import LIST_ENDING
-from pieline.core.upstream import UpstreamFile, load_upstream
-from pieline.core.yamls import read_mapping, read_yaml
-from pieline.llm.obstacles import obstacles
 from pieline.llm.prompts import load_prompt
-from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
-from pieline.models.adapter_files import check_adapter
 from pieline.models.api_embedder import ApiEmbedderEntry
-from pieline.models.checkpoint_settings import check_ranker_files, checkpoint_settings
-from pieline.models.embedder import EmbedderEntry
-from pieline.models.entries import CheckpointEntry
-from pieline.models.llm import LLMEntry, Parameter
+from pieline.models.llm import Parameter
 from pieline.models.predictions import PredictionFile, PredictionsEntry
-from pieline.models.rankers import LateInteractionEntry, RerankerEntry
-from pieline.models.reference import Specs, entry_deviations, load_reference
-from pieline.models.registry import AnyEntry, Registry
+from pieline.plan import Plan, Run, make_plan
+from pieline.project import EXTERNAL, Project, raw_name
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
+from pieline.reuse import archived_models, marks
 
 S = TypeVar("S", bound=Settings)
 
@@ -52,280 +38,6 @@ OWN_PROMPT = "the prompt is {}, not one of the paper's"
 """Template of the deviation for a custom prompt."""
 REWORDED_PROMPT = "the prompt {} is not the paper's wording"
 """Template of the deviation for an edited prompt file."""
-EXTERNAL = "external"
-"""Marker of external predictions in model labels and deviations."""
-
-
-def match_path(pattern: str, path: str) -> dict[str, str] | None:
-    """Return the wildcard values of a path that matches a pattern; None if it does not match."""
-    regex = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(pattern))
-    match = re.fullmatch(regex, path)
-    return match and match.groupdict()
-
-
-def alternatives(names: Iterable[str]) -> str:
-    """Return a wildcard constraint that matches exactly these names."""
-    return "|".join(map(re.escape, sorted(names))) or "(?!)"
-
-
-def raw_name(path: str) -> str:
-    """Return the name of a raw file in data/upstream.yaml and in mirrors."""
-    return path.removeprefix("results/raw/")
-
-
-def _model_of(metrics: str) -> str:
-    """Return the name of the base model in the path of a metric file."""
-    return Path(metrics).parts[-3].partition("+")[0]
-
-
-def own_data_name(folder: str) -> str:
-    """Return the name of the user's own data, which is that of its folder."""
-    return Path(folder).resolve().name
-
-
-@dataclass(frozen=True)
-class Run:
-    """Models, data source and folders of a run, shared by all studies.
-
-    Attributes:
-        registry: All known models.
-        llm: Settings of the language model calls.
-        data: Data source: our sample, the released files, or the user's own data.
-        mirror: Folder with the released files, if set.
-        root: Project folder, relative to the working directory.
-        listed: Path of the list of public files, if it is not data/upstream.yaml.
-        own_data: Folder with the user's own data, if used.
-        archives: Archives whose runs are reused if they match the configuration.
-    """
-
-    registry: Registry
-    llm: LLMSettings
-    data: Literal["sample", "released", "own"] = "sample"
-    mirror: str | None = None
-    root: Path = Path()
-    listed: Path | None = None
-    own_data: str | None = None
-    archives: tuple[Archive, ...] = ()
-
-    @property
-    def is_sample(self) -> bool:
-        """Whether the data source is our sample."""
-        return self.data == "sample"
-
-    @property
-    def own_label(self) -> str:
-        """Label of the user's own data; empty for other data."""
-        return f"own data: {own_data_name(self.own_data)}" if self.own_data else ""
-
-    @property
-    def upstream(self) -> str:
-        """Path of the list of public files with their digests."""
-        return str(self.listed or self.root / "data" / "upstream.yaml")
-
-    @cached_property
-    def public_files(self) -> Mapping[str, UpstreamFile]:
-        """Public files by name; read only once, because planning looks up every raw file.
-
-        Raises:
-            UserError: An entry is invalid; the message names the file and the entry.
-        """
-        return load_upstream(self.upstream)
-
-    @cached_property
-    def printed_prompts(self) -> Mapping[str, str]:
-        """Digests of the prompts printed in the papers, by path below prompts/."""
-        hint = "write one line PATH: DIGEST for each prompt"
-        return read_mapping(self.here("published/prompts.yaml"), hint=hint)
-
-    @cached_property
-    def reference(self) -> Specs:
-        """Reference specifications of the papers' models."""
-        return load_reference(self.here("published/model_entries.json"))
-
-    def changed_entry(self, model: str) -> tuple[str, ...]:
-        """Describe how a model's entry differs from the shipped entry of the paper's model.
-
-        The result is empty in a rehearsal and for models that are not in a paper.
-        """
-        # All models of a rehearsal are stand-ins for the papers' models.
-        return () if self.listed else entry_deviations(self.entry(model), self.reference)
-
-    def here(self, *parts: str) -> str:
-        """Return the path of a project file, relative to the working directory."""
-        return str(self.root.joinpath(*parts))
-
-    def configured_file(self, path: str) -> str:
-        """Return a configured path unchanged if it exists, else the path in the project folder."""
-        return path if Path(path).exists() else self.here(path)
-
-    def recordings(self, *parts: str) -> str:
-        """Return the path of a recordings file.
-
-        No rule declares this file as an output, because Snakemake would delete it before a rerun.
-        """
-        return self.here(str(self.llm.recordings_folder), *parts)
-
-    def is_available(self, name: str) -> bool:
-        """Return whether a raw file is available.
-
-        If `own_data` or `mirror` is set, the file must exist in that folder. Otherwise, it must
-        have a URL in upstream.yaml or not be listed there.
-        """
-        if folder := self.own_data or self.mirror:
-            return Path(folder, name).exists()
-        known = self.public_files.get(name)
-        return known is None or known.url is not None
-
-    def local(self, name: str) -> list[str]:
-        """Return the path of a raw file in the user's own data or the sample, as a list.
-
-        The list is empty for released data.
-        """
-        if self.own_data:
-            return [str(Path(self.own_data, name))]
-        return [self.here("data/sample", name)] if self.is_sample else []
-
-    @cached_property
-    def _digests(self) -> dict[str, str | None]:
-        return {}
-
-    def digest(self, path: str) -> str | None:
-        """Return the SHA-256 of a file that no job makes, given its path below the project.
-
-        For a raw file, this is the digest of its source; for released data, a listed digest takes
-        precedence. The result is an empty string if the digest is unknown until the file is
-        downloaded, and None if there is no such file.
-        """
-        if path not in self._digests:
-            self._digests[path] = self._digest(path)
-        return self._digests[path]
-
-    def _digest(self, path: str) -> str | None:
-        name, is_raw = raw_name(path), path.startswith("results/raw/")
-        places = self.local(name) if is_raw else [self.here(path), path]
-        listed = self.public_files.get(name) if is_raw and not places else None
-        if listed and listed.sha256:
-            return listed.sha256
-        if is_raw and self.mirror and not places:
-            places = [str(Path(self.mirror, name))]
-        there = (sha256(place) for place in places if Path(place).is_file())
-        return next(there, "" if listed and listed.url and not self.mirror else None)
-
-    def names(self, *kinds: str) -> list[str]:
-        """Return the names of the models of these kinds, in the order of models.yaml."""
-        return [name for name, entry in self.registry.items() if entry.kind in kinds]
-
-    def constraint(self, *kinds: str) -> str:
-        """Return a wildcard constraint that matches the names of the models of these kinds."""
-        return alternatives(self.names(*kinds))
-
-    def entry(self, model: str) -> AnyEntry:
-        """Return the entry of a model.
-
-        For a fine-tuned model, named `model+mode+loss`, this is the entry of its base model.
-        """
-        return self.registry[model.split("+", maxsplit=1)[0]]
-
-    def entry_file(self, model: str) -> str:
-        """Return the path of the file that contains the entry of a model."""
-        own = self.here("models.local.yaml")
-        return own if Path(own).exists() and model in read_yaml(own) else self.here("models.yaml")
-
-    def check_folder(self, model: str) -> None:
-        """Raise a `UserError` if local files of a model are missing or its checkpoint is ambiguous.
-
-        The local files are the weights and the adapter. A checkpoint on the Hub without a pinned
-        revision is ambiguous if a local folder has the same name and contains a model.
-        """
-        entry = self.entry(model)
-        if not isinstance(entry, CheckpointEntry):
-            return
-        where = f"{self.entry_file(model)}: {model}"
-        folders = {"path": entry.path if entry.source == "folder" else None}
-        folders["adapter"] = entry.adapter if isinstance(entry, EmbedderEntry) else None
-        for name, folder in folders.items():
-            if folder and not Path(folder).exists():
-                raise UserError(
-                    f"no such folder: {folder}",
-                    where=where,
-                    hint=f"correct {name} (relative to {Path.cwd()})",
-                )
-            if folder:
-                check_lfs_pointers(folder)
-        if isinstance(entry, EmbedderEntry) and entry.adapter:
-            check_adapter(entry)
-        if entry.source == "folder" and isinstance(entry, EmbedderEntry):
-            checkpoint_settings(entry, str(entry.path), where)
-        if entry.source == "folder" and isinstance(entry, RerankerEntry | LateInteractionEntry):
-            check_ranker_files(entry, str(entry.path), where)
-        is_here = Path(entry.checkpoint, "config.json").exists()
-        if entry.source == "hub" and is_here and not entry.revision:
-            raise UserError(
-                f"checkpoint {entry.checkpoint!r} is also a local folder",
-                where=where,
-                hint="set source: folder and path, or pin the revision of the repository",
-            )
-
-    def language_model(self, model: str) -> LLMEntry:
-        """Return the entry of a language model.
-
-        Raises:
-            UserError: The model is of another kind.
-        """
-        entry = self.registry[model]
-        if not isinstance(entry, LLMEntry):
-            raise UserError(f"{model!r} is of kind {entry.kind!r}", hint="choose a language model")
-        return entry
-
-    def unanswered(self, model: str, recordings: str) -> str:
-        """Return why a language model cannot provide answers; empty if it can.
-
-        Args:
-            model: Model name.
-            recordings: Recordings file of one run of the model.
-        """
-        path = Path(recordings)
-        if path.exists() and path.stat().st_size:
-            return ""
-        obstacle = next(obstacles(self.language_model(model), self.llm), None)
-        return f"nothing is recorded, and {obstacle.what}" if obstacle else ""
-
-    def unpacked_weights(self, model: str) -> list[str]:
-        """Return the path of the list of the digests of a model's unpacked weights, as a list.
-
-        The list is empty unless the weights are in a GGUF file or a pickle.
-        """
-        entry = self.entry(model)
-        unpacked = isinstance(entry, CheckpointEntry) and entry.must_be_unpacked
-        return [f"results/raw/weights/{model}{LIST_ENDING}"] if unpacked else []
-
-    def weights_files(self, model: str) -> list[str]:
-        """Return the files of a model's local checkpoint and adapter; jobs rerun if one changes."""
-        entry = self.entry(model)
-        own = isinstance(entry, CheckpointEntry) and entry.source == "folder"
-        places = [Path(str(vars(entry)["path"]))] if own else []
-        places += (
-            [Path(entry.adapter)] if isinstance(entry, EmbedderEntry) and entry.adapter else []
-        )
-        files = {file for place in places for file in (place, *place.rglob("*"))}
-        return sorted(str(file) for file in files if file.is_file())
-
-    def describe_models(
-        self, names: Iterable[str], marks: Mapping[str, str] = {}
-    ) -> tuple[ModelDescription, ...]:
-        """Return descriptions of models for tables; `marks` are appended to their labels."""
-        fields = set(ModelDescription.model_fields) - {"name"}
-        fields_of = {name: self.registry[name].model_dump(include=fields) for name in names}
-        for name, of_model in fields_of.items():
-            entry = self.registry[name]
-            external = isinstance(entry, PredictionsEntry)
-            if isinstance(entry, RerankerEntry):
-                of_model["label"] += f" (over {self.registry[entry.first_stage].label})"
-            if mark := EXTERNAL if external else marks.get(name):
-                of_model["label"] += f" ({mark})"
-        return tuple(
-            ModelDescription(name=name, **of_model) for name, of_model in fields_of.items()
-        )
 
 
 @dataclass(frozen=True)
@@ -418,7 +130,6 @@ class LLMTaskSpec:
         minutes: Initial time limit on a cluster, in minutes.
         after_answers: Names of inputs made from other answers; the questions are unknown until
             those answers exist.
-        recordings: Path pattern of the recordings behind the output `predictions`, if any.
     """
 
     name: str
@@ -429,7 +140,6 @@ class LLMTaskSpec:
     constraints: Mapping[str, str] = field(default_factory=dict)
     minutes: int = 240
     after_answers: Collection[str] = ()
-    recordings: str = ""
 
     def first_output(self) -> str:
         """Return the path of the first output below results/ without extension, to name the log."""
@@ -445,7 +155,7 @@ class Study(ABC, Generic[S]):
 
     Args:
         settings: The study's section of config.yaml.
-        run: State shared by all studies.
+        project: Models, data and folders.
         chosen: Whether the configuration names the study; only then are its settings checked.
     """
 
@@ -455,15 +165,20 @@ class Study(ABC, Generic[S]):
     """Title of the paper, as shown to readers."""
     Settings: ClassVar[type[Settings]]
 
-    def __init__(self, settings: S, run: Run, *, chosen: bool = True) -> None:
+    def __init__(self, settings: S, project: Project, *, chosen: bool = True) -> None:
         self.settings = settings
-        self.run = run
+        self.project = project
         if chosen:
-            self.check(f"config.yaml: {self.name}")
+            where = f"config.yaml: {self.name}"
+            self.check(where)
+            self.check_archives(where)
 
     @abstractmethod
     def check(self, where: str) -> None:
         """Raise a `UserError` for invalid settings, such as unknown models."""
+
+    def check_archives(self, where: str) -> None:
+        """Raise a `UserError` if runs that must come from an archive do not."""
 
     @abstractmethod
     def tables(self) -> list[Table]:
@@ -491,11 +206,11 @@ class Study(ABC, Generic[S]):
 
     def check_own_data(self) -> None:
         """Raise a `UserError` if raw files are missing from the user's own data."""
-        if not (place := self.run.own_data):
+        if not (place := self.project.own_data):
             return
         raw = self.raw_files()
         names = [raw_name(path) for path in raw if path.startswith("results/raw/")]
-        if absent := [name for name in names if not self.run.is_available(name)]:
+        if absent := [name for name in names if not self.project.is_available(name)]:
             corpora = sorted({name.partition("/")[0].removesuffix("-jam") for name in absent})
             raise UserError(
                 f"missing {' and '.join(absent)}, required by this configuration of {self.name}",
@@ -503,141 +218,41 @@ class Study(ABC, Generic[S]):
                 hint="see " + " and ".join(f"data/sample/{name}/README.md" for name in corpora),
             )
 
-    def metric_conditions(self) -> Mapping[str, Callable[..., str]]:
-        """Return functions that map wildcards to conditions (JSON), by pattern of metric files."""
+    def configured_runs(self) -> Iterable[Run]:
+        """Return all configured runs, without what `make_plan` adds to them."""
+        return ()
+
+    def lacks(self, runs: Sequence[Run], archived: Collection[str]) -> Mapping[str, str]:
+        """Return why runs cannot be made, by metric file; `archived` are those in an archive."""
         return {}
 
-    def conditions_of(self, path: str) -> str:
-        """Return the configured conditions of a metric file as JSON; empty for other files."""
-        for pattern, conditions in self.metric_conditions().items():
-            if (wildcards := match_path(pattern, path)) is not None:
-                return conditions(**wildcards)
-        return ""
+    def other_metrics(self, plan: Plan) -> Mapping[str, Conditions]:
+        """Return the conditions of metric files that do not belong to one run, by path.
 
-    def run_metrics(self) -> list[str]:
-        """Return the metric files of all configured runs, including those left out."""
-        return []
-
-    def file_usage(self, metrics: str) -> Mapping[str, bool]:
-        """Return whether a run uses certain files, by path.
-
-        The files are those whose use does not follow from the conditions of the run.
+        `plan` contains only the runs.
         """
         return {}
 
-    def runs_of_same_job(self, metrics: str) -> list[str]:
-        """Return the metric files of all runs made by the same job, including this one."""
-        return [metrics]
+    def conditions_by_pattern(self) -> Mapping[str, Callable[..., Conditions]]:
+        """Return functions from wildcards to conditions, by path pattern of metric files.
 
-    def offer_of(self, metrics: str) -> Offer | None:
-        """Return the best match in the archives for the run of a metric file, or None."""
-        if not self.run.archives:
-            return None
-        read = {below_project(name): is_read for name, is_read in self.file_usage(metrics).items()}
-        conditions = self.conditions_of(metrics)
-        return offer(metrics, conditions, self.run.archives, self.run.digest, read)
-
-    @cached_property
-    def offers(self) -> dict[str, Offer]:
-        """Best matches in the archives for the configured runs, by metric file."""
-        return {path: best for path in self.run_metrics() if (best := self.offer_of(path))}
-
-    @cached_property
-    def archived(self) -> dict[str, Offer]:
-        """Offers that are used, by metric file.
-
-        An offer is used if neither it nor the offer for any other run of the same job differs from
-        the configuration.
+        Unlike the plan, they also accept wildcards that are not in the configuration.
         """
-        equal = {path: match for path, match in self.offers.items() if not match.differences}
-        return {
-            path: match
-            for path, match in equal.items()
-            if equal.keys() >= {*self.runs_of_same_job(path)}
-        }
+        return {}
 
-    def extractions(self) -> list[Extraction]:
-        """Return the extractions from archives, one per model and archive."""
-        groups: dict[tuple[str, str], list[Offer]] = {}
-        for path, match in self.archived.items():
-            groups.setdefault((Path(path).parts[-3], match.archive.name), []).append(match)
-        # Several archives may contain a file; it is extracted only once, with its own run.
-        owner = {member_sidecar(path): path for path in self.run_metrics()}
-        rules: Counter[str] = Counter()
-        extractions = []
-        for (model, archive), offers in groups.items():
-            files: dict[str, str] = {}
-            for match in offers:
-                for name in match.run.files:
-                    key = member_sidecar(name).replace(PREDICTIONS, METRICS, 1)
-                    if owner.setdefault(key, match.run.metrics) == match.run.metrics:
-                        files[name] = match.archive.manifest.files[name]
-            rule = re.sub(r"\W", "_", f"take_{self.name}_{model}_from_{archive}")
-            rules[rule] += 1
-            extractions.append(
-                Extraction(
-                    rule=f"{rule}_{rules[rule]}" if rules[rule] > 1 else rule,
-                    archive=offers[0].archive.path,
-                    files=files,
-                    recordings={
-                        match.run.recordings: self._recordings_of(match.run.predictions)
-                        for match in offers
-                        if match.run.recordings
-                    },
-                )
-            )
-        return extractions
-
-    def _recordings_of(self, predictions: str) -> str:
-        """Return the path of the recordings file from which predictions are made."""
-        for spec in self.llm_tasks():
-            pattern = spec.outputs.get("predictions", "")
-            if (wildcards := match_path(pattern, predictions)) is not None:
-                return spec.make(**wildcards).recordings
-        raise ValueError(f"{predictions} is not read from recorded answers")
-
-    def archive_notes(self) -> list[str]:
-        """Return a line per archive in use, and a line per reason for not using archived runs."""
-        counts = Counter(match.archive.name for match in self.archived.values())
-        lines = [
-            f"taken from archive {name}: {pluralize(count, 'run')} of {self.name}"
-            for name, count in counts.items()
-        ]
-        reasons: dict[str, list[str]] = {}
-        for path, match in self.offers.items():
-            if path not in self.archived:
-                reason = (
-                    match.differences[0]
-                    if match.differences
-                    else "its job also makes runs that differ"
-                )
-                reasons.setdefault(f"{match.archive.name} ({reason})", []).append(path)
-        return lines + [
-            f"not taken from archive {reason}: {pluralize(len(paths), 'run')}, such as {paths[0]}"
-            for reason, paths in reasons.items()
-        ]
+    @cached_property
+    def plan(self) -> Plan:
+        """Runs of the configuration, and its other metric files."""
+        plan = make_plan(self.configured_runs(), self.project, self.lacks)
+        return replace(plan, others=self.other_metrics(plan))
 
     def archived_models(self) -> set[str]:
         """Return the models whose runs all come from archives, so that no weights are needed."""
-        made = {_model_of(path) for path in self.run_metrics() if path not in self.archived}
-        return {_model_of(path) for path in self.archived} - made
-
-    def marks(self) -> dict[str, str]:
-        """Return label marks for the models that have runs from an archive, by model."""
-        runs = Counter(map(_model_of, self.run_metrics()))
-        offers_of: dict[str, list[Offer]] = {}
-        for path, match in self.archived.items():
-            offers_of.setdefault(_model_of(path), []).append(match)
-        return {
-            model: ("" if len(offers) == runs[model] else "partly ")
-            + "from archive "
-            + ", ".join(sorted({match.archive.name for match in offers}))
-            for model, offers in offers_of.items()
-        }
+        return archived_models(self.plan)
 
     def describe_models(self, names: Iterable[str]) -> tuple[ModelDescription, ...]:
         """Return descriptions of models for tables, with archive marks."""
-        return self.run.describe_models(names, self.marks())
+        return self.project.describe_models(names, marks(self.plan))
 
     def items(self) -> Items | None:
         """Return the specification of the items, or None if the study does not export them."""
@@ -651,10 +266,6 @@ class Study(ABC, Generic[S]):
         """Return the absolute path of the study's `rules.smk` as a list; empty if there is none."""
         place = Path(inspect.getfile(type(self))).with_name("rules.smk")
         return [str(place)] if place.exists() else []
-
-    def behind(self, metrics: str) -> list[str]:
-        """Return the predictions and datasets behind a metric file, for the results page."""
-        return []
 
     def targets(self) -> list[str]:
         """Return the paths of all targets of the study."""
@@ -687,7 +298,7 @@ class Study(ABC, Generic[S]):
 
     def left_out(self) -> dict[str, str]:
         """Return why configured runs are left out, with the keys of `DisplayInputs.not_run`."""
-        return {}
+        return {run.key: run.lacks for run in self.plan.select(experiment="") if run.lacks}
 
     def display_inputs(
         self,
@@ -703,17 +314,17 @@ class Study(ABC, Generic[S]):
         """
         shown = list(models)
         # Several entries may represent the same model of the paper, as an API and as weights.
-        names = {None, *(self.run.registry[name].published_as for name in shown)}
+        names = {None, *(self.project.registry[name].published_as for name in shown)}
         absent = []
-        for name in self.run.names(*kinds):
-            printed = self.run.registry[name].published_as
+        for name in self.project.names(*kinds):
+            printed = self.project.registry[name].published_as
             if printed not in names:
                 absent.append(name)
                 names.add(printed)
         return DisplayInputs(
             metrics=tuple(metrics),
             models=self.describe_models(shown),
-            absent=self.run.describe_models(absent),
+            absent=self.project.describe_models(absent),
             not_run=dict.fromkeys(absent, NOT_CONFIGURED) | self.left_out(),
             configured=tuple(configured),
         )
@@ -732,7 +343,7 @@ class Study(ABC, Generic[S]):
                 metrics=tuple(metrics),
                 files=files,
                 models=self.describe_models(models),
-                notes=(SAMPLE_NOTE,) if self.run.is_sample else (),
+                notes=(SAMPLE_NOTE,) if self.project.is_sample else (),
             ),
             behind=tuple(dict.fromkeys(behind)),
         )
@@ -742,7 +353,7 @@ class Study(ABC, Generic[S]):
 
         The list is empty for models of other kinds.
         """
-        entry = self.run.entry(model)
+        entry = self.project.entry(model)
         return entry.of(self.name) if isinstance(entry, PredictionsEntry) else []
 
     def prediction_file(
@@ -762,15 +373,15 @@ class Study(ABC, Generic[S]):
         """Return the names of the settings of all external predictions for this study."""
         return {
             one.setting
-            for name in self.run.names("predictions")
+            for name in self.project.names("predictions")
             for one in self.prediction_files(name)
         }
 
     def mark_own_data(self, conditions: Conditions) -> Conditions:
         """Return the conditions, with a deviation if the user's own data is used."""
-        if not self.run.own_data:
+        if not self.project.own_data:
             return conditions
-        return conditions.with_own_data(self.run.own_label, self.paper)
+        return conditions.with_own_data(self.project.own_label, self.paper)
 
     def prompt_digests(self, *files: str) -> dict[str, str]:
         """Return the digests of prompt files by file name."""
@@ -778,7 +389,7 @@ class Study(ABC, Generic[S]):
 
     def reworded(self, digests: Mapping[str, str]) -> list[str]:
         """Return a deviation for each prompt, given by name and digest, that is not the paper's."""
-        printed = self.run.printed_prompts
+        printed = self.project.printed_prompts
         return [
             REWORDED_PROMPT.format(name)
             for name, digest in digests.items()
@@ -808,7 +419,7 @@ class Study(ABC, Generic[S]):
         values = parameters.model_dump()
         requested = {name: values[name] for name in get_args(Parameter) if name in values}
         kept = {name: value for name, value in requested.items() if name not in withheld}
-        sent, _ = self.run.language_model(model).split_parameters(kept)
+        sent, _ = self.project.language_model(model).split_parameters(kept)
         lacking = {name for name, value in kept.items() if value is not None and name not in sent}
         effective = parameters.model_copy(update=dict.fromkeys(lacking))
         values |= {name: sent.get(name) for name in requested}
@@ -825,7 +436,7 @@ class Study(ABC, Generic[S]):
         """
         seen: list[str] = []
         for name in names:
-            if self.run.entry(name).kind != "predictions":
+            if self.project.entry(name).kind != "predictions":
                 continue
             if not (files := self.prediction_files(name)):
                 raise UserError(
@@ -837,7 +448,7 @@ class Study(ABC, Generic[S]):
                 if not Path(one.file).is_file():
                     raise UserError(
                         f"no such file: {one.file}",
-                        where=f"{self.run.entry_file(name)}: {name}",
+                        where=f"{self.project.entry_file(name)}: {name}",
                         hint=f"correct the path (relative to {Path.cwd()})",
                     )
                 for other in seen:
@@ -852,7 +463,9 @@ class Study(ABC, Generic[S]):
     def check_models(
         self, names: Iterable[str], *kinds: str, where: str, have_weights: bool = False
     ) -> None:
-        """Raise a `UserError` if a model is unknown, has another kind, or fails `Run.check_folder`.
+        """Raise a `UserError` if a model is unknown, of another kind, or invalid.
+
+        See `Project.check_folder`.
 
         Args:
             names: Model names.
@@ -860,19 +473,19 @@ class Study(ABC, Generic[S]):
             where: Setting that names the models.
             have_weights: Whether to reject API embedders.
         """
-        usable = self.run.names(*kinds)
+        usable = self.project.names(*kinds)
         for name in names:
-            if name not in self.run.registry:
+            if name not in self.project.registry:
                 hint = nearest(name, usable)
                 raise UserError(f"unknown model {name!r}", where=where, hint=hint)
             if name not in usable:
                 raise UserError(
-                    f"model {name!r} is of kind {self.run.registry[name].kind!r}",
+                    f"model {name!r} is of kind {self.project.registry[name].kind!r}",
                     where=where,
                     hint=f"this study accepts {' and '.join(sorted(kinds))}",
                 )
-            if have_weights and isinstance(self.run.registry[name], ApiEmbedderEntry):
+            if have_weights and isinstance(self.project.registry[name], ApiEmbedderEntry):
                 raise UserError(
                     f"{name!r} is an API model", where=where, hint="choose a model with weights"
                 )
-            self.run.check_folder(name)
+            self.project.check_folder(name)

@@ -1,7 +1,7 @@
 """Base class of studies that ask language models one question per row of a file."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import ClassVar, TypeVar
 
 from pydantic import Field, NonNegativeFloat, PositiveInt
@@ -10,6 +10,7 @@ from pieline.core.conditions import Conditions
 from pieline.core.files import sha256
 from pieline.core.settings import Settings
 from pieline.llm.text_task import TextTask
+from pieline.plan import Run
 from pieline.reporting.inputs import DisplayInputs
 from pieline.study import LLMTaskSpec, Study
 
@@ -65,10 +66,10 @@ class TextStudy(Study[T]):
         """Return the task of a model."""
         return self.Task(
             model=model,
-            spec=self.run.language_model(model).execution_spec(),
-            inputs={"rows": self.run.here(self.rows), "prompt": self.run.here(self.prompt)},
+            spec=self.project.language_model(model).execution_spec(),
+            inputs={"rows": self.project.here(self.rows), "prompt": self.project.here(self.prompt)},
             outputs={"predictions": self.predictions.format(model=model)},
-            recordings=self.run.recordings(self.name, f"{model}.jsonl"),
+            recordings=self.project.recordings(self.name, f"{model}.jsonl"),
             parameters=self.settings.model_dump(include={"temperature", "max_tokens"}),
         )
 
@@ -81,42 +82,52 @@ class TextStudy(Study[T]):
                 outputs={"predictions": self.predictions},
                 make=self.task,
                 runs=[{"model": model} for model in self.settings.models],
-                constraints={"model": self.run.constraint("llm")},
-                recordings=self.run.recordings(self.name, "{model}.jsonl"),
+                constraints={"model": self.project.constraint("llm")},
             )
         ]
 
-    def left_out(self) -> dict[str, str]:
-        """Return why models cannot provide answers, by `model/seed`; other models are omitted."""
-        reasons = {f"{model}/0": self._why_not(model) for model in self.settings.models}
-        return {run: reason for run, reason in reasons.items() if reason}
+    def configured_runs(self) -> Iterator[Run]:
+        """Yield a run per model."""
+        for model in self.settings.models:
+            predictions = self.predictions.format(model=model)
+            yield Run(
+                study=self.name,
+                model=model,
+                key=f"{model}/0",
+                kind="llm",
+                where={"model": model},
+                predictions=predictions,
+                metrics=self.scores.format(model=model),
+                conditions=self.conditions(model),
+                recordings=self.project.recordings(self.name, f"{model}.jsonl"),
+            )
 
-    def _why_not(self, model: str) -> str:
-        return self.run.unanswered(model, self.run.recordings(self.name, f"{model}.jsonl"))
+    def lacks(self, runs: Sequence[Run], archived: Collection[str]) -> dict[str, str]:
+        """Return why models cannot provide answers, by metric file."""
+        return {
+            run.metrics: reason
+            for run in runs
+            if (reason := self.project.unanswered(run.model, run.recordings))
+        }
 
-    def files(self, pattern: str) -> tuple[str, ...]:
-        """Return the path from a pattern for each model that can provide answers."""
-        available = [model for model in self.settings.models if not self._why_not(model)]
-        return tuple(pattern.format(model=model) for model in available)
-
-    def metric_conditions(self) -> dict[str, Callable[..., str]]:
+    def conditions_by_pattern(self) -> dict[str, Callable[..., Conditions]]:
         """Return the function that computes conditions, by the path pattern of metric files."""
         return {self.scores: self.conditions}
 
-    def conditions(self, model: str) -> str:
-        """Return the conditions of a model's metrics as canonical JSON."""
+    def conditions(self, model: str) -> Conditions:
+        """Return the conditions of a model's metrics."""
         printed = {self.rows: self.rows_sha256, self.prompt: self.prompt_sha256}
-        files = {path: sha256(self.run.here(path)) for path in printed}
+        files = {path: sha256(self.project.here(path)) for path in printed}
         changed = [f"{path} is not the paper's" for path in files if files[path] != printed[path]]
         sent, others = self.as_sent(model, self.settings, ignored={"models"})
         del sent["models"]
         return Conditions(
             settings={**sent, "files": files},
-            weights=json.loads(self.run.language_model(model).execution_spec()),
+            weights=json.loads(self.project.language_model(model).execution_spec()),
             deviations=(*changed, *others),
-        ).canonical()
+        )
 
     def shown(self) -> DisplayInputs:
         """Return the inputs of tables, figures and items."""
-        inputs = self.display_inputs(self.files(self.scores), self.settings.models, "llm")
-        return inputs.with_files(published=self.run.here(self.published))
+        inputs = self.display_inputs(self.plan.metrics(), self.settings.models, "llm")
+        return inputs.with_files(published=self.project.here(self.published))

@@ -43,6 +43,7 @@ from pieline.llm.recordings import read_answers, record
 from pieline.models.registry import load_registry
 from pieline.reporting.printed import compare, write_comparisons
 from pieline.results.comparison import read_cells
+from pieline.reuse import extractions
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.predictions.bm25 import build_index, search
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, Tuning
@@ -418,13 +419,13 @@ def idiolink(archives: tuple[Archive, ...], **section: Any) -> Study[Any]:
     settings = {"idiolink": {"models": ["bm25"], "compositions": ["full"], **section}}
     config = load_config(layered(settings, root / "config/sample.yaml"))
     study = load_studies(config, load_registry(root / "models.yaml"), root)["idiolink"]
-    return type(study)(config.section("idiolink"), replace(study.run, archives=archives))
+    return type(study)(config.section("idiolink"), replace(study.project, archives=archives))
 
 
 def test_a_file_in_two_archives_is_extracted_once(folder: Path) -> None:
     none = {"finetuning": {"models": []}}
     paths = (RANKED, RANKED.replace("/sentence/", "/span/"))
-    asked = Conditions.model_validate_json(idiolink((), **none).conditions_of(RANKED))
+    asked = idiolink((), **none).plan[RANKED].conditions
     files = [path.replace("metrics", "predictions").replace("json", "run.gz") for path in paths]
     archives = []
     for number, path in enumerate(paths):
@@ -433,21 +434,22 @@ def test_a_file_in_two_archives_is_extracted_once(folder: Path) -> None:
         run = ArchivedRun(metrics=path, conditions=asked, raw={}, files=its)
         manifest = Manifest(code=None, machine="", runs=(run,), files=dict.fromkeys(its, "0"))
         archives.append(Archive(f"{number}/a{'-_'[number]}1.tar.zst", manifest))
-    extractions = idiolink(tuple(archives), **none).extractions()
-    assert [sorted(extraction.files) for extraction in extractions] == [
+    found = extractions(idiolink(tuple(archives), **none).plan)
+    assert [sorted(extraction.files) for extraction in found] == [
         [files[0], TUNING],
         [files[1]],
     ]
-    assert len({extraction.rule for extraction in extractions}) == 2
+    assert len({extraction.rule for extraction in found}) == 2
     assert idiolink(tuple(archives), **none).archived_models() == {"bm25"}
     left = idiolink(tuple(archives), **none, models=["bm25", "sbert"], leave_out={"sbert": "slow"})
-    assert {*left.archived} == {*paths}
+    assert {run.metrics for run in left.plan if run.archived} == {*paths}
     per_index = none | {"compositions": ["full", "lit_idiom"]}
     ablation = tuple(renamed(archive, "/test/", "/test-lit_idiom/") for archive in archives)
-    assert len(idiolink(ablation, **per_index, bm25={"tuning": "sentence"}).archived) == 2
-    assert idiolink(ablation, **per_index).extractions() == []
+    one_tuning = idiolink(ablation, **per_index, bm25={"tuning": "sentence"})
+    assert len(one_tuning.plan.select(archived=[True])) == 2
+    assert extractions(idiolink(ablation, **per_index).plan) == []
     constructed = none | {"dataset": "constructed", "construction": {"enabled": True}}
-    assert idiolink(tuple(archives), **constructed).extractions() == []
+    assert extractions(idiolink(tuple(archives), **constructed).plan) == []
 
 
 def renamed(archive: Archive, old: str, new: str) -> Archive:

@@ -13,9 +13,11 @@ from support import ROOT, run_snakemake
 from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
+from pieline.studies.idiolink import questions as idiolink_questions
+from pieline.studies.idiolink import runs as idiolink_runs
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
-from pieline.study import Run
 
 RECORDINGS = ROOT / "recordings/idiolink_construction"
 
@@ -109,8 +111,8 @@ def test_the_table_lists_the_pies_kept_by_each_reading(default_run: Path) -> Non
 @pytest.mark.parametrize(("semantics", "stated"), [("released", True), ("paper", False)])
 def test_a_reading_that_differs_from_the_paper_is_stated(semantics: str, stated: bool) -> None:
     settings = IdiolinkSettings.model_validate({"construction": {"semantics": semantics}})
-    study = IdiolinkStudy(settings, Run(load_registry(ROOT / "models.yaml"), LLMSettings()))
-    conditions = json.loads(study.data_conditions("constructed"))
+    study = IdiolinkStudy(settings, Project(load_registry(ROOT / "models.yaml"), LLMSettings()))
+    conditions = json.loads(idiolink_runs.data_conditions(study, "constructed").canonical())
     assert conditions["settings"]["semantics"] == semantics
     assert conditions["deviations"] == (
         ["PIEs filtered as in the released code, unlike the paper's text"] if stated else []
@@ -148,9 +150,9 @@ def test_a_changed_prompt_needs_new_answers_with_a_one_line_error(
     text = (ROOT / "prompts/idiolink/queries.jinja").read_text(encoding="utf-8")
     prompt.write_text(text.replace("You write short", "You write very short"), encoding="utf-8")
     study = IdiolinkStudy(
-        IdiolinkSettings(), Run(load_registry(ROOT / "models.yaml"), LLMSettings())
+        IdiolinkSettings(), Project(load_registry(ROOT / "models.yaml"), LLMSettings())
     )
-    task = study.writing("queries").model_copy(
+    task = idiolink_questions.writing(study, "queries").model_copy(
         update={
             "inputs": {
                 "pairs": str(default_run / "results/originals/idiolink/pairs.jsonl"),

@@ -18,11 +18,11 @@ from pieline.core.errors import UserError
 from pieline.core.files import write_json
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.studies.idiolink.predictions.embedding import embed_documents
 from pieline.studies.idiolink.predictions.encoders import load_encoder, weights_digests
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
-from pieline.study import Run
 
 RANK, ALPHA = 4, 6
 CONFIG: dict[str, Any] = {
@@ -95,7 +95,7 @@ def test_adapter_files_are_among_the_loaded_files(tmp_path: Path) -> None:
     base = save_tiny("bert", tmp_path / "base")
     adapter = save_adapter(tmp_path / "adapter", base, MODULES["bert"])
     entry = tiny_entry(base, pooling="mean", adapter=str(adapter))
-    run = Run({"own": entry}, LLMSettings())
+    run = Project({"own": entry}, LLMSettings())
     assert str(adapter / "adapter_model.safetensors") in run.weights_files("own")
     assert "adapter/adapter_config.json" in weights_digests(entry)
     # Fine-tuned weights already include the adapter.
@@ -107,7 +107,7 @@ def test_adapter_files_are_among_the_loaded_files(tmp_path: Path) -> None:
     assert "adapter/adapter_config.json" not in weights_digests(entry, tmp_path / "trained")
     own = {"own": entry.model_copy(update={"adapter": "none"})}
     with pytest.raises(UserError, match="own: no such folder: none; correct adapter"):
-        Run(own, LLMSettings()).check_folder("own")
+        Project(own, LLMSettings()).check_folder("own")
 
 
 def changed(**fields: Any) -> Callable[[Path], None]:
@@ -220,7 +220,7 @@ def test_the_base_may_be_a_folder_with_the_same_weights(tmp_path: Path) -> None:
         load_encoder(entry, device="cpu")
     changed(base_model_name_or_path=str(other))(adapter)
     with pytest.raises(UserError, match=r"base_model_name_or_path is '.*other'"):
-        Run({"own": entry}, LLMSettings()).check_folder("own")
+        Project({"own": entry}, LLMSettings()).check_folder("own")
     pinned = entry.model_copy(update={"revision": "a" * 40, "checkpoint": "tiny"})
     changed(revision="b" * 40)(adapter)
     with pytest.raises(UserError, match=r"has revision 'bbb.*, the entry 'aaa"):
@@ -248,7 +248,7 @@ def test_attention_does_not_silently_skip_an_adapter(tmp_path: Path) -> None:
     base = save_tiny("bert", tmp_path / "base")
     adapter = save_adapter(tmp_path / "adapter", base, MODULES["bert"])
     own = {"own": tiny_entry(base, pooling="mean", adapter=str(adapter))}
-    run = Run(load_registry(ROOT / "models.yaml") | own, LLMSettings(), root=ROOT)
+    run = Project(load_registry(ROOT / "models.yaml") | own, LLMSettings(), root=ROOT)
     settings = JamSettings.model_validate({"attention": {"model": "own"}})
     with pytest.raises(UserError, match=r"attention\.model: 'own' has an adapter"):
         JamStudy(settings, run)

@@ -25,6 +25,7 @@ from pieline.llm.settings import LLMSettings
 from pieline.models.checkpoint_settings import _TRANSFORMER_FILES, FIELDS, check_ranker_files
 from pieline.models.rankers import LateInteractionEntry, RerankerEntry
 from pieline.models.weights import weights_location
+from pieline.project import Project
 from pieline.studies.idiolink.predictions.embedding import (
     embed_documents,
     embed_index,
@@ -32,7 +33,6 @@ from pieline.studies.idiolink.predictions.embedding import (
 )
 from pieline.studies.idiolink.predictions.encoders import load_encoder
 from pieline.studies.idiolink.records import Document, Query
-from pieline.study import Run
 
 MODEL, TRANSFORMER = "config_sentence_transformers.json", "sentence_bert_config.json"
 POOLING = "1_Pooling/config.json"
@@ -341,7 +341,10 @@ def test_a_contradiction_is_reported_before_anything_runs(name: str, folder: Pat
     change(folder)
     entry = tiny_entry(folder, **fields)
     hint = rf"add overrides: \[{setting or 'pooling'}\] to it$"
-    for check in (Run({"own": entry}, LLMSettings()).check_folder, lambda _: load_encoder(entry)):
+    for check in (
+        Project({"own": entry}, LLMSettings()).check_folder,
+        lambda _: load_encoder(entry),
+    ):
         with pytest.raises(UserError, match=re.escape(message)) as caught:
             check("own")
         assert re.search(hint, str(caught.value))
@@ -432,7 +435,7 @@ def test_an_unsupported_setting_is_reported(change: Change, message: str, folder
     change(folder)
     entry = tiny_entry(folder)
     with pytest.raises(UserError, match=re.escape(message)):
-        Run({"own": entry}, LLMSettings()).check_folder("own")
+        Project({"own": entry}, LLMSettings()).check_folder("own")
     with pytest.raises(UserError, match=re.escape(message)):
         load_encoder(entry, device="cpu")
 
@@ -454,7 +457,7 @@ def test_rankers_do_not_repeat_prompts(folder: Path) -> None:
     amended(MODEL, prompts={"query": "query: "}, default_prompt_name="query")(folder)
     for entry in (late, reranker):
         with pytest.raises(UserError, match="prompts is 'query: ', but the entry has query_prefix"):
-            Run({"own": entry}, LLMSettings()).check_folder("own")
+            Project({"own": entry}, LLMSettings()).check_folder("own")
         check_ranker_files(entry.model_copy(update={"query_prefix": ""}), folder, "x")
         check_ranker_files(entry.model_copy(update={"overrides": ("prompts",)}), folder, "x")
     amended(MODEL, default_prompt_name=None)(folder)
@@ -481,7 +484,10 @@ def test_a_git_lfs_pointer_is_named(name: str, folder: Path) -> None:
     )
     entry = tiny_entry(folder)
     message = rf"{name}: a Git LFS pointer instead of the file; run `git lfs pull`"
-    for check in (Run({"own": entry}, LLMSettings()).check_folder, lambda _: load_encoder(entry)):
+    for check in (
+        Project({"own": entry}, LLMSettings()).check_folder,
+        lambda _: load_encoder(entry),
+    ):
         with pytest.raises(UserError, match=message):
             check("own")
     assert weights_location(tiny_entry(folder.parent / "absent"))

@@ -13,8 +13,10 @@ from pieline.core.files import write_json
 from pieline.core.imports import import_object
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.printed import read_comparisons
 from pieline.reporting.tables import write_table
+from pieline.studies.idiolink import runs as idiolink_runs
 from pieline.studies.idiolink.datasets.composition import check_dataset
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.loose import read_loosely
@@ -28,14 +30,13 @@ from pieline.studies.idiolink.records import Document, Query
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables.zero_shot import UNKNOWN, UNKNOWN_NOTE
-from pieline.study import Run
 
 SAMPLE = ROOT / "data/sample/idiolink"
 TUNED = {"models": ["sbert"], "train_modes": ["sentence"], "seeds": [1, 2]}
 
 
 def study(**settings: Any) -> IdiolinkStudy:
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
+    run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
     return IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
 
 
@@ -77,7 +78,7 @@ def measured(idiolink: IdiolinkStudy, path: str) -> Any:
         return ranked(composition, model, mode, number, top_k)[0]
     scores = {
         name: ranked(composition, model, name, number, top_k)[1]
-        for name in idiolink.modes_of(model)
+        for name in idiolink_runs.modes_of(idiolink, model)
     }
     pies = {query.id: query.pie for query in data("full").queries}
     comparisons = compare_modes(scores, pies, permutations=9, resamples=20, seed=number)
@@ -124,7 +125,9 @@ def test_a_few_models_produce_every_table_and_figure(settings: dict[str, Any]) -
     names = {name for name, _, text in shown(idiolink) if text}
     assert names == {item.name for item in (*idiolink.tables(), *idiolink.figures())}
     assert {"idiolink_dataset", "idiolink_zero_shot", "idiolink_domains"} <= names
-    assert "idiolink_modes" in names or not idiolink.metrics_files("full", idiolink.settings.models)
+    assert "idiolink_modes" in names or not idiolink.plan.made(
+        index="test", model=idiolink.settings.models
+    )
 
 
 def test_scores_below_the_cutoff_are_unknown_with_a_reason() -> None:

@@ -9,6 +9,7 @@ from support import ROOT
 
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.described import PACKAGES, same_size
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import StatedText, read_printed
@@ -18,7 +19,6 @@ from pieline.results.numbers import summarize
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables.described import artifacts, checkpoints, hyperparameters
-from pieline.study import Run
 
 PUBLISHED = ROOT / "published"
 NAMES = ("hyperparameters", "artifacts", "checkpoints")
@@ -26,7 +26,7 @@ NAMES = ("hyperparameters", "artifacts", "checkpoints")
 
 def inputs_of(name: str, **settings: Any) -> DisplayInputs:
     """Return the inputs of a table of the study."""
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
+    run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
     idiolink = IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
     return next(
         table.display_inputs for table in idiolink.tables() if table.name == f"idiolink_{name}"

@@ -24,7 +24,11 @@ from pieline.core.files import write_json
 from pieline.core.records import save_jsonl, validated
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import ENTRY, AnyEntry, load_registry
+from pieline.project import Project
 from pieline.resources import PlannedJob, resources
+from pieline.studies.idiolink import files as idiolink_files
+from pieline.studies.idiolink import models as idiolink_models
+from pieline.studies.idiolink import runs as idiolink_runs
 from pieline.studies.idiolink.predictions.query_texts import text_in_mode
 from pieline.studies.idiolink.predictions.rankers import (
     load_late_interaction,
@@ -36,7 +40,6 @@ from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables.zero_shot import zero_shot
-from pieline.study import Run
 from rehearsal.weights.anatomy import Anatomy
 from rehearsal.weights.checkpoints import save_checkpoint
 
@@ -178,7 +181,7 @@ def test_weights_are_pinned_safetensors(fields: dict[str, Any], problem: str) ->
 
 def study(own: dict[str, AnyEntry], **settings: Any) -> IdiolinkStudy:
     """Return the study with custom models in addition to the project's."""
-    run = Run(REGISTRY | own, LLMSettings(), root=ROOT)
+    run = Project(REGISTRY | own, LLMSettings(), root=ROOT)
     return IdiolinkStudy(IdiolinkSettings.model_validate({"models": list(own)} | settings), run)
 
 
@@ -293,16 +296,20 @@ class TestStudy:
         place = "results/predictions/idiolink/test-lit_idiom/{}/{}/seed-0.run.gz".format
         asked = ("test-lit_idiom", "instruction_sentence")
         # BM25 ignores instructions.
-        assert idiolink.first_stage_run("over-bm25", *asked) == place("bm25", "sentence")
-        assert idiolink.first_stage_run("over-sbert", *asked) == place("sbert", asked[1])
-        assert idiolink.modes_of("over-bm25") == ["sentence", "instruction_sentence"]
+        assert idiolink_files.first_stage_run(idiolink, "over-bm25", *asked) == place(
+            "bm25", "sentence"
+        )
+        assert idiolink_files.first_stage_run(idiolink, "over-sbert", *asked) == place(
+            "sbert", asked[1]
+        )
+        assert idiolink_runs.modes_of(idiolink, "over-bm25") == ["sentence", "instruction_sentence"]
         assert idiolink.models() == ["over-bm25", "over-sbert", "bm25", "sbert"]
-        labels = [model.label for model in idiolink.run.describe_models(own)]
+        labels = [model.label for model in idiolink.project.describe_models(own)]
         assert labels == ["Tiny (over BM25)", f"Tiny (over {REGISTRY['sbert'].label})"]
 
     def test_late_interaction_has_every_query_mode(self) -> None:
         idiolink = study({"late": entry(**LATE)})
-        assert idiolink.modes_of("late") == list(QUERY_MODES)
+        assert idiolink_runs.modes_of(idiolink, "late") == list(QUERY_MODES)
         assert idiolink.left_out() == {}
         tables = {table.name: table.display_inputs.metrics for table in idiolink.tables()}
         assert len(tables["idiolink_zero_shot"]) == 4
@@ -312,7 +319,7 @@ class TestStudy:
         monkeypatch.setenv("TEST_KEY", "key")
         own = {"api": api_embedder(), "rr": entry(**RERANKER | {"first_stage": "api"})}
         idiolink = study(own)
-        assert idiolink.modes_of("api") == ["sentence", "instruction_sentence"]
+        assert idiolink_runs.modes_of(idiolink, "api") == ["sentence", "instruction_sentence"]
         assert idiolink.left_out()["api/span"] == "token vectors are not available"
         (asked,) = (each for each in idiolink.llm_tasks() if each.name == "idiolink_embed")
         outputs = [task.outputs["vectors"] for task in asked.tasks()]
@@ -321,21 +328,27 @@ class TestStudy:
             for texts in ("documents", "sentence", "instruction_sentence")
         ]
         assert len({task.recordings for task in asked.tasks()}) == 3
-        assert not re.fullmatch(idiolink.embedder_constraint(), "api")
-        assert re.fullmatch(idiolink.ranker_constraint(), "api")
+        assert not re.fullmatch(idiolink_models.embedder_constraint(idiolink), "api")
+        assert re.fullmatch(idiolink_models.ranker_constraint(idiolink), "api")
         # A changed entry requires new answers, and does not change other conditions.
         other = study(own | {"api": api_embedder(query_prefix="q: ")})
         (changed,) = (each for each in other.llm_tasks() if each.name == "idiolink_embed")
         assert changed.tasks()[0].spec != asked.tasks()[0].spec
-        assert idiolink.conditions("api") != other.conditions("api")
-        assert idiolink.conditions("bm25") == other.conditions("bm25")
+        assert (
+            idiolink_runs.conditions(idiolink, "api").canonical()
+            != idiolink_runs.conditions(other, "api").canonical()
+        )
+        assert (
+            idiolink_runs.conditions(idiolink, "bm25").canonical()
+            == idiolink_runs.conditions(other, "bm25").canonical()
+        )
 
     def test_without_key_and_recordings_a_row_has_a_reason(self, tmp_path: Path) -> None:
         own = {"api": api_embedder(), "rr": entry(**RERANKER | {"first_stage": "api"})}
         idiolink = study(own)
         reason = "nothing is recorded, and the environment variable TEST_KEY is not set"
         assert idiolink.left_out() == {"api": reason, "rr": f"api: {reason}"}
-        assert idiolink.llm_tasks()[-1].tasks() == idiolink.run_metrics() == []
+        assert idiolink.llm_tasks()[-1].tasks() == idiolink.plan.made() == []
         (table,) = (table for table in idiolink.tables() if table.name == "idiolink_zero_shot")
         content = zero_shot(table.display_inputs)
         shown = {row.labels[0]: row.reason for row in content.groups[-1].rows}
@@ -347,13 +360,21 @@ class TestStudy:
 
     def test_the_first_stage_is_part_of_the_conditions(self) -> None:
         over = {name: entry(**RERANKER | {"first_stage": name}) for name in ("bm25", "sbert")}
-        plain = {name: study({"rr": ranker}).conditions("rr") for name, ranker in over.items()}
+        plain = {
+            name: idiolink_runs.conditions(study({"rr": ranker}), "rr").canonical()
+            for name, ranker in over.items()
+        }
         assert plain["bm25"] != plain["sbert"]
         other = study({"rr": over["bm25"]}, bm25={"k1": [0.9]})
-        stated = json.loads(other.conditions("rr"))
+        stated = json.loads(idiolink_runs.conditions(other, "rr").canonical())
         assert stated["settings"]["first_stage"]["k1"] == [0.9]
         assert len(stated["deviations"]) == 1
-        assert study({"rr": over["sbert"]}, bm25={"k1": [0.9]}).conditions("rr") == plain["sbert"]
+        assert (
+            idiolink_runs.conditions(
+                study({"rr": over["sbert"]}, bm25={"k1": [0.9]}), "rr"
+            ).canonical()
+            == plain["sbert"]
+        )
 
     @pytest.mark.parametrize(
         ("first", "settings", "problem"),

@@ -16,6 +16,7 @@ from pieline.core.sidecars import write_sidecar
 from pieline.core.uncertainty import draw_units
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.printed import read_comparisons
@@ -40,7 +41,6 @@ from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables.shortcuts import overlap as overlap_table
 from pieline.studies.idiolink.tables.shortcuts import shortcuts as shortcuts_table
-from pieline.study import Run
 
 
 def text(kind: Any, name: str, pie: str, usage: str, words: Sequence[str], span: str) -> Any:
@@ -202,7 +202,7 @@ class TestRankersByRule:
 
 class TestStudy:
     def study(self, **settings: Any) -> IdiolinkStudy:
-        run = Run(
+        run = Project(
             load_registry(ROOT / "models.yaml"),
             LLMSettings(recordings_folder=ROOT / "recordings"),
             "sample",
@@ -224,8 +224,7 @@ class TestStudy:
         of_run = "results/metrics/idiolink/test/sbert/span/seed-0.json"
         path = of_run.replace(".json", ".shortcuts.json")
         assert path in added
-        assert requested.conditions_of(path) == requested.conditions_of(of_run)
-        assert requested.behind(path) == requested.behind(of_run)
+        assert requested.plan.conditions(path) == requested.plan[of_run].conditions
 
     def test_without_texts_the_error_states_the_reason(self) -> None:
         with pytest.raises(UserError, match=r"idiolink\.shortcuts: .* dataset is 'archived'"):

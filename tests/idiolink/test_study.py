@@ -14,18 +14,23 @@ from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
+from pieline.project import Project
+from pieline.studies.idiolink import displays as idiolink_displays
+from pieline.studies.idiolink import files as idiolink_files
+from pieline.studies.idiolink import models as idiolink_models
+from pieline.studies.idiolink import questions as idiolink_questions
+from pieline.studies.idiolink import runs as idiolink_runs
 from pieline.studies.idiolink.originals.pairs import filter_magpie
 from pieline.studies.idiolink.originals.pie_filter import FilterOptions
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
-from pieline.study import Run
 
 REGISTRY = load_registry(ROOT / "models.yaml")
 
 
 def study(data: Any = "sample", **settings: Any) -> IdiolinkStudy:
     """Return the study with these settings."""
-    run = Run(REGISTRY, LLMSettings(recordings_folder=ROOT / "recordings"), data, root=ROOT)
+    run = Project(REGISTRY, LLMSettings(recordings_folder=ROOT / "recordings"), data, root=ROOT)
     return IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
 
 
@@ -120,8 +125,8 @@ class TestConditions:
     @pytest.mark.parametrize("name", ["config/paper.yaml", "config/released.yaml"])
     def test_the_papers_settings_have_no_deviations(self, name: str) -> None:
         idiolink = configured(name)
-        for model in [*idiolink.settings.models, *idiolink.tuned_models()]:
-            assert self.deviations(idiolink.conditions(model)) == []
+        for model in [*idiolink.settings.models, *idiolink_runs.tuned_models(idiolink)]:
+            assert self.deviations(idiolink_runs.conditions(idiolink, model).canonical()) == []
 
     def test_each_deviation_is_listed(self) -> None:
         idiolink = study(
@@ -129,13 +134,15 @@ class TestConditions:
             bm25={"k1": [0.9], "b": [0.4]},
             finetuning={"models": ["sbert"], "max_epochs": 2, "batch_size": 8, "threads": 4},
         )
-        assert self.deviations(idiolink.conditions("sbert")) == ["top k 50, the paper 100"]
-        assert self.deviations(idiolink.conditions("bm25")) == [
+        assert self.deviations(idiolink_runs.conditions(idiolink, "sbert").canonical()) == [
+            "top k 50, the paper 100"
+        ]
+        assert self.deviations(idiolink_runs.conditions(idiolink, "bm25").canonical()) == [
             "top k 50, the paper 100",
             "k1 0.9, the paper 0.6 0.9 1.2 1.5 2.0",
             "b 0.4, the paper 0.2 0.4 0.6 0.75 0.9",
         ]
-        conditions = idiolink.conditions("sbert+sentence+paper")
+        conditions = idiolink_runs.conditions(idiolink, "sbert+sentence+paper").canonical()
         assert self.deviations(conditions) == [
             "top k 50, the paper 100",
             "max epochs 2, the paper 10",
@@ -144,47 +151,61 @@ class TestConditions:
         assert json.loads(conditions)["settings"]["tuples"] == "sampled"
         assert json.loads(conditions)["weights"]["checkpoint"] == REGISTRY["sbert"].checkpoint  # type: ignore[union-attr]
         # The paper trains this model with a smaller batch size.
-        assert self.deviations(idiolink.conditions("drama-1b+sentence+paper"))[-1].startswith("max")
+        assert self.deviations(
+            idiolink_runs.conditions(idiolink, "drama-1b+sentence+paper").canonical()
+        )[-1].startswith("max")
 
     def test_released_inputs_are_recorded_but_are_no_deviation(self) -> None:
         for inputs, written in (("paper", "passage: "), ("released", "")):
             idiolink = study(data="released", models=["e5-base-v2"], inputs=inputs)
-            conditions = idiolink.conditions("e5-base-v2")
+            conditions = idiolink_runs.conditions(idiolink, "e5-base-v2").canonical()
             assert self.deviations(conditions) == []
             assert json.loads(conditions)["settings"]["inputs"] == inputs
             assert json.loads(conditions)["weights"]["passage_prefix"] == written
-            assert idiolink.embedder("e5-base-v2").passage_prefix == written
+            assert idiolink_models.embedder(idiolink, "e5-base-v2").passage_prefix == written
 
     def test_dataset_conditions_include_the_construction(self) -> None:
         sample = configured("config.yaml")
         assert "min occurrences 8, the paper 30" in self.deviations(
-            sample.data_conditions("constructed")
+            idiolink_runs.data_conditions(sample, "constructed").canonical()
         )
-        assert self.deviations(sample.data_conditions("released_format")) == []
+        assert (
+            self.deviations(idiolink_runs.data_conditions(sample, "released_format").canonical())
+            == []
+        )
 
 
 class TestFiles:
     def test_modes(self) -> None:
         idiolink = study(models=["bm25", "sbert"])
-        assert idiolink.modes_of("bm25") == ["sentence", "span"]
-        assert len(idiolink.modes_of("sbert")) == 4
-        assert idiolink.modes_of("sbert+instruction_sentence+paper") == [
+        assert idiolink_runs.modes_of(idiolink, "bm25") == ["sentence", "span"]
+        assert len(idiolink_runs.modes_of(idiolink, "sbert")) == 4
+        assert idiolink_runs.modes_of(idiolink, "sbert+instruction_sentence+paper") == [
             "instruction_sentence",
             "instruction_span",
         ]
-        assert idiolink.modes_of("sbert+span+paper") == ["span"]
+        assert idiolink_runs.modes_of(idiolink, "sbert+span+paper") == ["span"]
 
     def test_bm25_uses_parameters_per_mode_and_index_only_in_the_ablation(self) -> None:
         place = "results/predictions/idiolink/{}/bm25/{}/tuning.json".format
         idiolink = study()
         for mode in ("sentence", "span"):
-            assert idiolink.tuning("bm25", "test", mode) == [place("val", "sentence")]
-            assert idiolink.tuning("bm25", "test-lit_idiom", mode) == [place("val-lit_idiom", mode)]
-        assert idiolink.tuning("sbert", "test-lit_idiom", "span") == []
+            assert idiolink_files.tuning(idiolink, "bm25", "test", mode) == [
+                place("val", "sentence")
+            ]
+            assert idiolink_files.tuning(idiolink, "bm25", "test-lit_idiom", mode) == [
+                place("val-lit_idiom", mode)
+            ]
+        assert idiolink_files.tuning(idiolink, "sbert", "test-lit_idiom", "span") == []
         one = study(bm25={"tuning": "sentence"})
-        assert one.tuning("bm25", "test-lit_idiom", "span") == [place("val", "sentence")]
+        assert idiolink_files.tuning(one, "bm25", "test-lit_idiom", "span") == [
+            place("val", "sentence")
+        ]
         # Settings that do not affect the full index leave its metrics up to date.
-        assert one.conditions("bm25") == idiolink.conditions("bm25")
+        assert (
+            idiolink_runs.conditions(one, "bm25").canonical()
+            == idiolink_runs.conditions(idiolink, "bm25").canonical()
+        )
 
     def test_every_run_has_its_scores_by_query(self) -> None:
         idiolink = study(compositions=["lit_idiom"], finetuning={"models": ["sbert"], "seeds": [1]})
@@ -198,42 +219,64 @@ class TestFiles:
         for name in ("documents", "queries", "validate"):
             (tmp_path / f"{name}.jinja").write_text("=== user ===\n{{ pie }}\n", "utf-8")
         idiolink = study(construction={"enabled": True, "prompts": str(tmp_path)})
-        assert idiolink.writing("queries").inputs["prompt"] == str(tmp_path / "queries.jinja")
-        assert idiolink.validation("queries").inputs["prompt"] == str(tmp_path / "validate.jinja")
-        assert idiolink.data_conditions("constructed") == study().data_conditions("constructed")
+        assert idiolink_questions.writing(idiolink, "queries").inputs["prompt"] == str(
+            tmp_path / "queries.jinja"
+        )
+        assert idiolink_questions.validation(idiolink, "queries").inputs["prompt"] == str(
+            tmp_path / "validate.jinja"
+        )
+        assert (
+            idiolink_runs.data_conditions(idiolink, "constructed").canonical()
+            == idiolink_runs.data_conditions(study(), "constructed").canonical()
+        )
 
     def test_batch_size_of_one_model_and_format_of_queries(self) -> None:
         idiolink = study(finetuning={"models": ["sbert", "drama-1b"]})
-        drama = idiolink.training("drama-1b", "sentence", "paper", "42")
+        drama = idiolink_models.training(idiolink, "drama-1b", "sentence", "paper", "42")
         assert (drama.batch_size, drama.seed) == (8, 42)
-        assert idiolink.training("sbert", "sentence", "paper", "42").batch_size == 32
-        assert "query_prefix" in idiolink.training_spec("sbert", "sentence")
-        assert "query_prefix" not in idiolink.training_spec("sbert", "instruction_span")
+        assert (
+            idiolink_models.training(idiolink, "sbert", "sentence", "paper", "42").batch_size == 32
+        )
+        assert "query_prefix" in idiolink_models.training_spec(idiolink, "sbert", "sentence")
+        assert "query_prefix" not in idiolink_models.training_spec(
+            idiolink, "sbert", "instruction_span"
+        )
 
     def test_an_apple_gpu_is_stated_only_for_embedders(self) -> None:
         usual, apple = study(), study(device="mps")
-        assert json.loads(apple.embedder("sbert").execution_spec()) == {
-            **json.loads(usual.embedder("sbert").execution_spec()),
+        assert json.loads(idiolink_models.embedder(apple, "sbert").execution_spec()) == {
+            **json.loads(idiolink_models.embedder(usual, "sbert").execution_spec()),
             "device": "mps",
         }
-        assert apple.conditions("sbert") != usual.conditions("sbert")
-        assert apple.conditions("bm25") == usual.conditions("bm25")
+        assert (
+            idiolink_runs.conditions(apple, "sbert").canonical()
+            != idiolink_runs.conditions(usual, "sbert").canonical()
+        )
+        assert (
+            idiolink_runs.conditions(apple, "bm25").canonical()
+            == idiolink_runs.conditions(usual, "bm25").canonical()
+        )
         for spec in ("sentence", "span"):
-            assert apple.training_spec("sbert", spec) == usual.training_spec("sbert", spec)
+            assert idiolink_models.training_spec(
+                apple, "sbert", spec
+            ) == idiolink_models.training_spec(usual, "sbert", spec)
 
     def test_other_numbers_of_negatives_deviate_and_retrain(self) -> None:
         idiolink = study(finetuning={"models": ["sbert"], "hard_negatives": 1})
         usual = study(finetuning={"models": ["sbert"]})
         tuned = "sbert+sentence+paper"
-        stated = json.loads(idiolink.conditions(tuned))
+        stated = json.loads(idiolink_runs.conditions(idiolink, tuned).canonical())
         assert stated["deviations"] == ["hard negatives 1, the paper 2"]
         assert (stated["settings"]["hard_negatives"], stated["settings"]["soft_negatives"]) == (
             *(1, 3),
         )
-        assert json.loads(usual.conditions(tuned))["deviations"] == []
+        assert json.loads(idiolink_runs.conditions(usual, tuned).canonical())["deviations"] == []
         run = ("sbert", "sentence", "paper", "42")
-        assert idiolink.training(*run) != usual.training(*run)
-        assert idiolink.conditions("sbert") == usual.conditions("sbert")
+        assert idiolink_models.training(idiolink, *run) != idiolink_models.training(usual, *run)
+        assert (
+            idiolink_runs.conditions(idiolink, "sbert").canonical()
+            == idiolink_runs.conditions(usual, "sbert").canonical()
+        )
 
     @pytest.mark.parametrize(("name", "most"), [("hard_negatives", 2), ("soft_negatives", 3)])
     def test_released_tuples_limit_the_number_of_negatives(
@@ -242,7 +285,7 @@ class TestFiles:
         file = tmp_path / "idiolink/train/triplets_train_full.jsonl"
         file.parent.mkdir(parents=True)
         file.touch()
-        run = Run(REGISTRY, LLMSettings(), "released", str(tmp_path), root=ROOT)
+        run = Project(REGISTRY, LLMSettings(), "released", str(tmp_path), root=ROOT)
         for tuples, number in (("released", most), ("sampled", most + 1)):
             tuning = {"models": ["sbert"], "tuples": tuples, name: number}
             IdiolinkStudy(IdiolinkSettings.model_validate({"finetuning": tuning}), run)
@@ -267,22 +310,26 @@ class TestFiles:
             ("released", str(tmp_path / "idiolink"), sampled),
             ("released", str(tmp_path), released),
         ):
-            run = Run(REGISTRY, LLMSettings(), data, mirror, root=ROOT)  # type: ignore[arg-type]
+            run = Project(REGISTRY, LLMSettings(), data, mirror, root=ROOT)  # type: ignore[arg-type]
             idiolink = IdiolinkStudy(settings, run)
-            assert idiolink.tuples("42") == expected
-            origin = json.loads(idiolink.conditions("sbert+sentence+paper"))["settings"]["tuples"]
+            assert idiolink_files.tuples(idiolink, "42") == expected
+            origin = json.loads(
+                idiolink_runs.conditions(idiolink, "sbert+sentence+paper").canonical()
+            )["settings"]["tuples"]
             assert origin == ("released" if expected == released else "sampled")
             raw = "results/raw/idiolink/train/triplets_train_full.jsonl"
             assert (raw in idiolink.raw_files()) == (expected == released)
 
     def test_a_fine_tuned_model_loads_its_trained_weights(self) -> None:
         idiolink = study()
-        assert idiolink.weights("sbert+span+released", "7") == [
+        assert idiolink_files.weights(idiolink, "sbert+span+released", "7") == [
             "results/training/idiolink/sbert/span/released/seed-7/weights.sha256"
         ]
-        assert idiolink.weights("smollm2-135m", "0") == ["results/raw/weights/smollm2-135m.sha256"]
-        assert idiolink.weights("sbert", "0") == []
-        assert idiolink.vectors("test-lit_idiom", "sbert", "documents", "0") == (
+        assert idiolink_files.weights(idiolink, "smollm2-135m", "0") == [
+            "results/raw/weights/smollm2-135m.sha256"
+        ]
+        assert idiolink_files.weights(idiolink, "sbert", "0") == []
+        assert idiolink_files.vectors(idiolink, "test-lit_idiom", "sbert", "documents", "0") == (
             "results/predictions/idiolink/test/sbert/documents/seed-0.npy"
         )
 
@@ -295,7 +342,7 @@ class TestFiles:
         assert isinstance(entry, EmbedderEntry)
         changes = {"source": "folder", "path": str(folder), "package": None}
         own = entry.model_copy(update=changes)
-        run = Run({"sbert": REGISTRY["sbert"], "own": own}, LLMSettings())
+        run = Project({"sbert": REGISTRY["sbert"], "own": own}, LLMSettings())
         names = [str(folder / name) for name in ("1_Pooling/config.json", "model.safetensors")]
         assert run.weights_files("own") == names
         assert run.weights_files("own+span+paper") == names
@@ -303,11 +350,12 @@ class TestFiles:
 
     def test_files_behind_a_number(self) -> None:
         idiolink = configured("config.yaml")
-        files = idiolink.behind("results/metrics/idiolink/test-lit_idiom/sbert/span/seed-0.json")
+        path = "results/metrics/idiolink/test-lit_idiom/sbert/span/seed-0.json"
+        files = idiolink.plan[path].behind
         assert files[0] == "results/predictions/idiolink/test-lit_idiom/sbert/span/seed-0.run.gz"
         assert "results/datasets/idiolink/test-lit_idiom/queries.jsonl" in files
-        for name in idiolink.significance_tests():
-            assert idiolink.behind(name) == []
+        for name in idiolink_runs.significance_tests(idiolink, idiolink.plan):
+            assert name not in idiolink.plan
 
 
 class TestLeftOut:
@@ -346,13 +394,10 @@ class TestDeclaration:
     def test_the_whole_grid(self) -> None:
         """24 embedders in 4 modes, BM25 in 2, over 3 indexes; 40 trainings with 3 seeds each."""
         idiolink = configured("config/paper.yaml")
-        ran = [*idiolink.settings.models]
-        assert sum(
-            len(idiolink.metrics_files(name, ran)) for name in idiolink.settings.compositions
-        ) == ((24 * 4 + 2) * 3)
+        assert len(idiolink.plan.made(seed="0")) == (24 * 4 + 2) * 3
         # With both losses.
-        assert len(idiolink.tuned_models()) == 20 * 2
-        assert len(idiolink.tuned_metrics()) == (10 * 2 + 10) * 3 * 2
+        assert len(idiolink_runs.tuned_models(idiolink)) == 20 * 2
+        assert len(idiolink_displays.tuned_metrics(idiolink)) == (10 * 2 + 10) * 3 * 2
 
 
 class TestAsking:
@@ -361,8 +406,8 @@ class TestAsking:
         sample = ROOT / "data/sample"
         _, pairs, _ = filter_magpie(
             sample / "magpie/MAGPIE_sample.jsonl",
-            idiolink.exclusions(),
-            FilterOptions.model_validate_json(idiolink.pie_options()),
+            idiolink_files.exclusions(idiolink),
+            FilterOptions.model_validate_json(idiolink_models.pie_options(idiolink)),
             candidates=None,
             documents=[],
             computed_from={},
@@ -371,7 +416,7 @@ class TestAsking:
         path.write_text("".join(f"{pair.model_dump_json()}\n" for pair in pairs), "utf-8")
         counts = {}
         for collection in ("documents", "queries"):
-            task = idiolink.writing(collection)
+            task = idiolink_questions.writing(idiolink, collection)
             task = task.model_copy(update={"inputs": {**task.inputs, "pairs": str(path)}})
             keys = [question.key for question in task.questions(task.entry())]
             assert set(keys) == read_answers(task.recordings).keys()

@@ -18,10 +18,12 @@ from pieline.core.records import save_jsonl
 from pieline.core.yamls import read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.figures import use_style
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.tables import write_table
+from pieline.studies.idiots import questions as idiots_questions
 from pieline.studies.idiots.figures import sensitivity_against_criterion
 from pieline.studies.idiots.metrics.bias import (
     bias_metrics,
@@ -41,7 +43,6 @@ from pieline.studies.idiots.settings import IdiotsSettings, OwnParameters
 from pieline.studies.idiots.study import IdiotsStudy
 from pieline.studies.idiots.tables import bias
 from pieline.studies.idiots.verdicts import DetectionRun
-from pieline.study import Run
 
 PIES, EACH = 100, 4
 SUITE = [
@@ -199,7 +200,7 @@ def test_a_negated_answer_is_read_as_its_opposite(text: str, has_idiom: bool | N
 
 
 def study(**settings: Any) -> IdiotsStudy:
-    run = Run(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
+    run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
     file = str(ROOT / "prompts/idiots/beyond/negated.jinja")
     own = {"negated": {"file": file, "negated": True}}
     fields = {"settings": ["zero_shot", "negated"], "prompts": own, **settings}
@@ -207,7 +208,7 @@ def study(**settings: Any) -> IdiotsStudy:
 
 
 def test_a_negated_prompt_is_sent_and_parsed(tmp_path: Path) -> None:
-    task = study().detection("smollm2-135m-instruct", "negated", "0")
+    task = idiots_questions.detection(study(), "smollm2-135m-instruct", "negated", "0")
     task = Detection.model_validate_json(task.model_dump_json())
     assert task.parameters == OwnParameters(negated=True)
     sentences, predictions = tmp_path / "sentences.jsonl", tmp_path / "predictions.jsonl"

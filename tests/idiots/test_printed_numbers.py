@@ -21,8 +21,10 @@ from pieline.llm.questions import Question
 from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.inputs import DisplayInputs, Rows
 from pieline.reporting.tables import write_table
+from pieline.studies.idiots import runs as idiots_runs
 from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.metrics.detection import DetectionMetrics
 from pieline.studies.idiots.predictions import Detection
@@ -39,7 +41,7 @@ from pieline.studies.idiots.verdicts import (
     review_cases,
     save_cases,
 )
-from pieline.study import NOT_CONFIGURED, Run
+from pieline.study import NOT_CONFIGURED
 from rehearsal.answers.idiots import drawn_detections, printed_counts
 from rehearsal.answers.people import printed_verdicts
 from rehearsal.answers.texts import detection
@@ -137,7 +139,7 @@ def make(
     table: str, metrics: list[str], folder: Path, rows: Rows = "paper"
 ) -> tuple[list[dict[str, str]], str]:
     """Return the CSV rows and LaTeX of a table; models without a metric file were not run."""
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings())
+    run = Project(load_registry(ROOT / "models.yaml"), LLMSettings())
     models = run.describe_models(COUNTS)
     ran, absent = models[: len(metrics)], models[len(metrics) :]
     inputs = DisplayInputs(
@@ -235,11 +237,13 @@ def test_the_counts_of_section_3(metrics: list[str], tmp_path: Path) -> None:
 
 
 def test_a_mirror_without_the_sentences_gives_rows_with_a_reason(tmp_path: Path) -> None:
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), "released", str(tmp_path), ROOT)
+    run = Project(
+        load_registry(ROOT / "models.yaml"), LLMSettings(), "released", str(tmp_path), ROOT
+    )
     study = IdiotsStudy(IdiotsSettings(models=list(COUNTS)), run)
     lack = "the mirror has no idiots/idioms_sentences.tsv"
     assert set(study.left_out().values()) == {lack}
-    assert study.raw_files() == study.runs() == study.tasks() == []
+    assert study.raw_files() == study.plan.made() == study.tasks() == []
     sizes, first, *_ = study.tables()
     for table, cells in ((sizes, 4), (first, 18)):
         content = import_object(table.maker)(table.display_inputs)
@@ -300,9 +304,11 @@ def test_a_model_that_was_not_run_has_a_row_with_a_reason(
 
 def under(settings: IdiotsSettings, root: Path, metrics: list[str], folder: Path) -> dict[str, str]:
     """Return a table row of the first model's counts under the conditions of some settings."""
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
+    run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
     record = load_record(metrics[0], DetectionMetrics)
-    stated = IdiotsStudy(settings, run).conditions(record.model, "zero_shot")
+    stated = idiots_runs.conditions(
+        IdiotsStudy(settings, run), record.model, "zero_shot"
+    ).canonical()
     conditions = Conditions.model_validate_json(stated)
     path = folder / "metrics.json"
     write_json(path, record.model_copy(update={"conditions": conditions}).model_dump(mode="json"))

@@ -17,9 +17,13 @@ from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.figures import save_figure
 from pieline.reporting.tables import write_table
+from pieline.studies.jam import files as jam_files
 from pieline.studies.jam import paths as files
+from pieline.studies.jam import questions as jam_questions
+from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam.datasets.dataset import JamManifest, build_dataset
 from pieline.studies.jam.metrics.runs import JamMetrics, jam_metrics, match_predictions
 from pieline.studies.jam.metrics.statistics import jam_statistics
@@ -32,7 +36,6 @@ from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
 from pieline.studies.jam.variants.released import read_variants
 from pieline.studies.jam.variants.validation import check_variants
-from pieline.study import Run
 
 LANGUAGES = ["english", "german", "italian", "spanish"]
 MODEL, TAGGER = "smollm2-135m-instruct", "minilm-tagger"
@@ -48,13 +51,13 @@ def declared(**variants: object) -> JamStudy:
         "few_shot": {"idiomatic_examples": 2, "literal_examples": 2},
         "fine_tuning": {"seeds": [5]},
     }
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
+    run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
     return JamStudy(JamSettings.model_validate(settings), run)
 
 
 def make_originals(study: JamStudy, language: str) -> list[Original]:
     """Filter a language's test split and write the report."""
-    decisions = load_decisions(study.decisions(language))
+    decisions = load_decisions(jam_files.decisions(study, language))
     raw = read_id10m(f"results/raw/id10m/test_{language}.tsv", split="test")
     originals = apply_decisions(raw, decisions, language=language, where="")
     save_jsonl(files.ORIGINALS.format(language=language), originals)
@@ -91,7 +94,9 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JamStudy:
     study = declared()
     for language in LANGUAGES:
         originals = make_originals(study, language)
-        variants = read_variants(study.variants_file(language), originals, source="sample")
+        variants = read_variants(
+            jam_files.variants_file(study, language), originals, source="sample"
+        )
         make_dataset(study, language, check_variants(originals, variants))
     return study
 
@@ -121,24 +126,22 @@ def predict(study: JamStudy) -> None:
         questions = task.questions(task.entry())
         assert all(f"sentence in {label}," in item.messages[0].content for item in questions)
         task.run(task.entry(), ask)
-    for run in study.runs("encoder"):
-        sentences = load_jsonl(files.DATASET.format(**run), JamSentence)
+    for run in study.plan.made(kind="encoder", experiment=""):
+        sentences = load_jsonl(files.DATASET.format(**run.where), JamSentence)
         tagged = [
             IdiomPrediction(
                 id=item.id, outcome="ok", idioms=tuple(right[item.sentence]), tags=item.tags
             )
             for item in sentences
         ]
-        save_jsonl(files.PREDICTIONS.format(**run), tagged)
+        save_jsonl(run.predictions, tagged)
 
 
 def measure(study: JamStudy) -> dict[tuple[str, str, str], JamMetrics]:
     """Return metrics by language, model and setting; also write the statistics per language."""
     records = {}
-    baselines = [Path(path) for language in LANGUAGES for path in study.baselines(language)]
-    for path in [
-        Path(files.METRICS.format(**run)) for run in study.runs("llm", "encoder")
-    ] + baselines:
+    baselines = [Path(path) for language in LANGUAGES for path in jam_runs.baselines(language)]
+    for path in [*map(Path, study.plan.metrics(experiment="")), *baselines]:
         language, model, setting, seed = path.with_suffix("").parts[-4:]
         sentences = load_jsonl(files.DATASET.format(language=language), JamSentence)
         predictions = str(path).replace("metrics", "predictions").replace(".json", ".jsonl")
@@ -225,7 +228,9 @@ def test_a_model_writes_variants_in_each_language(study: JamStudy) -> None:
     for language in LANGUAGES:
         before = Path(files.DATASET.format(language=language)).read_text(encoding="utf-8")
         texts: dict[str, list[str]] = {}
-        for row in json.loads(Path(study.variants_file(language)).read_text(encoding="utf-8")):
+        for row in json.loads(
+            Path(jam_files.variants_file(study, language)).read_text(encoding="utf-8")
+        ):
             texts.setdefault(row["sentence"], []).append(row["variant_sentence"])
 
         def ask(
@@ -246,7 +251,7 @@ def test_a_model_writes_variants_in_each_language(study: JamStudy) -> None:
                 answers[question.key] = Answer(key=question.key, text=reply)
             return answers
 
-        task = writing.hard_variants(language)
+        task = jam_questions.hard_variants(writing, language)
         assert all(
             get_language(language).label in item.messages[0].content
             for item in task.questions(task.entry())

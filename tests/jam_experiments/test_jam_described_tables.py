@@ -13,11 +13,12 @@ from pieline.core.records import save_jsonl
 from pieline.llm.prompts import load_prompt
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.printed import read_comparisons, read_printed
 from pieline.reporting.tables import TableContent, write_table
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
-from pieline.study import Run, Table
+from pieline.study import Table
 
 PUBLISHED = ROOT / "published"
 
@@ -25,7 +26,7 @@ PUBLISHED = ROOT / "published"
 def declared(name: str, **settings: Any) -> Table:
     """Return a table as declared by the study on real data."""
     settings = {"models": ["gpt-4o"], **settings}
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), data="released", root=ROOT)
+    run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), data="released", root=ROOT)
     tables = JamStudy(JamSettings.model_validate(settings), run).tables()
     return next(table for table in tables if table.name == name)
 

@@ -21,10 +21,13 @@ from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.figures import use_style
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.tables import TableContent, write_table
+from pieline.studies.jam import questions as jam_questions
+from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam.figures.prompt_effects import forest
 from pieline.studies.jam.metrics.drift import compare_shares
 from pieline.studies.jam.metrics.prompt_effects import difference_interval, prompt_measures
@@ -38,7 +41,6 @@ from pieline.studies.jam.records import JamSentence, as_sentence
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
 from pieline.studies.jam.variants.validation import make_variant
-from pieline.study import Run
 
 PIE = "broke the ice"
 SETTINGS = ["zero_shot", "careful", "blind", "yes"]
@@ -284,19 +286,22 @@ def test_the_configured_prompts_are_asked_with_their_contexts() -> None:
             "variants": {"source": "sample"}, "prompts": own, "prompts_against": "zero_shot",
         }
     )  # fmt: skip
-    run = Run(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
+    run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
     study = JamStudy(settings, run)
-    task = study.identification(
-        language="english", model="smollm2-135m-instruct", setting="last", seed="42"
+    task = jam_questions.identification(
+        study, language="english", model="smollm2-135m-instruct", setting="last", seed="42"
     )
     again = Identification.model_validate_json(task.model_dump_json())
     assert again.parameters == task.parameters == Arranged(context="last")
-    plain = study.identification(
-        language="english", model="smollm2-135m-instruct", setting="zero_shot", seed="42"
+    plain = jam_questions.identification(
+        study, language="english", model="smollm2-135m-instruct", setting="zero_shot", seed="42"
     )
     again = Identification.model_validate_json(plain.model_dump_json())
     assert type(again.parameters) is ZeroShot
-    assert "context last, the paper first" in study.conditions("smollm2-135m-instruct", "last")
+    assert (
+        "context last, the paper first"
+        in jam_runs.conditions(study, "smollm2-135m-instruct", "last").canonical()
+    )
     assert "jam_prompts" in {table.name for table in study.tables()}
     assert "jam_prompts" in {figure.name for figure in study.figures()}
     usual = JamStudy(settings.model_copy(update={"prompts_against": None}), run)
@@ -314,15 +319,17 @@ def neutral_study(**settings: Any) -> JamStudy:
         "prompts": {"neutral": {"file": file, "context": "neutral"}},
         **settings,
     }
-    run = Run(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
+    run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
     return JamStudy(JamSettings.model_validate(fields), run)
 
 
 def test_a_neutral_context_replaces_that_of_each_variant() -> None:
     study, contexts = neutral_study(), "results/variants/jam_neutral/english.jsonl"
     run = {"language": "english", "model": "smollm2-135m-instruct", "seed": "42"}
-    assert study.identification(setting="neutral", **run).inputs["neutral"] == contexts
-    assert "neutral" not in study.identification(setting="zero_shot", **run).inputs
+    assert (
+        jam_questions.identification(study, setting="neutral", **run).inputs["neutral"] == contexts
+    )
+    assert "neutral" not in jam_questions.identification(study, setting="zero_shot", **run).inputs
     # The sample has neutral contexts only in English.
     assert study.left_out() == {
         "smollm2-135m-instruct/neutral/german/42": "no neutral contexts in German"
@@ -344,7 +351,7 @@ def test_a_model_writes_neutral_contexts_for_all_variants(
     assert spec.runs == [{"language": "english"}, {"language": "german"}]
     sentences = dataset(2)
     save_jsonl("results/datasets/jam/english.jsonl", sentences)
-    task = study.neutral_contexts("english")
+    task = jam_questions.neutral_contexts(study, "english")
     questions = task.questions(task.entry())
     assert len(questions) == 6  # all variants, whether or not they confused a model
     lost = questions[-1].key

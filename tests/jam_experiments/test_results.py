@@ -18,11 +18,13 @@ from pieline.core.files import write_json
 from pieline.core.imports import import_object
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.figures import use_style
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import read_published
 from pieline.reporting.tables import write_table
+from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam.figures.results import billions
 from pieline.studies.jam.metrics.drift import (
     JudgedOriginal,
@@ -39,7 +41,6 @@ from pieline.studies.jam.records import as_sentence
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
 from pieline.studies.jam.variants.validation import make_variant
-from pieline.study import Run
 
 NO_TAGS = TaggingScores(
     sentences=1, span_precision=0, span_recall=0, span_f1=0,
@@ -304,11 +305,15 @@ def test_a_reworded_prompt_of_the_paper_makes_numbers_incomparable(
     shutil.copytree(ROOT / "prompts", tmp_path / "prompts")
     file = tmp_path / "prompts/jam" / name
     file.write_text(file.read_text().replace(old, new))
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), data="released", root=tmp_path)
+    run = Project(
+        load_registry(ROOT / "models.yaml"), LLMSettings(), data="released", root=tmp_path
+    )
     study = JamStudy(JamSettings(models=["gpt-4o"]), run)
     records = []
     for setting in study.settings.settings:
-        conditions = Conditions.model_validate_json(study.conditions("gpt-4o", setting))
+        conditions = Conditions.model_validate_json(
+            jam_runs.conditions(study, "gpt-4o", setting).canonical()
+        )
         record = metrics(GPT_4O, setting=setting)
         records.append(record.model_copy(update={"conditions": conditions}))
     _, rows = write("drift", records, tmp_path)
@@ -746,7 +751,7 @@ def figure_of(kind: str, made_from: DisplayInputs) -> Figure:
 def test_figures_show_the_printed_runs_behind_ours_and_no_name_on_another(tmp_path: Path) -> None:
     use_style(ROOT / "templates/pieline.mplstyle")
     registry = load_registry(ROOT / "models.yaml")
-    run = Run(registry, LLMSettings(recordings_folder=tmp_path), "released", root=ROOT)
+    run = Project(registry, LLMSettings(recordings_folder=tmp_path), "released", root=ROOT)
     names = [name for name, entry in registry.items() if entry.kind == "llm"]
     # One marker per printed model; weights may represent a provider's model.
     first = {model.published_as: model for model in reversed(run.describe_models(names))}

@@ -13,6 +13,9 @@ from pieline.core.files import read_json, write_json, write_text
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
+from pieline.studies.jam import files as jam_files
+from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.datasets.folds import assign_folds
 from pieline.studies.jam.datasets.tagging_data import by_white_space
@@ -23,7 +26,6 @@ from pieline.studies.jam.records import JamSentence, as_sentence
 from pieline.studies.jam.settings import FOLDS, JamSettings
 from pieline.studies.jam.study import JamStudy
 from pieline.studies.jam.variants.validation import make_variant
-from pieline.study import Run
 
 SAMPLE = ROOT / "data/sample/id10m/train_english.tsv"
 PIES = ["broke the ice", "a piece of cake", "break the ice", "spilled the beans", "on the ball"]
@@ -168,13 +170,16 @@ def study(**settings: Any) -> JamStudy:
         "training_contexts": ["neutral", "hard"],
         **settings,
     }
-    run = Run(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
+    run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
     return JamStudy(JamSettings.model_validate(fields), run)
 
 
 def test_runs_with_added_texts_are_configured() -> None:
     jam = study()
-    runs = {(run["setting"], run["language"]) for run in jam.runs("encoder")}
+    runs = {
+        (run.where["setting"], run.where["language"])
+        for run in jam.plan.made(kind="encoder", experiment="")
+    }
     usual = {("fine_tuned", "english"), ("fine_tuned", "german")}
     assert runs == usual | {
         ("fine_tuned_neutral", "english"), ("fine_tuned_hard", "english"),
@@ -186,14 +191,21 @@ def test_runs_with_added_texts_are_configured() -> None:
         "minilm-tagger/fine_tuned_neutral/german": "no neutral contexts in German"
         " (jam.variants.model writes them)"
     }
-    assert jam.added_texts("english", "fine_tuned_hard") == "results/datasets/jam/english.jsonl"
+    assert (
+        jam_files.added_texts(jam, "english", "fine_tuned_hard")
+        == "results/datasets/jam/english.jsonl"
+    )
     neutral = "results/variants/jam_neutral/english.jsonl"
-    assert jam.added_texts("english", "fine_tuned_neutral") == neutral
-    assert "other PIEs (hard)" in jam.conditions("minilm-tagger", "fine_tuned_hard")
-    assert "other PIEs" not in jam.conditions("minilm-tagger", "fine_tuned")
+    assert jam_files.added_texts(jam, "english", "fine_tuned_neutral") == neutral
+    assert (
+        "other PIEs (hard)"
+        in jam_runs.conditions(jam, "minilm-tagger", "fine_tuned_hard").canonical()
+    )
+    assert "other PIEs" not in jam_runs.conditions(jam, "minilm-tagger", "fine_tuned").canonical()
     assert "jam_prompts" in {table.name for table in jam.tables()}
     usual_runs = study(training_contexts=[])
-    assert {run["setting"] for run in usual_runs.runs("encoder")} == {"fine_tuned"}
+    encoders = usual_runs.plan.made(kind="encoder")
+    assert {run.where["setting"] for run in encoders} == {"fine_tuned"}
     assert "jam_prompts" not in {table.name for table in usual_runs.tables()}
 
 

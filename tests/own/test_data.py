@@ -35,11 +35,18 @@ from pieline.results.crate import ro_crate
 from pieline.results.page.build import _kind
 from pieline.results.provenance import Code, Provenance, describe_raw_files
 from pieline.results.run_report import RunReport
+from pieline.studies.idiolink import files as idiolink_files
+from pieline.studies.idiolink import models as idiolink_models
 from pieline.studies.idiolink import paths as idiolink_paths
+from pieline.studies.idiolink import runs as idiolink_runs
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables import zero_shot
+from pieline.studies.idiots import files as idiots_files
 from pieline.studies.idiots import paths as idiots_paths
+from pieline.studies.idiots import runs as idiots_runs
+from pieline.studies.jam import files as jam_files
 from pieline.studies.jam import paths as jam_paths
+from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam.originals import load_decisions
 from pieline.studies.jam.records import JamSentence
 from pieline.studies.jam.study import JamStudy
@@ -172,7 +179,9 @@ def test_own_data_uses_the_papers_settings(folder: Path) -> None:
     shutil.copytree(SAMPLE / "idiolink", folder / "idiolink")
     study = run_report(studies=["idiolink"]).studies[0]
     assert study.settings.finetuning.max_epochs == type(study.settings)().finetuning.max_epochs
-    assert study.run.local("idiolink/test/queries.json") == ["corpus/idiolink/test/queries.json"]
+    assert study.project.local("idiolink/test/queries.json") == [
+        "corpus/idiolink/test/queries.json"
+    ]
     assert set(study.raw_files()) == {
         f"results/raw/idiolink/{split}/{name}.json"
         for split in ("train", "val", "test")
@@ -187,16 +196,22 @@ def test_zero_shot_results_need_only_the_test_split(folder: Path) -> None:
     named_point = run_report(studies=["idiolink"], idiolink={"bm25": {"k1": [1.5], "b": [0.2]}})
     study = named_point.all_studies["idiolink"]
     assert isinstance(study, IdiolinkStudy)
-    assert (study.bm25_points().k1, study.bm25_points().b) == ([1.5], [0.2])
+    assert (idiolink_models.bm25_points(study).k1, idiolink_models.bm25_points(study).b) == (
+        [1.5],
+        [0.2],
+    )
     run = run_report(studies=["idiolink"], idiolink=BM25)
     study = run.all_studies["idiolink"]
     assert isinstance(study, IdiolinkStudy)
-    assert study.tuning_dataset("val") == []
-    points = study.bm25_points()
+    assert idiolink_files.tuning_dataset(study, "val") == []
+    points = idiolink_models.bm25_points(study)
     assert (points.k1, points.b) == ([0.9], [0.4])
 
     files = {name: folder / f"idiolink/test/{name}.json" for name in ("indexes", "queries")}
-    data, stated = idiolink_paths.dataset("test"), study.conditions("bm25")
+    data = idiolink_paths.dataset("test")
+    stated = idiolink_runs.conditions(study, "bm25").canonical()
+    splits = idiolink_models.splits(study, "released_format")
+    counted = idiolink_runs.data_conditions(study, "released_format")
     run_script(
         "idiolink_dataset",
         input={"documents": files["indexes"], "queries": files["queries"], "upstream": UPSTREAM},
@@ -206,8 +221,8 @@ def test_zero_shot_results_need_only_the_test_split(folder: Path) -> None:
         "idiolink_checks", input={"upstream": UPSTREAM},
         output=[idiolink_paths.CHECKS.format(origin="released_format")],
         params={
-            "folder": folder / "idiolink", "splits": study.splits("released_format"),
-            "sample": False, "conditions": study.data_conditions("released_format"),
+            "folder": folder / "idiolink", "splits": splits,
+            "sample": False, "conditions": counted.canonical(),
         },
         wildcards={"origin": "released_format"},
     )  # fmt: skip
@@ -328,9 +343,11 @@ def test_own_idioms_are_detected(folder: Path, tmp_path: Path) -> None:
     )
     study = run.all_studies["idiots"]
     data = {"sentences": idiots_paths.SENTENCES, "manifest": idiots_paths.MANIFEST}
+    origin = idiots_files.origin(study)
+    stated = idiots_runs.conditions(study, "mine", "mine").canonical()
     run_script(
         "idiots_dataset", input={"sentences": table, "kinds": [], "upstream": UPSTREAM},
-        output=data, params={"name": "idiots/idioms_sentences.tsv", "origin": study.origin()},
+        output=data, params={"name": "idiots/idioms_sentences.tsv", "origin": origin},
     )  # fmt: skip
     assert read_json(idiots_paths.MANIFEST)["origin"] == "own"
     job = {"model": "mine", "setting": "mine", "seed": "1"}
@@ -342,7 +359,7 @@ def test_own_idioms_are_detected(folder: Path, tmp_path: Path) -> None:
     run_script(
         "idiots_metrics", input={**data, "predictions": imported, "verdicts": []},
         output=[idiots_paths.METRICS.format(**job)],
-        params={"resamples": 20, "conditions": study.conditions("mine", "mine")}, wildcards=job,
+        params={"resamples": 20, "conditions": stated}, wildcards=job,
     )  # fmt: skip
     assert check_marks(run)[:2] == ["idiots_dataset", "idiots_detection"]
 
@@ -355,7 +372,7 @@ def test_sentences_of_idiots_may_be_the_public_json(folder: Path) -> None:
     def sentences() -> str:
         study = run_report(studies=["idiots"]).studies[0]
         (raw,) = study.raw_files()
-        (local,) = study.run.local(raw.removeprefix("results/raw/"))
+        (local,) = study.project.local(raw.removeprefix("results/raw/"))
         data = {"sentences": idiots_paths.SENTENCES, "manifest": idiots_paths.MANIFEST}
         run_script(
             "idiots_dataset", input={"sentences": local, "kinds": [], "upstream": UPSTREAM},
@@ -390,13 +407,13 @@ def test_originals_and_variants_come_from_the_folder(folder: Path) -> None:
     with pytest.raises(UserError, match=r"sample variants .* own originals; choose 'released',"):
         jam("english", variants={"source": "sample"})
     study = jam("english", variants={"source": "none"})
-    assert study.decided_by("english") == "tags"
+    assert jam_files.decided_by(study, "english") == "tags"
     with pytest.raises(UserError, match=r"jam/english.jsonl needs variants, but there are none"):
-        study.variants_of("english")
-    assert study.extra_pie_sources("english") == ["results/raw/id10m/dev_english.tsv"]
+        jam_files.variants_of(study, "english")
+    assert jam_files.extra_pie_sources(study, "english") == ["results/raw/id10m/dev_english.tsv"]
     (folder / "id10m" / "dev_english.tsv").unlink()
     (folder / "id10m" / "train_english.tsv").unlink()
-    assert study.extra_pie_sources("english") == []
+    assert jam_files.extra_pie_sources(study, "english") == []
     assert study.raw_files() == ["results/raw/id10m/test_english.tsv"]
     for models in (["minilm-tagger"], ["smollm2-135m-instruct"]):
         with pytest.raises(UserError, match=r"missing id10m/.*train_english.tsv, required by"):
@@ -405,8 +422,8 @@ def test_originals_and_variants_come_from_the_folder(folder: Path) -> None:
     write(folder / "id10m-jam" / "english.json", "[]")
     write(folder / "id10m-jam" / "variants" / "english.json", "[]")
     study = jam("english")
-    assert study.decided_by("english") == "release"
-    assert study.written_languages == []
+    assert jam_files.decided_by(study, "english") == "release"
+    assert jam_files.written_languages(study) == []
     assert "results/raw/id10m-jam/variants/english.json" in study.raw_files()
 
 
@@ -483,9 +500,10 @@ def test_a_new_language_appears_in_all_tables(folder: Path, tmp_path: Path) -> N
     assert len(sentences) == 8
     answers = ({"id": item.id, "idioms": list(item.true_idioms)} for item in sentences)
     write(Path("mine.jsonl"), "".join(f"{json.dumps(answer)}\n" for answer in answers))
+    counted = jam_runs.data_conditions(study).canonical()
     run_script(
         "jam_statistics", input={**originals, "train": [], "manifest": [manifest]},
-        output=[place(jam_paths.STATISTICS)], params={"conditions": study.data_conditions()},
+        output=[place(jam_paths.STATISTICS)], params={"conditions": counted},
     )  # fmt: skip
     predictions = place(jam_paths.PREDICTIONS)
     run_script(
@@ -493,6 +511,7 @@ def test_a_new_language_appears_in_all_tables(folder: Path, tmp_path: Path) -> N
         output=[predictions], params={"format": None},
     )  # fmt: skip
     scoring = {"scoring": "paper", "resamples": 20}
+    stated = jam_runs.conditions(study, "mine", "zero_shot").canonical()
     run_script(
         "jam_metrics",
         input={
@@ -501,14 +520,14 @@ def test_a_new_language_appears_in_all_tables(folder: Path, tmp_path: Path) -> N
         },
         output=[place(jam_paths.METRICS)],
         params={
-            **scoring, "conditions": study.conditions("mine", "zero_shot"), "strict_majority": False
+            **scoring, "conditions": stated, "strict_majority": False
         },
         wildcards=job,
     )  # fmt: skip
     run_script(
         "jam_baselines", input={"sentences": data, "manifest": manifest},
-        output=study.baselines("dutch"),
-        params={**scoring, "conditions": study.baseline_conditions()},
+        output=jam_runs.baselines("dutch"),
+        params={**scoring, "conditions": jam_runs.baseline_conditions(study).canonical()},
     )  # fmt: skip
     assert "jam_drift" in check_marks(run)
     rows = [row for row in read_comparisons("jam_drift.csv") if row["model"] == "mine"]

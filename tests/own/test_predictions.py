@@ -14,12 +14,13 @@ from own_cases import registry_with, run_report, write
 from pyarrow import parquet
 from support import ROOT
 
-from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
 from pieline.core.imports import import_object
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.reporting.tables import write_table
+from pieline.studies.idiolink import runs as idiolink_runs
 from pieline.studies.idiolink.predictions.runs import (
     RankedRun,
     check_run,
@@ -30,11 +31,12 @@ from pieline.studies.idiolink.predictions.runs import (
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.zero_shot import zero_shot
 from pieline.studies.idiots import predictions as idiots
+from pieline.studies.idiots import runs as idiots_runs
 from pieline.studies.idiots.records import IdiotsSentence
+from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam.metrics.runs import jam_metrics
 from pieline.studies.jam.predictions import external as jam
 from pieline.studies.jam.records import JamSentence
-from pieline.study import Run
 
 TOKENS = ("They ", "broke ", "the ", "ice", ".")
 SENTENCES = [
@@ -532,12 +534,11 @@ def test_external_numbers_are_not_compared(entry: Path) -> None:
     run = run_report(entry, jam={"models": ["mine"], "neutral": None}, idiots={"models": ["mine"]})
     jam_study, idiots_study, idiolink = run.studies
     conditions_of_runs = [
-        jam_study.conditions("mine", "tuned"),
-        idiots_study.conditions("mine", "tuned"),
-        idiolink.conditions("mine"),
+        jam_runs.conditions(jam_study, "mine", "tuned"),
+        idiots_runs.conditions(idiots_study, "mine", "tuned"),
+        idiolink_runs.conditions(idiolink, "mine"),
     ]
-    for text in conditions_of_runs:
-        conditions = Conditions.model_validate_json(text)
+    for conditions in conditions_of_runs:
         assert conditions.deviations == ("external predictions",)
         assert not conditions.weights
 
@@ -579,7 +580,7 @@ def test_an_unusable_entry_is_rejected(name: str, entry: Path) -> None:
 
 def test_an_error_names_the_file_that_has_the_entry(tmp_path: Path) -> None:
     registry = load_registry(registry_with(tmp_path, MINE))
-    run = Run(registry, LLMSettings(), root=tmp_path)
+    run = Project(registry, LLMSettings(), root=tmp_path)
     assert run.entry_file("mine") == str(tmp_path / "models.local.yaml")
     assert run.entry_file("bm25") == str(tmp_path / "models.yaml")
 
@@ -613,7 +614,7 @@ def test_a_custom_setting_has_its_own_table_section(entry: Path, tmp_path: Path)
     scores = jam_metrics(
         SENTENCES, predictions, model="mine", setting="tuned", seed=3, scoring="paper",
         released=True, resamples=10, computed_from={},
-        conditions=Conditions.model_validate_json(study.conditions("mine", "tuned")),
+        conditions=jam_runs.conditions(study, "mine", "tuned"),
     )  # fmt: skip
     path = write(tmp_path / "metrics.json", scores.model_dump_json())
     shown = {"drift", "usage", "confusion", "runs", "pairs"}

@@ -9,12 +9,13 @@ from own_cases import run_report, write
 from support import ROOT
 
 from pieline.config import load_config
-from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
+from pieline.studies.idiots import questions as idiots_questions
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
+from pieline.studies.jam import questions as jam_questions
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
 
@@ -67,10 +68,11 @@ def in_folder(task: Any, folder: Path, sentences: list[Any]) -> Any:
 def test_id10m_jam_uses_a_custom_prompt(tmp_path: Path) -> None:
     template = "=== user ===\nIdioms in this {{ language }} sentence? {{ sentence }}\n"
     study = asked(tmp_path, "jam", template)
-    runs = [run for run in study.configured("llm") if run["language"] == "english"]
-    assert {run["setting"] for run in runs} == {"plain"}
-    task = in_folder(study.identification(**runs[0]), tmp_path, [SENTENCE])
-    entry = study.run.language_model(MODEL)
+    runs = study.plan.select(kind="llm", experiment="", language="english")
+    assert {run.where["setting"] for run in runs} == {"plain"}
+    identification = jam_questions.identification(study, **runs[0].where)
+    task = in_folder(identification, tmp_path, [SENTENCE])
+    entry = study.project.language_model(MODEL)
     (question,) = task.questions(entry)
     assert [turn.content for turn in question.messages] == [
         "Idioms in this English sentence? It broke the ice."
@@ -83,9 +85,9 @@ def test_id10m_jam_uses_a_custom_prompt(tmp_path: Path) -> None:
 
 def test_idiots_uses_a_custom_prompt(tmp_path: Path) -> None:
     study = asked(tmp_path, "idiots", "=== user ===\nIdiom? {{ sentence }}\n")
-    (run,) = study.configured()
-    task = in_folder(study.detection(**run), tmp_path, [DETECTED])
-    entry = study.run.language_model(MODEL)
+    (run,) = study.plan
+    task = in_folder(idiots_questions.detection(study, **run.where), tmp_path, [DETECTED])
+    entry = study.project.language_model(MODEL)
     (question,) = task.questions(entry)
     assert [turn.content for turn in question.messages] == ["Idiom? It broke the ice."]
     # Unset parameters have the paper's values.
@@ -101,7 +103,7 @@ def test_idiots_uses_a_custom_prompt(tmp_path: Path) -> None:
 @pytest.mark.parametrize("study", ["jam", "idiots"])
 def test_numbers_of_a_custom_prompt_are_not_compared(study: str, tmp_path: Path) -> None:
     own = asked(tmp_path, study, "=== user ===\n{{ sentence }}\n")
-    conditions = Conditions.model_validate_json(own.conditions(MODEL, "plain"))
+    conditions = next(iter(own.plan)).conditions
     assert "the prompt is plain, not one of the paper's" in conditions.deviations
     assert conditions.settings["max_tokens"] == 7
 
@@ -147,12 +149,11 @@ def test_a_template_may_show_the_sentence_in_its_own_way(
 @pytest.mark.parametrize("study", ["jam", "idiots"])
 def test_a_project_prompt_without_the_sentence_is_rejected(study: str, tmp_path: Path) -> None:
     own = asked(tmp_path, study, "=== user ===\n{{ sentence }}\n")
-    run = next(iter(own.configured(*(["llm"] if study == "jam" else []))))
-    task = own.identification(**run) if study == "jam" else own.detection(**run)
+    task = own.tasks()[0]
     task = in_folder(task, tmp_path, [SENTENCE if study == "jam" else DETECTED])
     write(tmp_path / "plain.jinja", "=== user ===\nIdiom?\n")
     with pytest.raises(UserError, match="does not show the full sentence"):
-        task.questions(own.run.language_model(MODEL))
+        task.questions(own.project.language_model(MODEL))
 
 
 PLAIN = {"plain": {"file": "plain.jinja"}}

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,19 @@ import pytest
 from support import ROOT
 
 from pieline.config import Config, layered, load_config, load_studies
+from pieline.core.conditions import Conditions
 from pieline.core.imports import import_object
 from pieline.core.settings import Settings
 from pieline.core.yamls import read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.plan import Run
+from pieline.project import Project
 from pieline.reporting.inputs import DisplayInputs
 from pieline.results.displays import Displays
 from pieline.results.provenance import RunDescription
 from pieline.results.run_report import CATEGORY, RunReport, code_state
-from pieline.study import Figure, Run, Study, Table
+from pieline.study import Figure, Study, Table
 
 METRICS = ("results/metrics/a/x.json", "results/metrics/a/y.json")
 
@@ -50,9 +54,21 @@ class StandIn(Study[Settings]):
         """Return one raw file, and one of the project's own files."""
         return [f"results/raw/{self.name}/texts.json", "data/sample/list.txt"]
 
-    def behind(self, metrics: str) -> list[str]:
-        """Return the shared dataset and the predictions behind a metric file."""
-        return ["results/datasets/a.jsonl", metrics.replace("metrics", "predictions")]
+    def configured_runs(self) -> Iterator[Run]:
+        """Yield a run per metric file."""
+        for metrics in METRICS:
+            predictions = metrics.replace("metrics", "predictions")
+            yield Run(
+                study=self.name,
+                model="sbert",
+                key="sbert",
+                kind="embedder",
+                where={},
+                predictions=predictions,
+                metrics=metrics,
+                conditions=Conditions(),
+                behind=("results/datasets/a.jsonl", predictions),
+            )
 
 
 class First(StandIn):
@@ -70,7 +86,7 @@ class Second(StandIn):
 
 
 def report_of(*names: str, root: Path = ROOT) -> RunReport:
-    run = Run(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
+    run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
     every: dict[str, Study[Any]] = {"a": First(Settings(), run), "b": Second(Settings(), run)}
     return RunReport(every, Config(studies=list(names)))
 
@@ -194,19 +210,21 @@ def test_the_page_reads_the_items_of_each_study() -> None:
 def test_recordings_are_found_from_predictions() -> None:
     config = layered(read_yaml(ROOT / "config.yaml"), ROOT / "config/sample.yaml")
     every = load_studies(load_config(config), load_registry(ROOT / "models.yaml"), ROOT)
-    askings = [asking for study in every.values() for asking in study.llm_tasks()]
-    assert any(asking.recordings for asking in askings)
-    for asking in askings:
-        assert bool(asking.recordings) == ("predictions" in asking.outputs)
-        if asking.recordings:
-            for run, task in zip(asking.runs, asking.tasks(), strict=True):
-                assert asking.recordings.format(**run) == task.recordings
+    for study in every.values():
+        recordings = {
+            task.outputs["predictions"]: task.recordings
+            for task in study.tasks()
+            if "predictions" in task.outputs
+        }
+        assert recordings == {
+            path: study.plan[path].recordings for path in recordings if path in study.plan
+        }
+        assert bool(recordings) == (study.name != "idiolink")
     (jam,) = [
         study
         for study in RunReport(every, load_config(config)).displays.studies
         if study.name == "jam"
     ]
-    pattern = "results/predictions/jam/{language}/{model}/{setting}/seed-{seed}.jsonl"
-    assert jam.recordings[pattern].endswith(
-        "recordings/jam/{language}/{model}/{setting}-seed-{seed}.jsonl"
-    )
+    run = "english/smollm2-135m-instruct/zero_shot"
+    recordings = jam.recordings[f"results/predictions/jam/{run}/seed-42.jsonl"]
+    assert recordings.endswith(f"recordings/jam/{run}-seed-42.jsonl")

@@ -1,6 +1,7 @@
 """Recompute a sample of an archive's predictions on this machine, and compare the results."""
 
 import random
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from pieline.studies.idiolink.predictions.bm25 import build_index, search
 from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
 from pieline.studies.idiolink.predictions.runs import RankedRun, cosine_scores, read_run
 from pieline.studies.idiolink.records import Document, Query
-from pieline.study import Study, match_path
+from pieline.study import Study
 
 SCORE_TOLERANCE = 1e-4
 """Tolerance for a model's scores on two machines, which differ in the last digits of float32."""
@@ -83,6 +84,13 @@ def _other_data(run: ArchivedRun, folder: Path) -> str:
     return ""
 
 
+def _match_path(pattern: str, path: str) -> dict[str, str] | None:
+    """Return the wildcard values of a path that matches a pattern; None if it does not match."""
+    regex = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(pattern))
+    match = re.fullmatch(regex, path)
+    return match and match.groupdict()
+
+
 def _read_again(run: ArchivedRun, folder: Path, studies: Sequence[Study[Any]]) -> tuple[bool, str]:
     answers = read_answers(folder / run.recordings)
 
@@ -92,7 +100,7 @@ def _read_again(run: ArchivedRun, folder: Path, studies: Sequence[Study[Any]]) -
         return answers
 
     for spec in (spec for study in studies for spec in study.llm_tasks()):
-        wildcards = match_path(spec.outputs.get("predictions", ""), run.predictions)
+        wildcards = _match_path(spec.outputs.get("predictions", ""), run.predictions)
         if wildcards is None:
             continue
         with tempfile.TemporaryDirectory() as place:

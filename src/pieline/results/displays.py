@@ -15,7 +15,7 @@ class StudyDisplays(Frozen):
         paper: Title of the paper, as shown to readers.
         items: `module:class` of the study's items, which reads the predictions behind a metric
             file; empty if the study has no items.
-        recordings: Path patterns of recordings, by path pattern of the predictions made from them.
+        recordings: Paths of recordings, by path of the predictions made from them.
         tables, figures: Displays in the paper's order; their JSON lacks `display_inputs`.
     """
 

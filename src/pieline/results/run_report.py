@@ -23,20 +23,14 @@ from pieline.core.files import canonical_json
 from pieline.core.sidecars import MAKE_AGAIN, load_sidecar, sidecar_of
 from pieline.models.llm import LLMEntry
 from pieline.models.sizing import describe_requirement
+from pieline.project import own_data_name, raw_name
 from pieline.reporting.evidence import check_metrics
 from pieline.reporting.models import REHEARSAL_NOTE
 from pieline.results.claims.tables import load_catalogue
 from pieline.results.displays import Displays, StudyDisplays
 from pieline.results.provenance import Code, Model, RunDescription
-from pieline.study import (
-    NOT_CONFIGURED,
-    Display,
-    Items,
-    Study,
-    Table,
-    own_data_name,
-    raw_name,
-)
+from pieline.reuse import archive_of, extractions, marks, notes
+from pieline.study import NOT_CONFIGURED, Display, Items, Study, Table
 
 CATEGORY = "The whole artifact"
 """Category in the Snakemake report for files that do not belong to a single paper."""
@@ -71,7 +65,7 @@ class RunReport:
     def __init__(self, all_studies: Mapping[str, Study[Any]], config: Config) -> None:
         self.all_studies = all_studies
         self.config = config
-        self.run = next(iter(all_studies.values())).run
+        self.project = next(iter(all_studies.values())).project
         self.studies = [all_studies[name] for name in config.studies]
 
     @cached_property
@@ -85,9 +79,9 @@ class RunReport:
                         paper=study.paper,
                         items=items.record if (items := study.items()) else "",
                         recordings={
-                            asking.outputs["predictions"]: asking.recordings
-                            for asking in study.llm_tasks()
-                            if asking.recordings
+                            run.predictions: run.recordings
+                            for run in study.plan.made()
+                            if run.recordings
                         },
                         tables=tuple(study.tables()),
                         figures=tuple(study.figures()),
@@ -106,9 +100,10 @@ class RunReport:
             archives=tuple(
                 sorted(
                     {
-                        offer.archive.name
+                        archive_of(run)
                         for study in self.studies
-                        for offer in study.archived.values()
+                        for run in study.plan
+                        if run.archived
                     }
                 )
             ),
@@ -117,7 +112,7 @@ class RunReport:
     @property
     def mark(self) -> str:
         """Notice on displays if the run is a rehearsal or uses the user's own data, else empty."""
-        if label := self.run.own_label:
+        if label := self.project.own_label:
             return f"{label[0].upper()}{label[1:]}."
         return REHEARSAL_NOTE if self.config.rehearsal else ""
 
@@ -125,13 +120,13 @@ class RunReport:
         """Return the inputs of a table, a figure or items as canonical JSON."""
         update: dict[str, Any] = {
             "mark": self.mark,
-            "is_own": bool(self.run.own_data),
+            "is_own": bool(self.project.own_data),
             "asked": self.configured_digests(shown.display_inputs.metrics),
             "archived": {
-                path: study.archived[path].archive.name
+                path: archive_of(study.plan[path])
                 for study in self.studies
                 for path in shown.display_inputs.metrics
-                if path in study.archived
+                if path in study.plan and study.plan[path].archived
             },
         }
         if isinstance(shown, Table) and shown.display_inputs.shows_models:
@@ -140,14 +135,9 @@ class RunReport:
 
     def configured_digests(self, metrics: Iterable[str]) -> dict[str, str]:
         """Return digests of the configured conditions of metric files that have any, by path."""
-        conditions = {
-            path: next(
-                filter(None, (study.conditions_of(path) for study in self.all_studies.values())),
-                "",
-            )
-            for path in metrics
-        }
-        return {path: digest_of(each) for path, each in conditions.items() if each}
+        plans = [study.plan for study in self.all_studies.values()]
+        conditions = ((path, plan.conditions(path)) for path in metrics for plan in plans)
+        return {path: digest_of(one.canonical()) for path, one in conditions if one}
 
     def check_raw_files(self, remade: Collection[str] = ()) -> None:
         """Check that existing raw files have the content of their configured source.
@@ -161,11 +151,11 @@ class RunReport:
         for path in self.raw_files():
             if path in remade or not Path(sidecar_of(path)).exists():
                 continue
-            known, name, sidecar = self.run.digest(path), raw_name(path), load_sidecar(path)
+            known, name, sidecar = self.project.digest(path), raw_name(path), load_sidecar(path)
             # The digest of a download may be unknown.
-            url = self.run.public_files[name].url if known == "" else None
+            url = self.project.public_files[name].url if known == "" else None
             if (known and sidecar.files.get(path) != known) or (url and sidecar.source != url):
-                source = next(iter(self.run.local(name)), None) or self.run.mirror or url
+                source = next(iter(self.project.local(name)), None) or self.project.mirror or url
                 raise UserError(
                     f"is not from the configured data, {source or 'the released files'}, but from"
                     f" {sidecar.source}",
@@ -212,7 +202,8 @@ class RunReport:
                 path
                 for study in self.studies
                 for metrics in study.metrics()
-                for path in study.behind(metrics)
+                if metrics in study.plan
+                for path in study.plan[metrics].behind
             }
         )
 
@@ -227,8 +218,8 @@ class RunReport:
 
     def published(self) -> list[str]:
         """Return the files with the papers' printed numbers and claims."""
-        folder = self.run.root / "published"
-        return sorted(self.run.here("published", path.name) for path in folder.iterdir())
+        folder = self.project.root / "published"
+        return sorted(self.project.here("published", path.name) for path in folder.iterdir())
 
     def models(self) -> list[Model]:
         """Return the models that the configuration uses, sorted by name."""
@@ -240,7 +231,7 @@ class RunReport:
         return canonical_json([model.model_dump() for model in self.models()])
 
     def _model(self, name: str) -> Model:
-        entry = self.run.registry[name]
+        entry = self.project.registry[name]
         fields = {field: getattr(entry, field, None) for field in Model.model_fields}
         if isinstance(entry, LLMEntry):
             fields["checkpoint"] = entry.litellm_id
@@ -248,7 +239,7 @@ class RunReport:
 
     def absent(self) -> dict[str, str]:
         """Return why this run does not make certain tables with printed numbers, by table name."""
-        catalogue = load_catalogue(self.run.here("published/tables.yaml"))
+        catalogue = load_catalogue(self.project.here("published/tables.yaml"))
         ours = chain.from_iterable(table.ours.files for table in catalogue.values() if table.ours)
         made = {table.name for study in self.studies for table in study.tables()}
         return {
@@ -266,7 +257,7 @@ class RunReport:
 
     def needs(self) -> dict[str, str]:
         """Return the requirements for running each of the papers' models, by printed name."""
-        entries = [entry for entry in self.run.registry.values() if entry.published_as]
+        entries = [entry for entry in self.project.registry.values() if entry.published_as]
         # Entries of retired models come last, since weights of the same model may be available.
         needs: dict[str, str] = {}
         for entry in sorted(entries, key=lambda entry: bool(getattr(entry, "retired", None))):
@@ -275,7 +266,7 @@ class RunReport:
 
     def printed_names(self) -> dict[str, str]:
         """Return the printed names of models by our names."""
-        registry = self.run.registry
+        registry = self.project.registry
         return {name: entry.published_as for name, entry in registry.items() if entry.published_as}
 
     def described_models(self) -> str:
@@ -286,27 +277,34 @@ class RunReport:
         """
         used = {name for study in self.studies for name in study.models()}
         names = [
-            name for name, entry in self.run.registry.items() if entry.published_as or name in used
+            name
+            for name, entry in self.project.registry.items()
+            if entry.published_as or name in used
         ]
-        marks = {model: mark for study in self.studies for model, mark in study.marks().items()}
+        marks_of = (marks(study.plan).items() for study in self.studies)
         return canonical_json(
-            [model.model_dump() for model in self.run.describe_models(names, marks)]
+            [
+                model.model_dump()
+                for model in self.project.describe_models(
+                    names, dict(chain.from_iterable(marks_of))
+                )
+            ]
         )
 
     def description(self) -> str:
         """Return the `RunDescription` of the run as canonical JSON."""
         return RunDescription(
-            code=code_state(self.run.root),
+            code=code_state(self.project.root),
             # Paths and API addresses do not affect the results.
             config=self.config.model_dump(
                 mode="json", exclude={"mirror": True, "llm": {"api_bases"}}
             )
             | {
-                "own_data": self.run.own_data and own_data_name(self.run.own_data),
-                "archives": {each.name: each.manifest.digest for each in self.run.archives},
+                "own_data": self.project.own_data and own_data_name(self.project.own_data),
+                "archives": {each.name: each.manifest.digest for each in self.project.archives},
             },
             models=self.models(),
-            workflow="Snakefile" if self.run.root == Path() else None,
+            workflow="Snakefile" if self.project.root == Path() else None,
         ).canonical()
 
     def beside(self) -> list[str]:
@@ -320,7 +318,7 @@ class RunReport:
 
     def extractions(self) -> list[Extraction]:
         """Return the extractions from archives for all configured studies."""
-        return [extraction for study in self.studies for extraction in study.extractions()]
+        return [extraction for study in self.studies for extraction in extractions(study.plan)]
 
     def left_out(self) -> list[str]:
         """Return lines that list the runs taken from archives, and the runs left out and why."""
@@ -333,7 +331,7 @@ class RunReport:
                 for model, reason in table.display_inputs.not_run.items():
                     if model in shown:
                         runs.setdefault((table.name, reason), Counter())[model] += 1
-        archived = [line for study in self.studies for line in study.archive_notes()]
+        archived = [line for study in self.studies for line in notes(study.plan, study.name)]
         return archived + [
             f"left out of {study} ({reason}): "
             + ", ".join(f"{model}, {pluralize(number, 'run')}" for model, number in models.items())

@@ -39,7 +39,7 @@ from pieline.results.numbers import (
     read_numbers,
     summarize,
 )
-from pieline.study import Table, match_path
+from pieline.study import Table
 
 _SCALARS = (str, int, float, bool)
 _LINKED = re.compile(r'(?<=data-metrics=")[^"]*')
@@ -296,16 +296,6 @@ def _source(maker: str) -> str:
     return str(spec.origin) if spec else ""
 
 
-def _recording(study: StudyDisplays, predictions: str) -> str | None:
-    """Return the path of the recordings file behind predictions; None if there is no such file."""
-    for pattern, recordings in study.recordings.items():
-        wildcards = match_path(pattern, predictions)
-        if wildcards is not None:
-            path = recordings.format(**wildcards)
-            return path if Path(path).is_file() else None
-    return None
-
-
 def _write_items(folder: Path, study_of: Mapping[str, StudyDisplays], depth: int) -> None:
     """Write the details on each metric file, and the texts that they share."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -316,7 +306,8 @@ def _write_items(folder: Path, study_of: Mapping[str, StudyDisplays], depth: int
         study = study_of[metric.path]
         evidence = import_object(study.items).evidence(metric, pool, depth) if study.items else None
         if evidence:
-            evidence["recording"] = _recording(study, evidence["predictions"])
+            recordings = study.recordings.get(evidence["predictions"], "")
+            evidence["recording"] = recordings if Path(recordings).is_file() else None
         _write_script(
             folder,
             str(number),

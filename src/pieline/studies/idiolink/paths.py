@@ -1,4 +1,4 @@
-"""Path patterns of IdioLink's files, used by its rules and study.py.
+"""Path patterns of IdioLink's files, used by its rules and modules.
 
 An index is named after its split (`test`), with a suffix if it excludes usages (`test-lit_idiom`).
 """

@@ -1,4 +1,4 @@
-"""Path patterns of the IdioTS files, used by rules and study.py."""
+"""Path patterns of the IdioTS files, used by rules and modules."""
 
 SAMPLE_KINDS = "results/raw/idiots/distractor_kinds.csv"
 

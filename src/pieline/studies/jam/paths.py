@@ -1,4 +1,4 @@
-"""Path patterns of the ID10M-JAM files, used by rules and study.py."""
+"""Path patterns of the ID10M-JAM files, used by rules and modules."""
 
 from pieline.core.sidecars import LIST_ENDING
 

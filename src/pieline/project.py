@@ -1,0 +1,290 @@
+"""Models, data source and folders that all studies share."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from pieline.archives.manifest import Archive
+from pieline.core.errors import UserError
+from pieline.core.files import check_lfs_pointers, sha256
+from pieline.core.sidecars import LIST_ENDING
+from pieline.core.upstream import UpstreamFile, load_upstream
+from pieline.core.yamls import read_mapping, read_yaml
+from pieline.llm.obstacles import obstacles
+from pieline.llm.settings import LLMSettings
+from pieline.models.adapter_files import check_adapter
+from pieline.models.checkpoint_settings import check_ranker_files, checkpoint_settings
+from pieline.models.embedder import EmbedderEntry
+from pieline.models.entries import CheckpointEntry
+from pieline.models.llm import LLMEntry
+from pieline.models.predictions import PredictionsEntry
+from pieline.models.rankers import LateInteractionEntry, RerankerEntry
+from pieline.models.reference import Specs, entry_deviations, load_reference
+from pieline.models.registry import AnyEntry, Registry
+from pieline.reporting.models import ModelDescription
+
+EXTERNAL = "external"
+"""Marker of external predictions in model labels and deviations."""
+
+
+def alternatives(names: Iterable[str]) -> str:
+    """Return a wildcard constraint that matches exactly these names."""
+    return "|".join(map(re.escape, sorted(names))) or "(?!)"
+
+
+def raw_name(path: str) -> str:
+    """Return the name of a raw file in data/upstream.yaml and in mirrors."""
+    return path.removeprefix("results/raw/")
+
+
+def own_data_name(folder: str) -> str:
+    """Return the name of the user's own data, which is that of its folder."""
+    return Path(folder).resolve().name
+
+
+@dataclass(frozen=True)
+class Project:
+    """Models, data source and folders, shared by all studies.
+
+    Attributes:
+        registry: All known models.
+        llm: Settings of the language model calls.
+        data: Data source: our sample, the released files, or the user's own data.
+        mirror: Folder with the released files, if set.
+        root: Project folder, relative to the working directory.
+        listed: Path of the list of public files, if it is not data/upstream.yaml.
+        own_data: Folder with the user's own data, if used.
+        archives: Archives whose runs are reused if they match the configuration.
+    """
+
+    registry: Registry
+    llm: LLMSettings
+    data: Literal["sample", "released", "own"] = "sample"
+    mirror: str | None = None
+    root: Path = Path()
+    listed: Path | None = None
+    own_data: str | None = None
+    archives: tuple[Archive, ...] = ()
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether the data source is our sample."""
+        return self.data == "sample"
+
+    @property
+    def own_label(self) -> str:
+        """Label of the user's own data; empty for other data."""
+        return f"own data: {own_data_name(self.own_data)}" if self.own_data else ""
+
+    @property
+    def upstream(self) -> str:
+        """Path of the list of public files with their digests."""
+        return str(self.listed or self.root / "data" / "upstream.yaml")
+
+    @cached_property
+    def public_files(self) -> Mapping[str, UpstreamFile]:
+        """Public files by name; read only once, because planning looks up every raw file.
+
+        Raises:
+            UserError: An entry is invalid; the message names the file and the entry.
+        """
+        return load_upstream(self.upstream)
+
+    @cached_property
+    def printed_prompts(self) -> Mapping[str, str]:
+        """Digests of the prompts printed in the papers, by path below prompts/."""
+        hint = "write one line PATH: DIGEST for each prompt"
+        return read_mapping(self.here("published/prompts.yaml"), hint=hint)
+
+    @cached_property
+    def reference(self) -> Specs:
+        """Reference specifications of the papers' models."""
+        return load_reference(self.here("published/model_entries.json"))
+
+    def changed_entry(self, model: str) -> tuple[str, ...]:
+        """Describe how a model's entry differs from the shipped entry of the paper's model.
+
+        The result is empty in a rehearsal and for models that are not in a paper.
+        """
+        # All models of a rehearsal are stand-ins for the papers' models.
+        return () if self.listed else entry_deviations(self.entry(model), self.reference)
+
+    def here(self, *parts: str) -> str:
+        """Return the path of a project file, relative to the working directory."""
+        return str(self.root.joinpath(*parts))
+
+    def configured_file(self, path: str) -> str:
+        """Return a configured path unchanged if it exists, else the path in the project folder."""
+        return path if Path(path).exists() else self.here(path)
+
+    def recordings(self, *parts: str) -> str:
+        """Return the path of a recordings file.
+
+        No rule declares this file as an output, because Snakemake would delete it before a rerun.
+        """
+        return self.here(str(self.llm.recordings_folder), *parts)
+
+    def is_available(self, name: str) -> bool:
+        """Return whether a raw file is available.
+
+        If `own_data` or `mirror` is set, the file must exist in that folder. Otherwise, it must
+        have a URL in upstream.yaml or not be listed there.
+        """
+        if folder := self.own_data or self.mirror:
+            return Path(folder, name).exists()
+        known = self.public_files.get(name)
+        return known is None or known.url is not None
+
+    def local(self, name: str) -> list[str]:
+        """Return the path of a raw file in the user's own data or the sample, as a list.
+
+        The list is empty for released data.
+        """
+        if self.own_data:
+            return [str(Path(self.own_data, name))]
+        return [self.here("data/sample", name)] if self.is_sample else []
+
+    @cached_property
+    def _digests(self) -> dict[str, str | None]:
+        return {}
+
+    def digest(self, path: str) -> str | None:
+        """Return the SHA-256 of a file that no job makes, given its path below the project.
+
+        For a raw file, this is the digest of its source; for released data, a listed digest takes
+        precedence. The result is an empty string if the digest is unknown until the file is
+        downloaded, and None if there is no such file.
+        """
+        if path not in self._digests:
+            self._digests[path] = self._digest(path)
+        return self._digests[path]
+
+    def _digest(self, path: str) -> str | None:
+        name, is_raw = raw_name(path), path.startswith("results/raw/")
+        places = self.local(name) if is_raw else [self.here(path), path]
+        listed = self.public_files.get(name) if is_raw and not places else None
+        if listed and listed.sha256:
+            return listed.sha256
+        if is_raw and self.mirror and not places:
+            places = [str(Path(self.mirror, name))]
+        there = (sha256(place) for place in places if Path(place).is_file())
+        return next(there, "" if listed and listed.url and not self.mirror else None)
+
+    def names(self, *kinds: str) -> list[str]:
+        """Return the names of the models of these kinds, in the order of models.yaml."""
+        return [name for name, entry in self.registry.items() if entry.kind in kinds]
+
+    def constraint(self, *kinds: str) -> str:
+        """Return a wildcard constraint that matches the names of the models of these kinds."""
+        return alternatives(self.names(*kinds))
+
+    def entry(self, model: str) -> AnyEntry:
+        """Return the entry of a model.
+
+        For a fine-tuned model, named `model+mode+loss`, this is the entry of its base model.
+        """
+        return self.registry[model.split("+", maxsplit=1)[0]]
+
+    def entry_file(self, model: str) -> str:
+        """Return the path of the file that contains the entry of a model."""
+        own = self.here("models.local.yaml")
+        return own if Path(own).exists() and model in read_yaml(own) else self.here("models.yaml")
+
+    def check_folder(self, model: str) -> None:
+        """Raise a `UserError` if local files of a model are missing or its checkpoint is ambiguous.
+
+        The local files are the weights and the adapter. A checkpoint on the Hub without a pinned
+        revision is ambiguous if a local folder has the same name and contains a model.
+        """
+        entry = self.entry(model)
+        if not isinstance(entry, CheckpointEntry):
+            return
+        where = f"{self.entry_file(model)}: {model}"
+        folders = {"path": entry.path if entry.source == "folder" else None}
+        folders["adapter"] = entry.adapter if isinstance(entry, EmbedderEntry) else None
+        for name, folder in folders.items():
+            if folder and not Path(folder).exists():
+                raise UserError(
+                    f"no such folder: {folder}",
+                    where=where,
+                    hint=f"correct {name} (relative to {Path.cwd()})",
+                )
+            if folder:
+                check_lfs_pointers(folder)
+        if isinstance(entry, EmbedderEntry) and entry.adapter:
+            check_adapter(entry)
+        if entry.source == "folder" and isinstance(entry, EmbedderEntry):
+            checkpoint_settings(entry, str(entry.path), where)
+        if entry.source == "folder" and isinstance(entry, RerankerEntry | LateInteractionEntry):
+            check_ranker_files(entry, str(entry.path), where)
+        is_here = Path(entry.checkpoint, "config.json").exists()
+        if entry.source == "hub" and is_here and not entry.revision:
+            raise UserError(
+                f"checkpoint {entry.checkpoint!r} is also a local folder",
+                where=where,
+                hint="set source: folder and path, or pin the revision of the repository",
+            )
+
+    def language_model(self, model: str) -> LLMEntry:
+        """Return the entry of a language model.
+
+        Raises:
+            UserError: The model is of another kind.
+        """
+        entry = self.registry[model]
+        if not isinstance(entry, LLMEntry):
+            raise UserError(f"{model!r} is of kind {entry.kind!r}", hint="choose a language model")
+        return entry
+
+    def unanswered(self, model: str, recordings: str) -> str:
+        """Return why a language model cannot provide answers; empty if it can.
+
+        Args:
+            model: Model name.
+            recordings: Recordings file of one run of the model.
+        """
+        path = Path(recordings)
+        if path.exists() and path.stat().st_size:
+            return ""
+        obstacle = next(obstacles(self.language_model(model), self.llm), None)
+        return f"nothing is recorded, and {obstacle.what}" if obstacle else ""
+
+    def unpacked_weights(self, model: str) -> list[str]:
+        """Return the path of the list of the digests of a model's unpacked weights, as a list.
+
+        The list is empty unless the weights are in a GGUF file or a pickle.
+        """
+        entry = self.entry(model)
+        unpacked = isinstance(entry, CheckpointEntry) and entry.must_be_unpacked
+        return [f"results/raw/weights/{model}{LIST_ENDING}"] if unpacked else []
+
+    def weights_files(self, model: str) -> list[str]:
+        """Return the files of a model's local checkpoint and adapter; jobs rerun if one changes."""
+        entry = self.entry(model)
+        own = isinstance(entry, CheckpointEntry) and entry.source == "folder"
+        places = [Path(str(vars(entry)["path"]))] if own else []
+        places += (
+            [Path(entry.adapter)] if isinstance(entry, EmbedderEntry) and entry.adapter else []
+        )
+        files = {file for place in places for file in (place, *place.rglob("*"))}
+        return sorted(str(file) for file in files if file.is_file())
+
+    def describe_models(
+        self, names: Iterable[str], marks: Mapping[str, str] = {}
+    ) -> tuple[ModelDescription, ...]:
+        """Return descriptions of models for tables; `marks` are appended to their labels."""
+        fields = set(ModelDescription.model_fields) - {"name"}
+        fields_of = {name: self.registry[name].model_dump(include=fields) for name in names}
+        for name, of_model in fields_of.items():
+            entry = self.registry[name]
+            external = isinstance(entry, PredictionsEntry)
+            if isinstance(entry, RerankerEntry):
+                of_model["label"] += f" (over {self.registry[entry.first_stage].label})"
+            if mark := EXTERNAL if external else marks.get(name):
+                of_model["label"] += f" ({mark})"
+        return tuple(
+            ModelDescription(name=name, **of_model) for name, of_model in fields_of.items()
+        )

@@ -1,0 +1,168 @@
+"""Validation of the settings and data of the IdioLink study."""
+
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+from pieline.core.errors import UserError
+from pieline.core.texts import text_key
+from pieline.studies.idiolink import files, models, paths, questions
+from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
+from pieline.studies.idiolink.models import Idiolink
+from pieline.studies.idiolink.originals.splits import SPLITS
+from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.records import QUERY_MODES, Document
+from pieline.study import Study
+
+
+def check(study: Idiolink, where: str) -> None:
+    """Validate the settings for models, the dataset, its construction and fine-tuning.
+
+    Raises:
+        UserError: A setting is invalid, or a prompt file is missing.
+    """
+    settings, tuning = study.settings, study.settings.finetuning
+    kinds = ("bm25", "embedder", *models.OWN_RANKERS, "predictions")
+    study.check_models(settings.models, *kinds, where=f"{where}.models")
+    study.check_external(settings.models, where=f"{where}.models")
+    _check_first_stages(study, where)
+    for name in settings.models:
+        for one in study.prediction_files(name):
+            if one.setting not in QUERY_MODES or one.seed:
+                raise UserError(
+                    f"{one.file} of {name!r} has setting {one.setting!r} and seed {one.seed}",
+                    where=f"{where}.models",
+                    hint=f"settings are {', '.join(QUERY_MODES)}; the seed is 0",
+                )
+    study.check_models(settings.leave_out, "embedder", where=f"{where}.leave_out")
+    if unknown := set(settings.leave_out).difference(settings.models, tuning.models):
+        raise UserError(
+            f"{min(unknown)!r} is not among the models to run",
+            where=f"{where}.leave_out",
+            hint="use models in idiolink.models or idiolink.finetuning.models",
+        )
+    for field, names in (("models", tuning.models), ("batch_sizes", tuning.batch_sizes)):
+        place = f"{where}.finetuning.{field}"
+        study.check_models(names, "embedder", where=place, have_weights=True)
+    study.check_models(models.roles(study).values(), "llm", where=f"{where}.construction")
+    if settings.dataset == "constructed" and not models.constructs(study):
+        raise UserError(
+            "the dataset is 'constructed', but the construction is not enabled",
+            where=f"{where}.dataset",
+            hint="set idiolink.construction.enabled: true, or dataset: released_format",
+        )
+    if models.constructs(study):
+        for path in map(
+            Path, map(partial(questions.prompt, study), (*models.COLLECTIONS, "validate"))
+        ):
+            if not path.is_file():
+                raise UserError(
+                    f"{path.parent} has no {path.name}",
+                    where=f"{where}.construction.prompts",
+                    hint="see the files with the same names in prompts/idiolink",
+                )
+    _check_own_data(study, where)
+    if tuning.models and tuning.tuples == "released" and study.project.is_sample:
+        raise UserError(
+            "the sample data has no released tuples",
+            where=f"{where}.finetuning.tuples",
+            hint="set 'sampled' or 'released_where_available', or set data: released",
+        )
+    for name, most in (("hard_negatives", HARD_NEGATIVES), ("soft_negatives", SOFT_NEGATIVES)):
+        count = getattr(tuning, name)
+        if tuning.models and count > most and files.tuples_source(study) == "released":
+            raise UserError(
+                f"{count} exceeds the {most} in the released tuples",
+                where=f"{where}.finetuning.{name}",
+                hint="reduce it, or set tuples: sampled",
+            )
+
+
+def _check_first_stages(study: Idiolink, where: str) -> None:
+    for name, first in models.first_stages(study, study.settings.models).items():
+        place = f"{study.project.entry_file(name)}: {name}.first_stage"
+        study.check_models([first], "bm25", "embedder", where=place)
+        if first in study.settings.leave_out:
+            raise UserError(
+                f"{first!r} is left out, but {name!r} reranks its results",
+                where=f"{where}.leave_out",
+                hint=f"remove {name!r} from idiolink.models",
+            )
+
+
+def _check_own_data(study: Idiolink, where: str) -> None:
+    settings = study.settings
+    absent = [split for split in SPLITS if split not in models.splits(study, settings.dataset)]
+    if settings.finetuning.models and absent:
+        raise UserError(
+            f"{study.project.own_data} has no {' or '.join(absent)} split for fine-tuning",
+            where=f"{where}.finetuning.models",
+            hint=f"add idiolink/{absent[0]}, or remove the models",
+        )
+    follows = settings.construction.exclusions or files.candidates(study)
+    if models.constructs(study) and study.project.own_data and not follows:
+        raise UserError(
+            "the manually excluded PIEs are not set",
+            where=f"{where}.construction.exclusions",
+            hint="set the path of a TSV with the columns pie and reason (rows are optional)",
+        )
+
+
+def check_own_data(study: Idiolink) -> None:
+    """Validate the user's own data; each sentence must occur in only one split.
+
+    Raises:
+        UserError: The data are invalid.
+    """
+    Study.check_own_data(study)
+    if not study.project.own_data or study.settings.dataset == "constructed":
+        return
+    seen: dict[str, str] = {}
+    for split, name in product(models.splits(study, "released_format"), models.TEXT_FILES):
+        (path,) = study.project.local(f"idiolink/{split}/{name}.json")
+        for text in read_texts(path, Document):
+            other = seen.setdefault(text_key(text.sentence), split)
+            if other != split:
+                raise UserError(
+                    f"the sentence is also in the {other} split",
+                    where=f"{path}: {text.id}",
+                    hint="remove it from one of the splits",
+                )
+
+
+def check_archives(study: Idiolink, where: str) -> None:
+    """Raise a `UserError` if a run without texts needs texts or files not in the archives."""
+    if files.has_texts(study):
+        return
+    if study.settings.shortcuts:
+        raise UserError(
+            "word overlap needs texts, but dataset is 'archived'",
+            where=f"{where}.shortcuts",
+            hint="set shortcuts: false, or dataset: released_format",
+        )
+    missing = [run for run in study.plan.made() if not run.archived]
+    taken = [(run, run.offer.archive) for run in study.plan if run.archived and run.offer]
+    if missing or not taken:
+        archive_names = (
+            ", ".join(archive.path for archive in study.project.archives) or "archives (none)"
+        )
+        offered = missing[0].offer if missing else None
+        why = offered.differences[0] if offered and offered.differences else "not in it"
+        raise UserError(
+            f"without texts, {missing[0].metrics if missing else 'every run'} must come from"
+            f" {archive_names}: {why}",
+            where=f"{where}.dataset",
+            hint="remove the model or mode, or set dataset: released_format",
+        )
+    archive = taken[0][1]
+    for run, _ in taken:
+        folder = str(Path(paths.dataset(run.where["index"])["manifest"]).parent)
+        dataset = archive.manifest.datasets.get(folder)
+        if dataset is None or any(
+            study.project.digest(name) != digest for name, digest in dataset.raw.items()
+        ):
+            raise UserError(
+                f"{archive.path} has no {folder} for these data",
+                where=f"{where}.dataset",
+                hint="list another archive first",
+            )

@@ -1,0 +1,232 @@
+"""Files that the jobs of the IdioLink study read."""
+
+import re
+
+from pieline.archives.matching import Extraction
+from pieline.models.entries import Bm25Entry
+from pieline.models.rankers import RerankerEntry
+from pieline.project import raw_name
+from pieline.studies.idiolink import models, paths
+from pieline.studies.idiolink.models import Idiolink
+from pieline.studies.idiolink.originals.splits import SPLITS
+from pieline.studies.idiolink.records import QUERY_MODES
+
+RELEASED_TUPLES = paths.RELEASED_TUPLES.format(split="train")
+
+
+def dataset(index: str) -> list[str]:
+    """Return the paths of an index's dataset files, starting with the documents."""
+    return list(paths.dataset(index).values())
+
+
+def all_documents(index: str) -> str:
+    """Return the path of the documents in the split that an index is built from."""
+    return dataset(index.split("-", maxsplit=1)[0])[0]
+
+
+def vectors(study: Idiolink, index: str, model: str, texts: str, seed: str) -> str:
+    """Return the path of a split's embeddings; `texts` is `documents` or a query mode."""
+    split = index.split("-", maxsplit=1)[0]
+    pattern = paths.API_VECTORS if model in models.api_embedders(study) else paths.VECTORS
+    return pattern.format(split=split, model=model, texts=texts, seed=seed)
+
+
+def query_vectors(study: Idiolink, index: str, model: str, query_mode: str, seed: str) -> list[str]:
+    """Return the path of the embeddings of a split's queries in one mode, as a list."""
+    return [vectors(study, index, model, query_mode, seed)]
+
+
+def all_query_vectors(study: Idiolink, index: str, model: str, seed: str) -> list[str]:
+    """Return the paths of the embeddings of a split's queries in all modes."""
+    return [vectors(study, index, model, mode, seed) for mode in QUERY_MODES]
+
+
+def first_stage_run(study: Idiolink, model: str, index: str, query_mode: str) -> str:
+    """Return the path of the run that a reranker reorders.
+
+    The run has the reranker's query mode, except that BM25 always ranks by sentence.
+    """
+    entry = study.project.entry(model)
+    assert isinstance(entry, RerankerEntry)
+    takes_none = isinstance(study.project.entry(entry.first_stage), Bm25Entry)
+    mode = "sentence" if takes_none else query_mode
+    return paths.RUN.format(index=index, model=entry.first_stage, query_mode=mode, seed=0)
+
+
+def has_texts(study: Idiolink) -> bool:
+    """Return whether the run has the texts, not only the dataset files that scoring reads."""
+    return study.settings.dataset != "archived"
+
+
+def archived_datasets(study: Idiolink) -> dict[str, Extraction]:
+    """Return the extractions of archived dataset files for a run without texts, by index."""
+    taken = [(run, run.offer.archive) for run in study.plan if run.archived and run.offer]
+    if has_texts(study) or not taken:
+        return {}
+    archive = taken[0][1]
+    indexes = {run.where["index"] for run, _ in taken}
+    return {
+        index: Extraction(
+            rule=re.sub(r"\W", "_", f"take_idiolink_{index}"),
+            archive=archive.path,
+            files={
+                name: archive.manifest.files[name] for name in paths.scoring_files(index).values()
+            },
+            recordings={},
+        )
+        for index in sorted(indexes)
+    }
+
+
+def file_usage(study: Idiolink, model: str, index: str, query_mode: str) -> dict[str, bool]:
+    """Return whether a run depends on certain files: MAGPIE and, for BM25, its tuning file."""
+    tuned = tuning(study, model, index, query_mode)
+    return {magpie(study): study.settings.dataset == "constructed", **dict.fromkeys(tuned, True)}
+
+
+def tuning(study: Idiolink, model: str, index: str, query_mode: str) -> list[str]:
+    """Return the path of the file with a BM25 run's k1 and b; empty for other models.
+
+    The full index uses the values tuned on sentence queries, because the paper reports a single
+    pair of values for both query modes. Other compositions use the same values if configured,
+    or if there is no validation split.
+    """
+    if not isinstance(study.project.entry(model), Bm25Entry):
+        return []
+    composition = index.partition("-")[2]
+    apart = study.settings.bm25.tuning == "per_mode_and_composition"
+    if composition and apart and models.is_tuned(study):
+        return [paths.TUNING.format(index=f"val-{composition}", model=model, query_mode=query_mode)]
+    return [paths.TUNING.format(index="val", model=model, query_mode="sentence")]
+
+
+def tuning_dataset(study: Idiolink, index: str) -> list[str]:
+    """Return the paths of the data for tuning k1 and b; empty without a validation split."""
+    return dataset(index) if models.is_tuned(study) else []
+
+
+def weights(study: Idiolink, model: str, seed: str) -> list[str]:
+    """Return the list of digests of weights that replace a checkpoint, if any.
+
+    They are fine-tuned or unpacked.
+    """
+    if "+" in model:
+        base, train_mode, loss = model.split("+")
+        wildcards = {"model": base, "train_mode": train_mode, "loss": loss, "seed": seed}
+        return [paths.WEIGHTS_DIGESTS.format(**wildcards)]
+    return study.project.unpacked_weights(model)
+
+
+def tuples_source(study: Idiolink) -> str:
+    """Return the source of training tuples: `sampled` or `released`."""
+    source = study.settings.finetuning.tuples
+    if source != "released_where_available":
+        return source
+    name = raw_name(RELEASED_TUPLES)
+    is_available = not study.project.is_sample and study.project.is_available(name)
+    return "released" if is_available else "sampled"
+
+
+def tuples(study: Idiolink, seed: str) -> str:
+    """Return the path of the training tuples."""
+    sampled = tuples_source(study) == "sampled"
+    pattern = paths.SAMPLED_TUPLES if sampled else paths.MINED_TUPLES
+    return pattern.format(split="train", seed=seed)
+
+
+def magpie(study: Idiolink) -> str:
+    """Return the path of the MAGPIE file from which PIEs are selected."""
+    name = "MAGPIE_sample" if study.project.is_sample else "MAGPIE_unfiltered"
+    return f"results/raw/magpie/{name}.jsonl"
+
+
+def released_indexes() -> list[str]:
+    """Return the paths of the released documents of every split."""
+    return [f"results/raw/idiolink/{split}/indexes.json" for split in SPLITS]
+
+
+def candidates(study: Idiolink) -> list[str]:
+    """Return the path of the released list of candidate PIEs; empty if unavailable."""
+    name = raw_name(paths.CANDIDATES)
+    is_available = not study.project.is_sample and study.project.is_available(name)
+    return [paths.CANDIDATES] if is_available else []
+
+
+def compared_indexes(study: Idiolink) -> list[str]:
+    """Return the paths of the released documents; empty without the released candidates."""
+    return released_indexes() if candidates(study) else []
+
+
+def split_source_indexes(study: Idiolink) -> list[str]:
+    """Return the paths of the released documents; empty if the splits are drawn."""
+    follows = study.settings.construction.split_source == "released"
+    return released_indexes() if follows else []
+
+
+def exclusions(study: Idiolink) -> str:
+    """Return the path of the TSV of manually excluded PIEs.
+
+    The TSV is the configured file, the sample's, or the one derived from the released files.
+    """
+    if study.settings.construction.exclusions:
+        return study.settings.construction.exclusions
+    if study.project.is_sample:
+        return study.project.here("data/sample/magpie/exclusions.tsv")
+    return paths.EXCLUSIONS
+
+
+def corrections(study: Idiolink) -> list[str]:
+    """Return the path of the human corrections of generated texts, if any."""
+    if study.settings.construction.corrections:
+        return [study.settings.construction.corrections]
+    if study.project.is_sample:
+        return [study.project.here("data/sample/idiolink_construction/corrections.csv")]
+    return []
+
+
+def of_collections(pattern: str) -> list[str]:
+    """Return the paths that a pattern yields for both collections."""
+    return [pattern.format(collection=collection) for collection in models.COLLECTIONS]
+
+
+def data_folder(origin: str) -> str:
+    """Return the folder with an origin's texts in the released format."""
+    constructed = origin == "constructed"
+    return paths.CONSTRUCTED if constructed else "results/raw/idiolink"
+
+
+def checked_files(study: Idiolink, origin: str) -> list[str]:
+    """Return the paths of the text files in every split of an origin."""
+    return [
+        f"{data_folder(origin)}/{split}/{name}.json"
+        for split in models.splits(study, origin)
+        for name in models.TEXT_FILES
+    ]
+
+
+def experiment_texts(study: Idiolink, split: str, name: str) -> str:
+    """Return the path of a split's texts in the experiments, `indexes` or `queries`."""
+    return f"{data_folder(study.settings.dataset)}/{split}/{name}.json"
+
+
+def raw_files(study: Idiolink) -> list[str]:
+    """Return the paths of the raw files that this configuration uses."""
+    if not has_texts(study):
+        return []
+    files = checked_files(study, "released_format")
+    if models.tuned_bases(study) and tuples_source(study) == "released":
+        files.append(RELEASED_TUPLES)
+    if models.constructs(study):
+        files += [magpie(study), *candidates(study)]
+        files += [*compared_indexes(study), *split_source_indexes(study)]
+    return files
+
+
+def other_targets(study: Idiolink) -> list[str]:
+    """Return the paths of the data checks and, with construction, the review sheet."""
+    files = [paths.CHECKS.format(origin="released_format")] if has_texts(study) else []
+    return (
+        [*files, paths.CHECKS.format(origin="constructed"), paths.REVIEW]
+        if models.constructs(study)
+        else files
+    )

@@ -1,0 +1,72 @@
+"""Questions to language models in the IdioLink study."""
+
+from pieline.studies.idiolink import paths
+from pieline.studies.idiolink.models import Idiolink
+from pieline.studies.idiolink.predictions.api_embedding import Embedding
+from pieline.studies.idiolink.variants.generation import Writing
+from pieline.studies.idiolink.variants.votes import Validation
+
+
+def writing(study: Idiolink, collection: str) -> Writing:
+    """Return the task that generates the texts of a collection."""
+    chosen = study.settings.construction
+    model = chosen.index_writer if collection == "documents" else chosen.query_writer
+    return Writing(
+        model=model,
+        spec=study.project.language_model(model).execution_spec(),
+        inputs={"pairs": paths.PAIRS, "prompt": prompt(study, collection)},
+        outputs={
+            "texts": paths.TEXTS.format(collection=collection),
+            "report": paths.TEXTS_REPORT.format(collection=collection),
+        },
+        recordings=_recordings(study, model, f"write_{collection}"),
+        collection="documents" if collection == "documents" else "queries",
+        parameters=chosen.parameters,
+        attempts=chosen.attempts,
+    )
+
+
+def validation(study: Idiolink, collection: str) -> Validation:
+    """Return the task that validates the texts of a collection."""
+    chosen = study.settings.construction
+    return Validation(
+        model=chosen.validator,
+        spec=study.project.language_model(chosen.validator).execution_spec(),
+        inputs={
+            "texts": paths.TEXTS.format(collection=collection),
+            "prompt": prompt(study, "validate"),
+        },
+        outputs={"verdicts": paths.VERDICTS.format(collection=collection)},
+        recordings=_recordings(study, chosen.validator, f"validate_{collection}"),
+        parameters=chosen.parameters,
+        runs=chosen.runs,
+    )
+
+
+def prompt(study: Idiolink, name: str) -> str:
+    """Return the path of a prompt of the construction."""
+    folder = study.settings.construction.prompts or study.project.here("prompts/idiolink")
+    return f"{folder}/{name}.jinja"
+
+
+def _recordings(study: Idiolink, model: str, task: str) -> str:
+    return study.project.recordings("idiolink_construction", model, f"{task}.jsonl")
+
+
+def embedding(study: Idiolink, split: str, model: str, texts: str, seed: str) -> Embedding:
+    """Return the task that embeds the documents of a split, or its queries in one mode."""
+    files = paths.dataset(split)
+    where = {"split": split, "model": model, "texts": texts, "seed": seed}
+    return Embedding(
+        model=model,
+        spec=study.project.entry(model).execution_spec(),
+        inputs={"texts": files["documents" if texts == "documents" else "queries"]},
+        outputs={"vectors": paths.API_VECTORS.format(**where)},
+        recordings=vector_recordings(study, model, texts),
+        texts=texts,
+    )
+
+
+def vector_recordings(study: Idiolink, model: str, texts: str) -> str:
+    """Return the path of the recorded vectors of a model."""
+    return study.project.recordings("idiolink_embedding", model, f"{texts}.jsonl")

@@ -1,0 +1,267 @@
+"""Runs of the IdioLink study, and the conditions of its metric files."""
+
+import json
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cache
+
+from pieline.core.conditions import Conditions, deviations
+from pieline.models.api_embedder import ApiEmbedderEntry
+from pieline.models.embedder import EmbedderEntry
+from pieline.models.entries import Bm25Entry
+from pieline.models.rankers import RerankerEntry
+from pieline.plan import Plan, Run
+from pieline.studies.idiolink import files, models, paths, questions
+from pieline.studies.idiolink.models import Idiolink
+from pieline.studies.idiolink.settings import FineTuning
+from pieline.studies.idiolink.training.settings import TrainingSettings, evaluated_modes
+
+NO_SPAN_VECTOR = "token vectors are not available"
+"""Reason for skipping the span modes of a model."""
+ONE_MODE_PER_JOB = (Bm25Entry, RerankerEntry, ApiEmbedderEntry)
+"""Entries of the models of which a job ranks in one query mode; others rank in all modes."""
+
+
+def configured_runs(study: Idiolink) -> Iterator[Run]:
+    """Yield all configured runs: zero-shot by index composition, then fine-tuned."""
+    settings = study.settings
+    run_conditions = cache(lambda model: conditions(study, model))
+
+    def run(index: str, model: str, query_mode: str, seed: int) -> Run:
+        where = {"index": index, "model": model, "query_mode": query_mode, "seed": str(seed)}
+        entry, predictions = study.project.entry(model), paths.RUN.format(**where)
+        data = paths.dataset(index) if files.has_texts(study) else paths.scoring_files(index)
+        return Run(
+            study=study.name,
+            model=model,
+            key=model,
+            kind=entry.kind,
+            where=where,
+            predictions=predictions,
+            metrics=paths.METRICS.format(**where),
+            conditions=run_conditions(model),
+            behind=(predictions, *data.values()),
+            uses=files.file_usage(study, model, index, query_mode),
+            job="" if isinstance(entry, ONE_MODE_PER_JOB) else f"{index}/{model}/{seed}",
+        )
+
+    for composition in dict.fromkeys(["full", *settings.compositions]):
+        for model in settings.models:
+            if composition == "full" or not study.prediction_files(model):
+                for mode in modes_of(study, model):
+                    yield run(index_of(composition), model, mode, 0)
+    for model in tuned_models(study):
+        for mode in modes_of(study, model):
+            for seed in settings.finetuning.seeds:
+                yield run("test", model, mode, seed)
+
+
+def index_of(composition: str) -> str:
+    """Return the index with a composition of the test split."""
+    return "test" if composition == "full" else f"test-{composition}"
+
+
+def tuned_models(study: Idiolink) -> list[str]:
+    """Return the names of the fine-tuned models, in the form base+training mode+loss."""
+    tuning = study.settings.finetuning
+    return [
+        f"{model}+{mode}+{loss}"
+        for model in tuning.models
+        for mode in tuning.train_modes
+        for loss in tuning.losses
+    ]
+
+
+def modes_of(study: Idiolink, model: str) -> list[str]:
+    """Return the query modes in which a model is evaluated.
+
+    Fine-tuned models have the modes of Table 5, and external models those of their files. BM25
+    skips the instruction modes. Rerankers, which score pairs of texts, and API embedders, which
+    return one vector per text, skip the span modes.
+    """
+    if "+" in model:
+        return evaluated_modes(model.split("+")[1])
+    if external_runs := study.prediction_files(model):
+        settings = {one.setting for one in external_runs}
+        return [mode for mode in study.settings.query_modes if mode in settings]
+    instructed = not isinstance(study.project.entry(model), Bm25Entry)
+    return [
+        mode
+        for mode in study.settings.query_modes
+        if instructed or not mode.startswith("instruction")
+        if has_token_vectors(study, model) or not mode.endswith("span")
+    ]
+
+
+def has_token_vectors(study: Idiolink, model: str) -> bool:
+    """Return whether a model supports span modes; API embedders and rerankers do not."""
+    return not isinstance(study.project.entry(model), ApiEmbedderEntry | RerankerEntry)
+
+
+def lacks(study: Idiolink, runs: Sequence[Run], archived: Collection[str]) -> dict[str, str]:
+    """Return why runs cannot be made, by metric file.
+
+    The user left out their model, or the API of their embedder, or of the embedder whose ranking
+    they reorder, is unavailable and its vectors are not recorded.
+    """
+    project, settings = study.project, study.settings
+    computed = {run.model for run in runs if run.metrics not in archived}
+    firsts = models.first_stages(study, settings.models)
+    reasons = dict(settings.leave_out)
+    for model in embedding_models(study, computed, settings.models):
+        if isinstance(project.registry[model], ApiEmbedderEntry):
+            recordings = questions.vector_recordings(study, model, "documents")
+            if reason := project.unanswered(model, recordings):
+                reasons[model] = reason
+    for model, first in firsts.items():
+        if model in computed and first in reasons:
+            reasons[model] = f"{first}: {reasons[first]}"
+    return {run.metrics: reasons[run.base] for run in runs if run.base in reasons}
+
+
+def embedding_models(study: Idiolink, computed: Collection[str], names: Sequence[str]) -> list[str]:
+    """Return those of the named models that are computed here, and their first stages."""
+    ranked = [name for name in names if name in computed]
+    firsts = models.first_stages(study, ranked).values()
+    archived = {*names} - {*ranked}
+    return [name for name in dict.fromkeys([*ranked, *firsts]) if name not in archived]
+
+
+# Conditions --------------------------------------------------------------------------------------
+
+
+def other_metrics(study: Idiolink, plan: Plan) -> dict[str, Conditions]:
+    """Return the conditions of metric files that do not belong to one run, by path."""
+    others = {
+        paths.CHECKS.format(origin="released_format"): data_conditions(study, "released_format")
+    }
+    for path, model in significance_tests(study, plan).items():
+        others[path] = conditions(study, model, "permutations")
+    others |= {path: run.conditions for path, run in shortcuts(study, plan).items()}
+    if models.constructs(study):
+        built = data_conditions(study, "constructed")
+        others[paths.CHECKS.format(origin="constructed")] = built
+        others[paths.CONSTRUCTION_METRICS] = built
+    return others
+
+
+def significance_tests(study: Idiolink, plan: Plan) -> dict[str, str]:
+    """Return the models that run in more than one query mode, by the path of their tests."""
+    runs = [run for run in plan.made(index="test") if len(modes_of(study, run.model)) > 1]
+    return {
+        paths.SIGNIFICANCE.format(model=run.model, seed=run.where["seed"]): run.model
+        for run in runs
+    }
+
+
+def shortcuts(study: Idiolink, plan: Plan) -> dict[str, Run]:
+    """Return the zero-shot runs by the path of their word-overlap file; empty if disabled."""
+    runs = plan.made(index="test") if study.settings.shortcuts else []
+    return {paths.SHORTCUTS.format(**run.where): run for run in runs if run.model == run.base}
+
+
+def conditions(study: Idiolink, model: str, *also: str) -> Conditions:
+    """Return the conditions of a model's runs; `also` adds settings by name.
+
+    Loss, tuples and inputs are recorded but never count as deviations: the paper and its
+    released code disagree on them, and it is unknown which of the two produced the numbers.
+    """
+    return study.mark_own_data(_conditions(study, model, *also))
+
+
+def _conditions(study: Idiolink, model: str, *also: str) -> Conditions:
+    """Return the conditions of a model's runs, excluding the conditions of the data."""
+    settings = study.settings
+    conditions = settings.model_dump(include={"top_k", "bootstrap_resamples", *also})
+    if study.prediction_files(model):
+        return study.external_conditions(**conditions)
+    reasons = [
+        *study.project.changed_entry(model),
+        *deviations(settings, ignored=set(type(settings).model_fields) - {"top_k"}),
+    ]
+    entry = study.project.entry(model)
+    if isinstance(entry, EmbedderEntry):
+        entry = models.embedder(study, model)
+        conditions |= {"inputs": settings.inputs}
+    if isinstance(entry, Bm25Entry):
+        # Each metric file records which values the ablation used.
+        points = models.bm25_points(study)
+        conditions |= points.model_dump(exclude={"tuning"})
+        reasons += deviations(points, ignored={"tuning"})
+    if "+" in model:
+        base, train_mode, loss = model.split("+")
+        training = models.training(study, base, train_mode, loss, seed="0")
+        conditions |= training.model_dump(exclude={"seed"}) | {"tuples": files.tuples_source(study)}
+        reasons += _training_deviations(base, training)
+    weights = json.loads(entry.execution_spec())
+    if isinstance(entry, RerankerEntry):
+        first = _conditions(study, entry.first_stage)
+        conditions |= {"first_stage": first.settings}
+        weights |= {"first_stage_weights": first.weights}
+        reasons += [reason for reason in first.deviations if reason not in reasons]
+    return Conditions(settings=conditions, weights=weights, deviations=tuple(reasons))
+
+
+def data_conditions(study: Idiolink, origin: str) -> Conditions:
+    """Return the conditions of the counts of an origin's texts."""
+    if origin != "constructed":
+        return study.mark_own_data(Conditions())
+    construction = study.settings.construction
+    of_this_computer = {"enabled", "exclusions", "corrections", "unreviewed", "prompts"}
+    roles = {
+        role: json.loads(study.project.language_model(name).execution_spec())
+        for role, name in models.roles(study).items()
+    }
+    besides = of_this_computer | {"attempts", "split_source", "seed", "semantics"}
+    filtering = "PIEs filtered as in the released code, unlike the paper's text"
+    as_released = construction.semantics == "released"
+    return study.mark_own_data(
+        Conditions(
+            settings=construction.model_dump(mode="json", exclude=of_this_computer),
+            weights=roles,
+            deviations=(
+                *([filtering] if as_released else []),
+                *deviations(construction, ignored=besides),
+            ),
+        )
+    )
+
+
+def _training_deviations(model: str, training: TrainingSettings) -> list[str]:
+    """Return the deviations of a training run's hyperparameters from Table 3."""
+    reasons = deviations(training, ignored={"loss", "train_mode", "seed", "batch_size"})
+    papers = FineTuning()
+    batch_size = papers.batch_sizes.get(model, papers.batch_size)
+    if training.batch_size != batch_size:
+        return [*reasons, f"batch size {training.batch_size}, the paper {batch_size}"]
+    return list(reasons)
+
+
+def left_out(study: Idiolink) -> dict[str, str]:
+    """Return the reasons for skipping models and modes, by model or `model/mode`."""
+    without = {
+        f"{model}/{mode}": NO_SPAN_VECTOR
+        for model in models.ranked(study)
+        if not has_token_vectors(study, model)
+        for mode in study.settings.query_modes
+        if mode.endswith("span")
+    }
+    return models.skipped(study) | without
+
+
+def tested_runs(study: Idiolink, model: str, seed: str) -> list[str]:
+    """Return the paths of the runs that a model's test between query modes compares."""
+    return [
+        paths.RUN.format(index="test", model=model, query_mode=mode, seed=seed)
+        for mode in modes_of(study, model)
+    ]
+
+
+def conditions_by_pattern(study: Idiolink) -> dict[str, Callable[..., Conditions]]:
+    """Return functions from wildcards to conditions, by path pattern of metric files."""
+    return {
+        paths.METRICS: lambda model, **_: conditions(study, model),
+        paths.SHORTCUTS: lambda model, **_: conditions(study, model),
+        paths.SIGNIFICANCE: lambda model, **_: conditions(study, model, "permutations"),
+        paths.CHECKS: lambda origin: data_conditions(study, origin),
+        paths.CONSTRUCTION_METRICS: lambda: data_conditions(study, "constructed"),
+    }

@@ -1,0 +1,41 @@
+"""Validation of the settings of the IdioTS study."""
+
+from pieline.core.errors import UserError
+from pieline.llm.prompts import load_prompt
+from pieline.studies.idiots import files, questions
+from pieline.studies.idiots.files import Idiots
+from pieline.studies.idiots.verdicts import read_cases
+
+
+def check(study: Idiots, where: str) -> None:
+    """Validate the models, prompts, data and verdicts.
+
+    Raises:
+        UserError: A setting is invalid.
+    """
+    settings = study.settings
+    study.check_models(settings.models, "llm", "predictions", where=f"{where}.models")
+    study.check_external(settings.models, where=f"{where}.models")
+    study.check_models(settings.settings_by_model, "llm", where=f"{where}.settings_by_model")
+    for setting in settings.prompts:
+        load_prompt(questions.prompt(study, setting)).check_shows("sentence")
+    if study.project.own_data and all(map(study.project.is_available, (files.TABLE, files.ARRAY))):
+        raise UserError(
+            f"both {files.TABLE} and {files.ARRAY} exist",
+            where=study.project.own_data,
+            hint="remove one",
+        )
+    # A rehearsal creates its own verdicts during the run.
+    if settings.verdicts and not settings.verdicts.startswith("results/"):
+        judged_runs = {case.run for case in read_cases(settings.verdicts) if case.verdict}
+        configured = {
+            (run.model, run.where["setting"], int(run.where["seed"]))
+            for run in study.configured_runs()
+        }
+        if not judged_runs & configured:
+            one = f", only on {' '.join(map(str, min(judged_runs)))}" if judged_runs else ""
+            raise UserError(
+                f"no verdict on a run of this configuration{one}",
+                where=settings.verdicts,
+                hint="fill in the column verdict and leave the others unchanged",
+            )

@@ -1,0 +1,70 @@
+"""Files that the jobs of the IdioTS study read."""
+
+from typing import get_args
+
+from pieline.project import alternatives
+from pieline.studies.idiots import paths
+from pieline.studies.idiots.datasets import Origin
+from pieline.studies.idiots.settings import DetectionSetting, IdiotsSettings
+from pieline.study import Study
+
+Idiots = Study[IdiotsSettings]
+TABLE = "idiots/idioms_sentences.tsv"
+"""Name of a raw file that may contain the sentences."""
+ARRAY = "idiots/idiots.json"
+"""Name of the other raw file that may contain the sentences."""
+
+
+def constraints(study: Idiots, *kinds: str) -> dict[str, str]:
+    """Return the wildcard constraints of runs of models of these kinds (default: all kinds)."""
+    return {
+        "model": study.project.constraint(*kinds or ("llm", "predictions")),
+        "setting": alternatives(
+            {*get_args(DetectionSetting), *study.settings.prompts, *study.external_settings()}
+        ),
+    }
+
+
+def kinds(study: Idiots) -> list[str]:
+    """Return the path of the file with kinds of distractors; [] if there is none."""
+    if study.project.is_sample:
+        return [paths.SAMPLE_KINDS]
+    return [study.settings.distractor_kinds] if study.settings.distractor_kinds else []
+
+
+def verdicts(study: Idiots) -> list[str]:
+    """Return the path of the file with human verdicts; [] if there is none."""
+    return [study.settings.verdicts] if study.settings.verdicts else []
+
+
+def raw_files(study: Idiots) -> list[str]:
+    """Return the paths of the sentences and the kinds of distractors; [] without sentences."""
+    return [] if no_data(study) else [f"results/raw/{raw_name(study)}", *kinds(study)]
+
+
+def raw_name(study: Idiots) -> str:
+    """Return the raw file name of the sentences.
+
+    The file is a JSON array in the sample, and in own data that has an array but no table. In
+    all other cases, the file is a table.
+    """
+    own_array = study.project.own_data and not study.project.is_available(TABLE)
+    is_array = study.project.is_sample or (own_array and study.project.is_available(ARRAY))
+    return ARRAY if is_array else TABLE
+
+
+def origin(study: Idiots) -> Origin:
+    """Return the origin of the sentences before their digest is checked."""
+    return "unverified" if study.project.data == "released" else study.project.data
+
+
+def other_targets(study: Idiots) -> list[str]:
+    """Return the paths of the files with cases for human judgment."""
+    return [paths.CASES.format(**run.where) for run in study.plan.made()]
+
+
+def no_data(study: Idiots) -> str:
+    """Return why the sentences are missing; empty if they are available."""
+    name = raw_name(study)
+    is_available = study.project.data != "released" or study.project.is_available(name)
+    return "" if is_available else f"the mirror has no {name}"

@@ -1,0 +1,323 @@
+"""Runs of the ID10M-JAM study, and the conditions of its metric files."""
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache, partial
+from itertools import product
+from pathlib import Path
+
+from pieline import reuse
+from pieline.core.conditions import Conditions, deviations
+from pieline.llm.obstacles import SCHEMA_SETTING, unsupported_reason
+from pieline.models.llm import LLMEntry
+from pieline.plan import Plan, Run
+from pieline.studies.jam import files, paths, questions
+from pieline.studies.jam.files import Jam
+from pieline.studies.jam.predictions.baselines import BASELINES
+from pieline.studies.jam.predictions.prompt_settings import RELEASED_EXAMPLES, RELEASED_FORM
+from pieline.studies.jam.predictions.prompting import FEW_SHOT, is_asked
+from pieline.studies.jam.settings import ADDED, BASELINE, FINE_TUNED, AttentionAnalysis, JamVariants
+from pieline.studies.jam.training.settings import RELEASED_DEVIATIONS
+from pieline.study import OWN_PROMPT
+
+NEUTRAL = "neutral"
+"""Experiment of the neutral-context ablation."""
+WRITER = "Gemini 2.5 Pro"
+"""Model that wrote the paper's variants (section 3.3, appendix G)."""
+_STRICT_MAJORITY = "Table 6 by a strict majority of all answers, unlike the paper's vote"
+
+
+def configured_runs(study: Jam) -> Iterator[Run]:
+    """Yield all configured runs, then the run of the ablation."""
+    uses = cache(partial(files.file_usage, study))
+    run_conditions = cache(lambda model, setting: conditions(study, model, setting))
+    for language, model, setting, seed in _grid(study):
+        where = {"language": language, "model": model, "setting": setting, "seed": str(seed)}
+        predictions = paths.PREDICTIONS.format(**where)
+        kind = study.project.entry(model).kind
+        yield Run(
+            study=study.name,
+            model=model,
+            key=f"{model}/{setting}/{language}/{seed}",
+            kind=kind,
+            where=where,
+            predictions=predictions,
+            metrics=paths.METRICS.format(**where),
+            conditions=run_conditions(model, setting),
+            recordings=questions.recordings(study, "jam").format(**where) if kind == "llm" else "",
+            behind=(predictions, files.sentences(study, language)),
+            uses=uses(language),
+        )
+    if (neutral := study.settings.neutral) is None:
+        return
+    where = {name: str(value) for name, value in neutral.model_dump().items()}
+    kind = study.project.entry(neutral.model).kind
+    yield Run(
+        study=study.name,
+        model=neutral.model,
+        key=neutral.model,
+        kind=kind,
+        where=where,
+        predictions=paths.NEUTRAL_PREDICTIONS.format(**where),
+        metrics=paths.NEUTRAL_METRICS.format(**where),
+        conditions=neutral_conditions(study, neutral.model, neutral.setting),
+        recordings=questions.recordings(study, "jam_neutral").format(**where)
+        if kind == "llm"
+        else "",
+        uses=uses(neutral.language),
+        experiment=NEUTRAL,
+    )
+
+
+def _grid(study: Jam) -> Iterator[tuple[str, str, str, int]]:
+    """Yield language, model, setting and seed of every configured run."""
+    settings = study.settings
+    for model in settings.models:
+        entry = study.project.entry(model)
+        for one in study.prediction_files(model):
+            if one.language in settings.languages:
+                yield one.language, model, one.setting, one.seed
+        if isinstance(entry, LLMEntry):
+            named = settings.settings_by_model.get(model, settings.settings)
+            ways: list[str] = [way for way in named if is_asked(entry, way)]
+            seeds: Sequence[int] = settings.seeds_by_model.get(model, settings.seeds)
+            for language, way, seed in product(settings.languages, ways, seeds):
+                yield language, model, way, seed
+        elif entry.kind == "encoder":
+            tagged = [name for name in settings.languages if name in vars(entry)["languages"]]
+            ways = [FINE_TUNED, *files.added_settings(study)]
+            for language, way, seed in product(tagged, ways, settings.fine_tuning.seeds):
+                yield language, model, way, seed
+
+
+# Why runs cannot be made -------------------------------------------------------------------------
+
+
+def lacks(study: Jam, runs: Sequence[Run], archived: Collection[str]) -> dict[str, str]:
+    """Return why runs cannot be made, by metric file."""
+    why = {NEUTRAL: _lacks_of_ablation, "": _lacks_of_run}
+    reasons = {run.metrics: why[run.experiment](study, run.where, archived) for run in runs}
+    return {path: reason for path, reason in reasons.items() if reason}
+
+
+def _lacks_of_run(study: Jam, where: Mapping[str, str], archived: Collection[str]) -> str:
+    model = where["model"]
+    if paths.METRICS.format(**where) in archived:
+        return ""
+    if not isinstance(study.project.entry(model), LLMEntry):
+        return no_contexts(study, where)
+    if reason := unsupported(study, where) or no_contexts(study, where):
+        return reason
+    return study.project.unanswered(model, questions.recordings(study, "jam").format(**where))
+
+
+def _lacks_of_ablation(study: Jam, where: Mapping[str, str], archived: Collection[str]) -> str:
+    """Return why the ablation is not possible: its run, texts or answers are missing."""
+    project, model, writer = study.project, where["model"], study.settings.variants.model
+    if reason := _lacks_of_run(study, where, archived):
+        return reason
+    if writer:
+        reason = project.unanswered(writer, questions.neutral_variants(study, **where).recordings)
+        if reason:
+            return f"of {project.entry(writer).label}, which writes the texts, {reason}"
+    if paths.NEUTRAL_METRICS.format(**where) in archived or project.entry(model).kind != "llm":
+        return ""
+    return project.unanswered(model, questions.recordings(study, "jam_neutral").format(**where))
+
+
+def unsupported(study: Jam, where: Mapping[str, str]) -> str:
+    """Return why a language model does not support a setting; empty if it does.
+
+    The released prompts require a model that supports an enforced response format.
+    """
+    settings, setting = study.settings, where["setting"]
+    enforced = settings.asking == "released" and setting not in settings.prompts
+    entry = study.project.language_model(where["model"])
+    return unsupported_reason(entry, SCHEMA_SETTING if enforced else setting)
+
+
+def no_contexts(study: Jam, where: Mapping[str, str]) -> str:
+    """Return why a run lacks its neutral contexts; empty if it has them or needs none."""
+    language, writer = where["language"], study.settings.variants.model
+    if not files.shows_neutral(study, where["setting"]):
+        return ""
+    if writer:
+        return study.project.unanswered(
+            writer, questions.neutral_contexts(study, language).recordings
+        )
+    in_sample = Path(study.project.here("data/sample/id10m/neutral", f"{language}.json")).exists()
+    if study.project.is_sample and in_sample:
+        return ""
+    return f"no neutral contexts in {language.capitalize()} (jam.variants.model writes them)"
+
+
+# Conditions --------------------------------------------------------------------------------------
+
+
+def baselines(language: str) -> list[str]:
+    """Return the paths of the metric files of a language's baselines."""
+    where = {"language": language, "setting": BASELINE, "seed": "0"}
+    return [paths.METRICS.format(model=name, **where) for name in BASELINES]
+
+
+def other_metrics(study: Jam, plan: Plan) -> dict[str, Conditions]:
+    """Return the conditions of metric files that do not belong to one run, by path."""
+    languages, attention = study.settings.languages, study.settings.attention
+    data, baseline = data_conditions(study), baseline_conditions(study)
+    others = {paths.STATISTICS.format(language=language): data for language in languages}
+    others |= {path: baseline for language in languages for path in baselines(language)}
+    others[paths.HUMANS] = data
+    if attention:
+        place = attention.model_dump(include={"language", "model"})
+        others[paths.ATTENTION.format(**place)] = attention_conditions(study, attention.model)
+    return others
+
+
+def baseline_conditions(study: Jam) -> Conditions:
+    """Return the conditions of baselines."""
+    settings = study.settings.model_dump(include={"scoring", "bootstrap_resamples"})
+    return study.mark_own_data(Conditions(settings=settings))
+
+
+def data_conditions(study: Jam) -> Conditions:
+    """Return the conditions of data counts and human labels."""
+    return study.mark_own_data(Conditions())
+
+
+def neutral_conditions(study: Jam, model: str, setting: str) -> Conditions:
+    """Return the conditions of the neutral-context ablation."""
+    run, writer = _conditions(study, model, setting), study.settings.variants.model
+    written, reasons = {}, []
+    if writer:
+        sent, _ = study.as_sent(writer, questions.generation(study))
+        written = {"writer": writer, "generation": sent}
+        reasons.append("neutral contexts by our prompt, the paper's is not printed")
+        entry = study.project.language_model(writer)
+        if entry.published_as != WRITER:
+            reasons.append(f"neutral contexts by {entry.label}, the paper's by {WRITER}")
+        reasons += _of_variants(study, "temperature")
+    return study.mark_own_data(
+        Conditions(
+            settings={**run.settings, **written},
+            weights=run.weights,
+            deviations=(*run.deviations, *reasons),
+        )
+    )
+
+
+def attention_conditions(study: Jam, model: str) -> Conditions:
+    """Return the conditions of the attention analysis."""
+    analysis = study.settings.attention or AttentionAnalysis(model=model)
+    return study.mark_own_data(
+        Conditions(
+            settings={
+                "pairs": analysis.pairs,
+                "bootstrap_resamples": study.settings.bootstrap_resamples,
+            },
+            weights=json.loads(questions.weights_spec(study, model)),
+            deviations=(
+                *study.project.changed_entry(model),
+                *deviations(analysis, ignored={"model", "language"}),
+            ),
+        )
+    )
+
+
+def conditions(study: Jam, model: str, setting: str) -> Conditions:
+    """Return the conditions of a run."""
+    return study.mark_own_data(_conditions(study, model, setting))
+
+
+def _of_variants(study: Jam, *names: str) -> tuple[str, ...]:
+    """Return how the variant settings `names` deviate from the paper's."""
+    others = JamVariants.model_fields.keys() - set(names)
+    return deviations(study.settings.variants, ignored=others)
+
+
+def _conditions(study: Jam, model: str, setting: str) -> Conditions:
+    settings = study.settings
+    used = settings.model_dump(include={"scoring", "bootstrap_resamples"})
+    used |= {"setting": setting}
+    if study.prediction_files(model):
+        return study.external_conditions(**used)
+    reasons = [*study.project.changed_entry(model)]
+    if settings.scoring != "paper":
+        reasons.append("scored as in the released analysis, unlike the paper's text")
+    reasons += _of_variants(study, "min_valid", "kept")
+    tagged = setting in (FINE_TUNED, *ADDED)
+    if tagged:
+        tuning = settings.fine_tuning
+        used |= tuning.stated(*type(tuning).model_fields.keys() - {"seeds"})
+        reasons += deviations(tuning, ignored={"seeds", "form"})
+        reasons += RELEASED_DEVIATIONS if tuning.form == "released" else ()
+        if setting in ADDED:
+            reasons.append(f"also trained with texts of other PIEs ({ADDED[setting]})")
+    else:
+        prompts = study.prompt_digests(*questions.prompt_files(study, setting).values())
+        used |= {"asking": settings.asking, "prompts": prompts}
+        # The paper does not state whether reasoning models were sent the temperature.
+        withheld = {"temperature"} if study.project.language_model(model).reasoning else set()
+        sent, changed = study.as_sent(
+            model, questions.parameters(study, model, setting), withheld=withheld
+        )
+        used |= sent
+        if setting in settings.prompts:
+            reasons.append(OWN_PROMPT.format(setting))
+        elif settings.asking == "released":
+            reasons += RELEASED_FORM
+            reasons += RELEASED_EXAMPLES if setting == FEW_SHOT else ()
+        else:
+            reasons += study.reworded(prompts)
+        reasons += changed
+        if setting == FEW_SHOT and settings.confusion_votes != "as_predicted":
+            used |= {"confusion_votes": settings.confusion_votes}
+            reasons.append(_STRICT_MAJORITY)
+    if tagged or setting == FEW_SHOT:
+        used["train_split"] = settings.train_split
+        if settings.train_split != "train":
+            kind = "trained on" if tagged else "examples from"
+            reasons.append(f"{kind} ID10M's {settings.train_split} split, the paper's train")
+    return Conditions(
+        settings=used,
+        weights=json.loads(study.project.entry(model).execution_spec()),
+        deviations=tuple(reasons),
+    )
+
+
+def conditions_by_pattern(study: Jam) -> dict[str, Callable[..., Conditions]]:
+    """Return functions from wildcards to conditions, by path pattern of metric files."""
+    return {
+        paths.METRICS: lambda model, setting, **_: conditions(study, model, setting),
+        paths.NEUTRAL_METRICS: lambda model, setting, **_: neutral_conditions(
+            study, model, setting
+        ),
+        paths.ATTENTION: lambda model, **_: attention_conditions(study, model),
+        paths.STATISTICS: lambda **_: data_conditions(study),
+        paths.HUMANS: lambda: data_conditions(study),
+    }
+
+
+def models(study: Jam) -> list[str]:
+    """Return the evaluated and analyzed models, and the model that writes variants, if any."""
+    settings = study.settings
+    names = [*settings.models]
+    if settings.attention:
+        names.append(settings.attention.model)
+    if settings.variants.model and (files.written_languages(study) or settings.neutral):
+        names.append(settings.variants.model)
+    return list(dict.fromkeys(names))
+
+
+def archived_models(study: Jam) -> set[str]:
+    """Return the models for which all runs come from archives, so weights are not needed.
+
+    The models used for the attention analysis and for writing variants are excluded.
+    """
+    attention = study.settings.attention
+    others = {study.settings.variants.model, attention and attention.model}
+    return reuse.archived_models(study.plan) - others
+
+
+def attention_pairs(study: Jam) -> int:
+    """Return the maximum number of pairs in the attention analysis."""
+    return (study.settings.attention or AttentionAnalysis(model="")).pairs
