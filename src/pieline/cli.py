@@ -42,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    about = "Share finished runs with machines without a GPU or API key: export, verify, recompute."
+    about = "Share finished runs with machines without a GPU or API key: export, verify."
     runs = commands.add_parser("runs", help=about, description=about)
     actions = runs.add_subparsers(title="actions", required=True, metavar="ACTION")
 
@@ -61,22 +61,6 @@ def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     verifying = actions.add_parser("verify", help="Check an archive without extracting it.")
     verifying.set_defaults(run=_verify_runs)
     verifying.add_argument("archive", type=Path, help="the file to check")
-    again = actions.add_parser(
-        "recompute",
-        help="Recompute a sample of an archive on the datasets in this folder.",
-    )
-    again.set_defaults(run=_recompute)
-    again.add_argument("archive", type=Path, help="the file to check")
-    again.add_argument(
-        "--sample", type=int, default=20, help="queries per ranking (default: %(default)s)"
-    )
-    again.add_argument(
-        "--configfile",
-        type=Path,
-        action="append",
-        default=[],
-        help="configuration of the run, needed for language models; can be repeated",
-    )
 
 
 def _export_runs(options: argparse.Namespace) -> None:
@@ -115,37 +99,6 @@ def _verify_runs(options: argparse.Namespace) -> None:
         )
     runs = read_archive(options.archive).runs
     print(f"{options.archive}: {pluralize(len(runs), 'run')} verified")
-
-
-def _recompute(options: argparse.Namespace) -> None:
-    from pieline.audit.archives import verified
-    from pieline.audit.recompute import compare_meanings, recompute
-    from pieline.config import layered, load_config, load_studies
-    from pieline.models.registry import load_registry
-
-    if options.sample < 1:
-        raise UserError(f"{options.sample} is too small", where="--sample", hint="use at least 1")
-    os.environ.setdefault("TQDM_DISABLE", "1")
-    root = Path(os.path.relpath(Path(__file__).parents[2]))
-    settings = _settings(root, options.configfile) | {"archives": []}
-    config = load_config(layered(settings, root / "config" / "sample.yaml"))
-    all_studies = load_studies(config, load_registry(root / "models.yaml"), root)
-    studies = [all_studies[name] for name in config.studies]
-    differences = 0
-    with verified(options.archive) as (archive, folder):
-        for run in archive.manifest.runs:
-            same, line = recompute(run, folder, studies, sample=options.sample)
-            differences += not same
-            print(f"{run.metrics.removeprefix('results/metrics/')}: {line}", flush=True)
-        for path, same in compare_meanings(archive).items():
-            differences += not same
-            print(f"{path.removeprefix('results/')}: {'identical' if same else 'DIFFERENT'}")
-    if differences:
-        raise UserError(
-            pluralize(differences, "difference"),
-            where=options.archive,
-            hint="see the lines above",
-        )
 
 
 def _settings(root: Path, files: Sequence[Path]) -> dict[str, Any]:

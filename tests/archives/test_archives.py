@@ -28,7 +28,6 @@ from pieline.audit.archives import (
     extract_members,
     verified,
 )
-from pieline.audit.recompute import compare_meanings, recompute
 from pieline.cli import command
 from pieline.config import layered, load_config, load_studies
 from pieline.core.conditions import Conditions
@@ -190,31 +189,6 @@ def test_predictions_and_answers_are_restored(
     write_text(f"{DATASET}/queries.jsonl", "other\n")
     with pytest.raises(UserError, match="differs from the file that"):
         check_made([RUN])
-
-
-def test_rows_are_recomputed(folder: Path) -> None:
-    """A ranking by another system is detected even though its archive is consistent."""
-    export_runs("a.tar.zst")
-    with verified("a.tar.zst") as (archive, place):
-        same, line = recompute(archive.runs[RANKED], place, [], sample=20)
-        assert (same, line) == (True, "1 queries, 3 scores: largest difference 0")
-        meanings = Path(DATASET, "meanings.jsonl")
-        assert compare_meanings(archive) == {str(meanings): True}
-        was = meanings.read_text(encoding="utf-8")
-        write_text(meanings, was.replace('"idiomatic"', '"literal"', 1))
-        assert compare_meanings(archive) == {str(meanings): False}
-        write_text(meanings, was)
-    write_run(RUN, {"q1": {"d2": 0.9, "d0": 0.5, "d1": 0.25}}, tag="bm25")
-    add_evidence(RUN, [f"{DATASET}/documents.jsonl", f"{DATASET}/queries.jsonl", TUNING])
-    metric(RANKED, [RUN, TUNING, f"{DATASET}/meanings.jsonl"])
-    export_runs("b.tar.zst")
-    with verified("b.tar.zst") as (archive, place):
-        same, line = recompute(archive.runs[RANKED], place, [], sample=20)
-        assert not same
-        assert "DIFFERENT" in line
-        Path(f"{DATASET}/queries.jsonl").unlink()
-        same, line = recompute(archive.runs[RANKED], place, [], sample=20)
-        assert line.startswith(f"not recomputed: {DATASET}/queries.jsonl does not exist")
 
 
 def test_conflicting_answers_are_rejected(folder: Path) -> None:
