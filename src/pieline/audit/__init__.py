@@ -1,1 +1,1 @@
-"""Verification of archives: integrity checks and recomputation of samples."""
+"""Verification of archives."""
