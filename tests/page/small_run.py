@@ -61,10 +61,15 @@ ABSENT = {
 }
 """Reasons why the papers' other tables were not made."""
 
-RUN = "{model}/{setting}/seed-{seed}.jsonl"
 RECORDINGS = {
-    "jam": {f"results/predictions/jam/{{language}}/{RUN}": "recordings/jam/{model}.jsonl"},
-    "idiots": {f"results/predictions/idiots/{RUN}": "recordings/{model}-{setting}-{seed}.jsonl"},
+    "jam": {
+        "results/predictions/jam/english/gpt-4o/zero_shot/seed-42.jsonl": "recordings/jam/no.jsonl"
+    },
+    "idiots": {
+        "results/predictions/idiots/vicuna-7b/zero_shot/seed-0.jsonl": (
+            "recordings/vicuna-7b-zero_shot-0.jsonl"
+        )
+    },
 }
 """Recordings by the path of predictions; those of ID10M-JAM do not exist."""
 
