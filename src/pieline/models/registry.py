@@ -54,14 +54,19 @@ ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)
 Registry = dict[str, AnyEntry]
 _NAMED: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[Name, Any])
 _HINT = "see schemas/models.schema.json"
+_NAME_HINT = "use a name of a-z, 0-9, '.', '_' and '-'"
 
 
-def load_registry(path: str | Path) -> Registry:
+def load_registry(path: str | Path, *, added: Mapping[str, Any] | None = None) -> Registry:
     """Return the entries of models.yaml and, if it exists, models.local.yaml next to it, by name.
 
     An entry of models.local.yaml that has only a `revision` pins the commit of an entry of
     models.yaml that has none. Neither file is an input of a rule: each job receives only the entry
     that it needs, so that adding a model does not rerun jobs of other models.
+
+    Args:
+        path: Path of models.yaml.
+        added: Fields of entries that models.local.yaml does not have yet, by name.
 
     Raises:
         UserError: An entry is invalid, or two entries have the same name or label.
@@ -69,6 +74,13 @@ def load_registry(path: str | Path) -> Registry:
     path = Path(path)
     fields, own = _fields(path), local_file(path)
     own_fields = _fields(own) if own.exists() else {}
+    for name, each in validated(_NAMED, added or {}, where=own, hint=_NAME_HINT).items():
+        if name in fields or name in own_fields:
+            where = path if name in fields else own
+            raise UserError(
+                f"there is already a model {name!r}", where=where, hint="use a different name"
+            )
+        own_fields[name] = each
     for name in fields.keys() & own_fields.keys():
         pin = own_fields.pop(name)
         if not _pins(pin, fields[name]):
