@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
-from pydantic import Discriminator, Field, Tag, TypeAdapter
+from pydantic import Discriminator, Field, Tag, TypeAdapter, ValidationError
 
-from pieline.core.errors import UserError
-from pieline.core.records import Name, validated
+from pieline.core.errors import UserError, nearest
+from pieline.core.records import Name, explain, validated
+from pieline.core.settings import keys_at
 from pieline.core.yamls import read_yaml
 from pieline.models.api_embedder import ApiEmbedderEntry
 from pieline.models.embedder import EmbedderEntry
@@ -119,10 +120,34 @@ def _fields(path: Path) -> dict[str, Any]:
 
 
 def _entries(path: Path, fields: Mapping[str, Any]) -> Registry:
-    return {
-        name: validated(ENTRY, each, where=f"{path}: {name}", hint=_HINT)
-        for name, each in fields.items()
-    }
+    return {name: _entry(each, where=f"{path}: {name}") for name, each in fields.items()}
+
+
+def _entry(fields: Any, *, where: str) -> AnyEntry:
+    """Validate the fields of an entry.
+
+    Raises:
+        UserError: A field is unknown (the hint names the closest one) or invalid.
+    """
+    try:
+        return ENTRY.validate_python(fields)
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+        # A misspelled field explains that the field of the right name is missing.
+        unknown = next((each for each in errors if each["type"] == "extra_forbidden"), None)
+        if unknown is None:
+            raise UserError(explain(error), where=where, hint=_HINT) from None
+        kind, *location = unknown["loc"]
+        tag = location.pop(0) if kind == "embedder" else ""
+        entry_class = next(
+            each
+            for each in get_args(AnyEntry)
+            if get_args(each.model_fields["kind"].annotation) == (kind,)
+            and (tag == "api") == (each is ApiEmbedderEntry)
+        )
+        name = ".".join(map(str, location))
+        hint = nearest(str(location[-1]), keys_at(entry_class, location[:-1]))
+        raise UserError(f"unknown field {name!r}", where=where, hint=hint) from None
 
 
 def registry_schema() -> dict[str, Any]:
