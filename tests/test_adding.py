@@ -52,9 +52,9 @@ def carry_out(document: str, project: Path) -> str:
                 if program == "snakemake":
                     printed += succeeded(run_snakemake(project, *arguments))
                 else:
-                    assert program in ("python", "cp")
-                    program = sys.executable if program == "python" else program
-                    printed += run([program, *arguments], project)
+                    programs = {"python": [sys.executable], "cp": ["cp"]}
+                    programs["pieline"] = [sys.executable, "-m", "pieline.cli"]
+                    printed += run([*programs[program], *arguments], project)
     return printed
 
 

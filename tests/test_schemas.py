@@ -1,5 +1,6 @@
 """schemas/ is up to date, and the shipped files conform to it."""
 
+import json
 from pathlib import Path
 
 import jsonschema
@@ -29,3 +30,23 @@ def test_shipped_files_conform_to_their_schema(data: str, schema: str) -> None:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
 
     jsonschema.validate(read(ROOT / data), read(ROOT / "schemas" / schema))
+
+
+@pytest.mark.parametrize("name", sorted(schemas()))
+def test_every_setting_is_described(name: str) -> None:
+    """An editor shows the description of a section's own definition for a bare reference."""
+    schema = json.loads(schemas()[name])
+    definitions = schema["$defs"]
+    settings = {
+        f"{place}.{field}": setting
+        for place, section in {"": schema, **definitions}.items()
+        for field, setting in section.get("properties", {}).items()
+    }
+    assert len(settings) > 100
+    described = {
+        field
+        for field, setting in settings.items()
+        if setting.get("description")
+        or definitions.get(setting.get("$ref", "").rpartition("/")[2], {}).get("description")
+    }
+    assert settings.keys() == described

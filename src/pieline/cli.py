@@ -1,4 +1,4 @@
-"""Manage run archives and recorded answers, and query a chat model."""
+"""Add models, manage run archives and recorded answers, and query a chat model."""
 
 import argparse
 import json
@@ -14,6 +14,21 @@ if TYPE_CHECKING:
     from pieline.llm.answers import Answer
     from pieline.llm.archive import MergeResult
     from pieline.models.llm import LLMEntry
+
+_FIELDS = {
+    "kind": "embedder (default, if the files are of one), encoder, late_interaction or reranker",
+    "label": "name in tables and figures (default: the name of the repository or folder)",
+    "licence": "license of the weights",
+    "parameters": "number of parameters, such as 110M or 1.5B",
+    "max_length": "maximum input length in tokens",
+    "pooling": "pooling; a value other than in the files replaces theirs",
+    "trained_with_instructions": "whether the model was trained with instructions (true or false)",
+    "instruction_format": "how an instruction and a query are combined (docs/adding.md)",
+    "query_prefix": "prefix of a query without an instruction",
+    "passage_prefix": "prefix of a document",
+    "revision": "commit of the repository (default: the newest)",
+}
+"""Fields of a model's entry that have an option of their own, with their help texts."""
 
 Command = Callable[[argparse.Namespace], None]
 
@@ -35,10 +50,62 @@ def parser() -> argparse.ArgumentParser:
     """Build the argument parser of `pieline` and its subcommands."""
     top = argparse.ArgumentParser(prog="pieline", description=__doc__)
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_model(commands)
     _add_recordings(commands)
     _add_runs(commands)
     _add_ask(commands)
     return top
+
+
+def _add_model(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    model = commands.add_parser("model", help="Add your own models.")
+    actions = model.add_subparsers(title="actions", required=True, metavar="ACTION")
+    about = (
+        "Add a model to models.local.yaml, with what its files say. An option is needed only for"
+        " what they do not say."
+    )
+    adding = actions.add_parser("add", help="Add a model to models.local.yaml.", description=about)
+    adding.set_defaults(run=_add)
+    adding.add_argument("name", metavar="NAME", help="name of the model in configurations")
+    adding.add_argument(
+        "place",
+        metavar="HUB_ID|FOLDER",
+        help="name of a repository on the Hugging Face hub, or a folder saved by transformers or"
+        " sentence-transformers",
+    )
+    for field, help_text in _FIELDS.items():
+        adding.add_argument(f"--{field.replace('_', '-')}", dest=f"field_{field}", help=help_text)
+    adding.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="any other field of schemas/models.schema.json, such as dtype=bfloat16 or"
+        " 'languages=[english]'; can be repeated",
+    )
+
+
+def _add(options: argparse.Namespace) -> None:
+    from pieline.core.yamls import parse_yaml
+    from pieline.models.adding import add_model
+
+    given: dict[str, Any] = {
+        field: value
+        for field in _FIELDS
+        if (value := getattr(options, f"field_{field}")) is not None
+    }
+    for field in given.keys() & {"max_length", "trained_with_instructions"}:
+        given[field] = parse_yaml(given[field], where=f"--{field.replace('_', '-')}")
+    for item in options.set:
+        field, sign, value = item.partition("=")
+        if not sign:
+            raise UserError("no = in it", where=f"--set {item}", hint="write FIELD=VALUE")
+        given[field] = parse_yaml(value, where=f"--set {item}")
+    models = Path("models.yaml")
+    if not models.exists():
+        raise UserError("no such file", where=models, hint="run this in the project folder")
+    added = add_model(options.name, options.place, given, models, options=_FIELDS)
+    print(f"added to {added.path}:\n{added.text}\nTo score it:\n  {added.command}")
 
 
 def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pydantic import Field, PositiveInt, ValidationError, create_model
 
@@ -15,7 +14,7 @@ from pieline import studies
 from pieline.archives.matching import RemoteArchive, load_archives
 from pieline.core.errors import UserError, nearest
 from pieline.core.records import explain
-from pieline.core.settings import Seed, Settings
+from pieline.core.settings import Seed, Settings, keys_at
 from pieline.core.yamls import merge, read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import Registry
@@ -152,7 +151,7 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
         first = error.errors(include_url=False)[0]
         location = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            hint = nearest(str(first["loc"][-1]), _keys_at(first["loc"][:-1]))
+            hint = nearest(str(first["loc"][-1]), keys_at(config_class(), first["loc"][:-1]))
             raise UserError(f"unknown key {location!r}", where=where, hint=hint) from None
         raise UserError(
             explain(error), where=where, hint="see schemas/config.schema.json"
@@ -279,19 +278,6 @@ def _check_tables(config: Config, loaded: Mapping[str, Study[Any]]) -> None:
             where="config.yaml: tables",
             hint=nearest(unknown[0], ["rows", *made]),
         )
-
-
-def _keys_at(location: tuple[int | str, ...]) -> list[str]:
-    """Return the valid keys of the section at a location in config.yaml."""
-    model: Any = config_class()
-    for part in location:
-        if hasattr(model, "model_fields"):
-            model = model.model_fields[str(part)].annotation
-        else:  # a mapping with arbitrary keys and values of one type
-            model = get_args(model)[1]
-        if isinstance(model, UnionType):  # an optional section
-            model = next((kind for kind in get_args(model) if hasattr(kind, "model_fields")), model)
-    return list(getattr(model, "model_fields", []))
 
 
 def config_schema() -> dict[str, Any]:

@@ -21,8 +21,8 @@ class TextSettings(Settings):
     models: list[str] = Field(
         default=["smollm2-135m-instruct"], description="Language models of models.yaml."
     )
-    temperature: NonNegativeFloat = 0
-    max_tokens: PositiveInt = 80
+    temperature: NonNegativeFloat = Field(default=0, description="Sampling temperature.")
+    max_tokens: PositiveInt = Field(default=80, description="Maximum tokens per answer.")
 
 
 T = TypeVar("T", bound=TextSettings)

@@ -17,10 +17,12 @@ from run_script import run_script
 from support import ROOT
 from tiny_models import SENTENCES, save_tiny, tiny_entry
 
+from pieline.cli import command
 from pieline.config import load_config
 from pieline.core.errors import UserError
 from pieline.core.yamls import read_yaml
 from pieline.models import hub as hub_module
+from pieline.models.adding import add_model
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.fetching import (
     RequiredCheckpoint,
@@ -370,6 +372,36 @@ class TestPinning:
         (tmp_path / "models.local.yaml").write_text(f"model: {{{fields}}}")
         with pytest.raises(UserError, match="also has a model 'model'; rename your model"):
             load_registry(tmp_path / "models.yaml")
+
+
+class TestAdding:
+    def test_an_entry_of_the_hub_pins_the_commit(
+        self, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = save_tiny("bert", tmp_path / "saved", pooling="mean")
+        prompt = {"prompts": {"query": "Instruct: Find it\nQuery:", "document": ""}}
+        (folder / "config_sentence_transformers.json").write_text(json.dumps(prompt))
+        (folder / "README.md").write_text("---\nlicense: cc-by-nc-4.0\n---\n")
+        hub.publish("org/tiny", folder)
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "models.yaml").write_text("")
+        command(["model", "add", "mine", "org/tiny"])
+        added = load_registry("models.yaml")["mine"]
+        assert isinstance(added, EmbedderEntry)
+        assert (added.label, added.licence, added.revision) == ("tiny", "CC-BY-NC-4.0", COMMIT)
+        assert (added.trained_with_instructions, added.overrides) == (True, ("prompts",))
+        assert added.instruction_format == "instruct_query_unspaced"
+        assert added.parameters is not None
+        # The listing with the weights is not in the cache yet: only small files were downloaded.
+        assert HubCheckpoint("org/tiny", COMMIT).cached() is None
+        assert fetched(added)[0].state == "in the cache"
+
+    def test_an_unknown_repository_is_a_one_line_error(
+        self, hub: Hub, no_network: None, tmp_path: Path
+    ) -> None:
+        (tmp_path / "models.yaml").write_text("")
+        with pytest.raises(UserError, match=r"cannot be reached.*; there is no such folder either"):
+            add_model("mine", "org/none", {}, tmp_path / "models.yaml")
 
 
 class TestFetching:

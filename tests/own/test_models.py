@@ -1,6 +1,7 @@
 """The user's own models in models.local.yaml."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,30 @@ def test_tests_ignore_the_users_models(monkeypatch: pytest.MonkeyPatch) -> None:
     assert registry.load_registry(ROOT / "models.yaml") == {}
     assert read == [ROOT / "models.yaml"]
     assert "models.local.yaml" in OF_THE_USER
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("kind: bm25, label: A, license: MIT", "unknown field 'license'; did you mean 'licence'?"),
+        ("kind: embedder, poling: cls", "unknown field 'poling'; did you mean 'pooling'?"),
+        ("kind: embedder, source: api, dimension: 2, prefix: a", "unknown field 'dimension'; "),
+        (
+            "kind: embedder, source: api, query_prefx: a",
+            "unknown field 'query_prefx'; did you mean 'query_prefix'?",
+        ),
+        (
+            "kind: llm, prices: {inptu: 1, output: 2}",
+            "unknown field 'prices.Prices.inptu'; did you mean 'input'?",
+        ),
+        (
+            "kind: predictions, files: [{study: idiots, sede: 1}]",
+            "unknown field 'files.0.sede'; did you mean 'seed'?",
+        ),
+    ],
+)
+def test_a_misspelled_field_is_reported_with_the_right_one(
+    entry: str, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=re.escape(f"models.local.yaml: mine: {message}")):
+        load_registry(registry_with(tmp_path, f"mine: {{{entry}}}"))

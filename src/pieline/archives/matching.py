@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from pydantic import Field
+
 from pieline.archives.manifest import Archive, ArchivedRun, is_sidecar, read_archive
 from pieline.core.errors import UserError
 from pieline.core.packing import is_plain
@@ -26,8 +28,8 @@ _SHOWN = 60
 class RemoteArchive(Settings):
     """URL and SHA-256 of an archive to download once into results/archives."""
 
-    url: str
-    sha256: str
+    url: str = Field(description="Address of the archive.")
+    sha256: str = Field(description="SHA-256 of the archive; another file is refused.")
 
 
 @dataclass(frozen=True)

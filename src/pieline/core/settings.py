@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Iterable
 from pathlib import PurePath
-from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import core_schema
@@ -90,6 +91,32 @@ def _types(annotation: Any) -> list[Any]:
     if get_origin(annotation) is Annotated:
         parts = parts[:1]
     return [kind for part in parts for kind in _types(part)] if parts else [annotation]
+
+
+def keys_at(model: Any, location: Iterable[int | str]) -> list[str]:
+    """Return the valid keys at a location in settings.
+
+    Args:
+        model: Class of the settings.
+        location: Keys and list positions, as in pydantic's errors.
+    """
+    for part in location:
+        members = get_args(model) if get_origin(model) in (UnionType, Union) else ()
+        if named := [kind for kind in members if getattr(kind, "__name__", "") == part]:
+            [model] = named  # pydantic adds the class in a union to the location
+            continue
+        model = _section(model)
+        if hasattr(model, "model_fields"):
+            model = model.model_fields[str(part)].annotation
+        else:  # a list, or a mapping with arbitrary keys and values of one type
+            model = get_args(model)[0 if isinstance(part, int) else 1]
+    return list(getattr(_section(model), "model_fields", []))
+
+
+def _section(model: Any) -> Any:
+    """Return the class of the settings in an optional section; other types unchanged."""
+    kinds = get_args(model) if get_origin(model) in (UnionType, Union) else ()
+    return next((kind for kind in kinds if hasattr(kind, "model_fields")), model)
 
 
 def check_settings(named: Iterable[str], own: Collection[str], known: Collection[str]) -> None:

@@ -17,57 +17,85 @@ request is abandoned."""
 
 
 class ProviderLimits(Settings):
-    """Limits of one provider; null means no limit or, for `timeout_s`, `llm.timeout_s`."""
+    """Limits of one provider."""
 
-    concurrency: int = Field(default=8, ge=1, le=256)
-    requests_per_minute: int | None = Field(default=None, ge=1)
-    tokens_per_minute: int | None = Field(default=None, ge=1)
-    timeout_s: float | None = Field(default=None, gt=0)
+    concurrency: int = Field(
+        default=8, ge=1, le=256, description="Maximum number of concurrent requests."
+    )
+    requests_per_minute: int | None = Field(
+        default=None, ge=1, description="Maximum number of requests per minute; null: no limit."
+    )
+    tokens_per_minute: int | None = Field(
+        default=None, ge=1, description="Maximum number of tokens per minute; null: no limit."
+    )
+    timeout_s: float | None = Field(
+        default=None, gt=0, description="Maximum seconds per attempt; null: llm.timeout_s."
+    )
 
 
 class LLMSettings(Settings):
-    """Settings for querying language models: the `llm:` section of config.yaml.
+    """Settings for querying language models: the `llm:` section of config.yaml."""
 
-    Attributes:
-        mode: `record` asks only questions without recorded answers; `replay` never asks; `fresh`
-            asks all questions again and then replaces the recordings.
-        max_cost_usd: Maximum in US dollars that all runs with this recordings folder may spend
-            together (see `spending`). With the default of 0, models that cost money are not
-            queried.
-        timeout_s: Maximum seconds per attempt, from sending to the last byte; null means 120, or
-            900 for a model that thinks. The timeout of the provider takes precedence.
-        start_timeout_s: Maximum seconds for the server of a local model to start.
-        max_attempts: Maximum number of attempts per question.
-        backoff_s: Scale, in seconds, of the random exponential jitter between attempts.
-        max_wait_s: Maximum seconds of the jitter, and of the wait that a provider may request
-            (Retry-After); if it requests a longer one, the question fails.
-        providers: Limits by provider; `default` applies to providers that are not listed.
-        api_bases: Address of a gateway, by provider; the address in a model's entry takes
-            precedence.
-        stop_when_cut: Whether a run stops asking once it has ten or more answers and all of them
-            are cut off at the maximum length.
-        recordings_folder: Folder of all recordings, the spending ledger and the lock files.
-        retired: Reason for not querying a checkpoint, by checkpoint. For jobs, this includes the
-            checkpoints that models.yaml marks as retired and no gateway serves.
-    """
-
-    mode: Literal["record", "replay", "fresh"] = "record"
-    max_cost_usd: float = Field(default=0.0, ge=0)
-    timeout_s: float | None = Field(default=None, gt=0)
-    start_timeout_s: float = Field(default=1800.0, gt=0)
-    max_attempts: int = Field(default=6, ge=1)
-    backoff_s: float = Field(default=1.0, gt=0)
-    max_wait_s: float = Field(default=300.0, gt=0)
-    providers: dict[str, ProviderLimits] = Field(default_factory=dict)
-    api_bases: dict[str, str] = Field(default_factory=dict)
+    mode: Literal["record", "replay", "fresh"] = Field(
+        default="record",
+        description="'record': ask only questions without recorded answers; 'replay': never ask;"
+        " 'fresh': ask all questions again, and then replace the recordings.",
+    )
+    max_cost_usd: float = Field(
+        default=0.0,
+        ge=0,
+        description="Maximum cost in US dollars of all runs with this recordings folder together;"
+        " with 0, models that cost money are not queried.",
+    )
+    timeout_s: float | None = Field(
+        default=None,
+        gt=0,
+        description="Maximum seconds per attempt, from sending to the last byte, unless the"
+        " provider has its own; null: 120, or 900 for a model that thinks.",
+    )
+    start_timeout_s: float = Field(
+        default=1800.0,
+        gt=0,
+        description="Maximum seconds for the server of a local model to start.",
+    )
+    max_attempts: int = Field(
+        default=6, ge=1, description="Maximum number of attempts per question."
+    )
+    backoff_s: float = Field(
+        default=1.0,
+        gt=0,
+        description="Scale in seconds of the random exponential jitter between attempts.",
+    )
+    max_wait_s: float = Field(
+        default=300.0,
+        gt=0,
+        description="Maximum seconds of the jitter, and of the wait that a provider may request"
+        " (Retry-After); if it requests a longer one, the question fails.",
+    )
+    providers: dict[str, ProviderLimits] = Field(
+        default_factory=dict,
+        description="Limits by provider; 'default' applies to providers that are not listed.",
+    )
+    api_bases: dict[str, str] = Field(
+        default_factory=dict,
+        description="Address of a gateway, by provider; the address in a model's entry takes"
+        " precedence.",
+    )
     stop_when_cut: bool = Field(
         default=True,
         description="Stop a run once it has ten or more answers and all of them are cut off at the"
         " maximum length. A later run asks nothing either until the limit is raised, which makes"
         " new questions. 'false' asks the remaining questions.",
     )
-    recordings_folder: Path = Path("recordings")
-    retired: dict[str, str] = Field(default_factory=dict)
+    recordings_folder: Path = Field(
+        default=Path("recordings"),
+        description="Folder of all recordings, the spending ledger and the lock files.",
+    )
+    retired: dict[str, str] = Field(
+        default_factory=dict,
+        description="Reason for not querying a checkpoint, by checkpoint; models.yaml marks"
+        " others as retired.",
+    )
 
     def for_jobs(self, root: Path, entries: Iterable[object]) -> Self:
         """Return the settings for jobs.

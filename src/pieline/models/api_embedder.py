@@ -16,15 +16,17 @@ class ApiEmbedderEntry(LLMEntry, Prefixes):
     """
 
     SPEC_DEFAULTS: ClassVar = {**LLMEntry.SPEC_DEFAULTS, "trained_with_instructions": False}
-    kind: Literal["embedder"]  # type: ignore[assignment]
-    source: Literal["api"]
+    kind: Literal["embedder"] = Field(  # type: ignore[assignment]
+        description="Kind of the model: an embedder."
+    )
+    source: Literal["api"] = Field(description="Always api; weights of your own have other fields.")
     litellm_id: str = Field(
         pattern="^openai/.", description="'openai/<checkpoint>', for any provider."
     )
     accepts: frozenset[Parameter] = Field(
         default=frozenset(), max_length=0, description="Must be empty; use `body` for raw fields."
     )
-    max_output_tokens: Literal[0] = 0
+    max_output_tokens: Literal[0] = Field(default=0, description="Always 0: no text is written.")
     trained_with_instructions: bool = Field(
         description="Whether the model was trained with instructions, which determines its group in"
         " IdioLink's Table 2."

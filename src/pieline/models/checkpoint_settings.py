@@ -160,6 +160,44 @@ def check_ranker_files(
     _Files(entry, Path(folder), where).check_ranker()
 
 
+def length_limits(folder: Path) -> list[tuple[str, str, int]]:
+    """Return the limits of the input length that a checkpoint's files state.
+
+    Returns:
+        The file, the field and the number of tokens of each limit.
+    """
+    transformer_file, transformer = _read_transformer(folder)
+    tokenizer = transformer.get("tokenizer_args", transformer.get("processor_kwargs"))
+    lengths = [
+        (transformer_file, "max_seq_length", transformer),
+        (transformer_file, "model_max_length", tokenizer if isinstance(tokenizer, dict) else {}),
+    ]
+    if not transformer.get("max_seq_length"):
+        file = "tokenizer_config.json"
+        lengths.append((file, "model_max_length", _read(folder, file)))
+    lengths.append(("config.json", "max_position_embeddings", _read(folder, "config.json")))
+    return [
+        (file, field, int(limit))
+        for file, field, content in lengths
+        if isinstance(limit := content.get(field), int | float) and limit > 0
+    ]
+
+
+def _read(folder: Path, name: str) -> dict[str, Any]:
+    """Return the content of a JSON file; empty if there is no such file."""
+    path = folder / name
+    content = read_json(path) if path.is_file() else {}
+    if not isinstance(content, dict):
+        raise UserError("not a JSON object", where=path, hint="restore the original file")
+    return content
+
+
+def _read_transformer(folder: Path) -> tuple[str, dict[str, Any]]:
+    """Return the name and content of the transformer's file."""
+    contents = ((name, _read(folder, name)) for name in _TRANSFORMER_FILES)
+    return next((item for item in contents if item[1]), (_TRANSFORMER, {}))
+
+
 class _Files:
     """The sentence-transformers files of a checkpoint, and the entry to compare them with."""
 
@@ -170,11 +208,8 @@ class _Files:
         where: str,
     ) -> None:
         self.entry, self.folder, self.where = entry, folder, where
-        self.model = self._read(_MODEL)
-        contents = ((name, self._read(name)) for name in _TRANSFORMER_FILES)
-        self.transformer_file, self.transformer = next(
-            (item for item in contents if item[1]), (_TRANSFORMER, {})
-        )
+        self.model = _read(folder, _MODEL)
+        self.transformer_file, self.transformer = _read_transformer(folder)
         self.modules = list(self._modules())
 
     def settings(self) -> CheckpointSettings:
@@ -213,13 +248,6 @@ class _Files:
             if prompt and (own := getattr(self.entry, field)):
                 self._contradict(_MODEL, "prompts", prompt, f"{field} {own!r}", "prompts")
 
-    def _read(self, name: str) -> dict[str, Any]:
-        path = self.folder / name
-        content = read_json(path) if path.is_file() else {}
-        if not isinstance(content, dict):
-            raise UserError("not a JSON object", where=path, hint="restore the original file")
-        return content
-
     def _modules(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Yield the class, the name of the configuration file, and the configuration of modules."""
         path = self.folder / "modules.json"
@@ -239,7 +267,7 @@ class _Files:
                 kind = kind.rpartition(".")[2]
             # The transformer, which comes first, has its own file.
             name = Path(row.get("path") or "", "config.json").as_posix() if number else ""
-            yield kind, name, self._read(name) if name else {}
+            yield kind, name, _read(self.folder, name) if name else {}
 
     def _check_transformer(self) -> None:
         for field, value in self.transformer.items():
@@ -331,20 +359,11 @@ class _Files:
             )
 
     def _check_length(self) -> None:
-        tokenizer = self._options("processor", "tokenizer")
-        lengths = [
-            (self.transformer_file, "max_seq_length", self.transformer),
-            (self.transformer_file, "model_max_length", tokenizer),
-        ]
-        if not self.transformer.get("max_seq_length"):
-            file = "tokenizer_config.json"
-            lengths.append((file, "model_max_length", self._read(file)))
-        lengths.append(("config.json", "max_position_embeddings", self._read("config.json")))
-        for file, field, content in lengths:
-            limit = content.get(field)
-            if isinstance(limit, int | float) and 0 < limit < self.entry.max_length:
+        self._options("processor", "tokenizer")  # refuses other types than objects
+        for file, field, limit in length_limits(self.folder):
+            if limit < self.entry.max_length:
                 own = f"max_length {self.entry.max_length}"
-                self._contradict(file, field, int(limit), own, "max_seq_length")
+                self._contradict(file, field, limit, own, "max_seq_length")
 
     def _prompts(self, entry: EmbedderEntry) -> dict[str, str]:
         """Return the prompts that the entry follows, by the names of sentence-transformers."""

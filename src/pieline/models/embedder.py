@@ -31,11 +31,20 @@ class ReleasedInputs(Settings):
     formatted like other queries.
     """
 
-    instruction_format: InstructionFormat | None = None
-    query_prefix: str | None = None
-    passage_prefix: str | None = None
-    span_instruction_format: InstructionFormat | None = None
-    span_query_prefix: str | None = None
+    instruction_format: InstructionFormat | None = Field(
+        default=None, description="Format that combines instruction and query."
+    )
+    query_prefix: str | None = Field(
+        default=None, description="Prefix of a query without an instruction."
+    )
+    passage_prefix: str | None = Field(default=None, description="Prefix of a document.")
+    span_instruction_format: InstructionFormat | None = Field(
+        default=None,
+        description="Format for queries embedded by their span; null: instruction_format.",
+    )
+    span_query_prefix: str | None = Field(
+        default=None, description="Prefix of queries embedded by their span; null: query_prefix."
+    )
 
 
 _OF_INSTRUCTED_QUERIES = ("instruction_format", "span_instruction_format")
@@ -57,7 +66,7 @@ class EmbedderEntry(CheckpointEntry, Prefixes, Overrides):
         "trained_with_instructions": False,
         "instruction_format": "instruct_query",
     }
-    kind: Literal["embedder"]
+    kind: Literal["embedder"] = Field(description="Kind of the model: an embedder.")
     trained_with_instructions: bool = Field(
         description="Whether the model was trained with instructions, which determines its group in"
         " IdioLink's Table 2."
@@ -105,7 +114,7 @@ class EmbedderEntry(CheckpointEntry, Prefixes, Overrides):
     max_length: PositiveInt = Field(
         description="Maximum input length in tokens; longer inputs are truncated."
     )
-    batch_size: PositiveInt = 32
+    batch_size: PositiveInt = Field(default=32, description="Number of texts per batch.")
     device: Device | None = Field(
         default=None,
         description="'mps': embed on Apple's GPU, whose results differ in the last digits; null: on"

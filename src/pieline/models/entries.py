@@ -91,7 +91,7 @@ class ModelEntry(Settings):
 class Bm25Entry(ModelEntry):
     """Entry for BM25 as implemented by rank-bm25 (IdioLink, appendix E)."""
 
-    kind: Literal["bm25"]
+    kind: Literal["bm25"] = Field(description="Kind of the model: BM25.")
 
 
 class CheckpointEntry(ModelEntry):
@@ -101,7 +101,9 @@ class CheckpointEntry(ModelEntry):
         description="Name on the Hub; for a package, the name of the same weights on the Hub; for a"
         " folder, any name."
     )
-    source: Literal["hub", "package", "folder"]
+    source: Literal["hub", "package", "folder"] = Field(
+        description="Where the weights are: on the Hub, in a Python package or in a local folder."
+    )
     revision: str | None = Field(default=None, description="Pinned commit on the Hub.")
     package: str | None = Field(
         default=None, description="Import name of the package that contains the weights."
@@ -116,13 +118,21 @@ class CheckpointEntry(ModelEntry):
         description="true: the commit has the weights only as a pickle, which a separate job"
         " converts to safetensors.",
     )
-    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
-    trust_remote_code: bool = False
+    dtype: Literal["float32", "bfloat16", "float16"] = Field(
+        default="float32", description="Data type in which the model computes."
+    )
+    trust_remote_code: bool = Field(
+        default=False, description="Whether to execute code from the model's repository."
+    )
     code_revision: str | None = Field(
         default=None,
         description="Pinned commit of the remote code, if it is in another repository.",
     )
-    needs_gpu: bool = False
+    needs_gpu: bool = Field(
+        default=False,
+        description="Whether a cluster assigns a GPU; false has an effect only without"
+        " `parameters`.",
+    )
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:
@@ -176,14 +186,14 @@ class Overrides(Settings):
 class CausalEntry(CheckpointEntry):
     """Entry for a causal language model whose attention is analyzed (ID10M-JAM, appendix H)."""
 
-    kind: Literal["causal_lm"]
+    kind: Literal["causal_lm"] = Field(description="Kind of the model: a causal language model.")
 
 
 class EncoderEntry(CheckpointEntry):
     """Entry for a bidirectional encoder to fine-tune for tagging idioms (ID10M-JAM, appendix D)."""
 
     SPEC_DEFAULTS: ClassVar = {**CheckpointEntry.SPEC_DEFAULTS, "languages": ["english"]}
-    kind: Literal["encoder"]
+    kind: Literal["encoder"] = Field(description="Kind of the model: an encoder to fine-tune.")
     languages: list[str] = Field(
         min_length=1, description="Languages of ID10M-JAM on which it is fine-tuned."
     )

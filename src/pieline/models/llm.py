@@ -70,8 +70,8 @@ def check_url(value: str) -> str:
 class Prices(Settings):
     """Prices in US dollars per million tokens."""
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
+    input: float = Field(ge=0, description="Price of input, in US dollars per million tokens.")
+    output: float = Field(ge=0, description="Price of output, in US dollars per million tokens.")
     cached_input: float | None = Field(
         default=None, ge=0, description="Price of input read from the cache; null: same as input."
     )
@@ -102,8 +102,11 @@ class LLMEntry(ModelEntry):
     """
 
     MAY_HAVE_BRACES: ClassVar = ("body", "chat_template", "server")
-    kind: Literal["llm"]
-    source: Literal["api", "package", "folder", "hub"]
+    kind: Literal["llm"] = Field(description="Kind of the model: a language model to query.")
+    source: Literal["api", "package", "folder", "hub"] = Field(
+        description="Where the model is: behind an API, in a Python package, in a local file or"
+        " folder, or on the Hub."
+    )
     litellm_id: str = Field(
         min_length=1,
         description="Provider prefix and checkpoint in litellm's spelling; 'openai/<name>' for a"
@@ -174,12 +177,16 @@ class LLMEntry(ModelEntry):
         default=None,
         description="Date (YYYY-MM-DD) from which the provider no longer serves the checkpoint.",
     )
-    package: str | None = None
+    package: str | None = Field(
+        default=None, description="Import name of the package that contains the weights."
+    )
     path: Path | None = Field(
         default=None,
         description="Folder or GGUF file on disk: absolute or relative to the working directory.",
     )
-    file: str | None = None
+    file: str | None = Field(
+        default=None, description="GGUF file in the package, folder or repository."
+    )
     weights_sha256: str | None = Field(
         default=None,
         pattern="^[0-9a-f]{64}$",

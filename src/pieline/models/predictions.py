@@ -39,7 +39,7 @@ class PredictionFile(Settings):
         default=None, description="jam: language of the sentences."
     )
     setting: Name = Field(description="Any name; for idiolink, the query mode of the search.")
-    seed: Seed = 0
+    seed: Seed = Field(default=0, description="Seed of the run; runs of several are averaged.")
     format: Literal["mteb", "inspect"] | None = Field(
         default=None,
         description="'mteb': MTEB's predictions, for idiolink; 'inspect': a log (.eval) of a task"
@@ -56,9 +56,11 @@ class PredictionFile(Settings):
 class PredictionsEntry(ModelEntry):
     """Entry for external predictions, scored without any knowledge of how they were produced."""
 
-    kind: Literal["predictions"]
+    kind: Literal["predictions"] = Field(description="Kind of the model: external predictions.")
     licence: str = Field(default="not stated", description="License of the predictions.")
-    files: tuple[PredictionFile, ...] = Field(min_length=1)
+    files: tuple[PredictionFile, ...] = Field(
+        min_length=1, description="Files with predictions, one per run."
+    )
 
     @model_validator(mode="after")
     def _check_duplicates(self) -> Self:

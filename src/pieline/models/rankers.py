@@ -20,7 +20,7 @@ class RankerEntry(CheckpointEntry, Prefixes, Overrides):
         description="Maximum input length in tokens (for a reranker, of query and document"
         " together); longer inputs are truncated."
     )
-    batch_size: PositiveInt = 32
+    batch_size: PositiveInt = Field(default=32, description="Number of texts per batch.")
 
     @model_validator(mode="after")
     def _check_weights(self) -> Self:
@@ -40,11 +40,13 @@ class RankerEntry(CheckpointEntry, Prefixes, Overrides):
 class RerankerEntry(RankerEntry):
     """Entry for a cross-encoder that rescores the documents retrieved by another model."""
 
-    kind: Literal["reranker"]
+    kind: Literal["reranker"] = Field(description="Kind of the model: a cross-encoder.")
     first_stage: Name = Field(description="Model whose run is reranked, of kind bm25 or embedder.")
 
 
 class LateInteractionEntry(RankerEntry):
     """Entry for a model that compares each query token with each document token (MaxSim)."""
 
-    kind: Literal["late_interaction"]
+    kind: Literal["late_interaction"] = Field(
+        description="Kind of the model: a late-interaction model."
+    )

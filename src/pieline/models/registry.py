@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
-from pydantic import Discriminator, Field, Tag, TypeAdapter
+from pydantic import Discriminator, Field, Tag, TypeAdapter, ValidationError
 
-from pieline.core.errors import UserError
-from pieline.core.records import Name, validated
+from pieline.core.errors import UserError, nearest
+from pieline.core.records import Name, explain, validated
+from pieline.core.settings import keys_at
 from pieline.core.yamls import read_yaml
 from pieline.models.api_embedder import ApiEmbedderEntry
 from pieline.models.embedder import EmbedderEntry
@@ -54,14 +55,19 @@ ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)
 Registry = dict[str, AnyEntry]
 _NAMED: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[Name, Any])
 _HINT = "see schemas/models.schema.json"
+_NAME_HINT = "use a name of a-z, 0-9, '.', '_' and '-'"
 
 
-def load_registry(path: str | Path) -> Registry:
+def load_registry(path: str | Path, *, added: Mapping[str, Any] | None = None) -> Registry:
     """Return the entries of models.yaml and, if it exists, models.local.yaml next to it, by name.
 
     An entry of models.local.yaml that has only a `revision` pins the commit of an entry of
     models.yaml that has none. Neither file is an input of a rule: each job receives only the entry
     that it needs, so that adding a model does not rerun jobs of other models.
+
+    Args:
+        path: Path of models.yaml.
+        added: Fields of entries that models.local.yaml does not have yet, by name.
 
     Raises:
         UserError: An entry is invalid, or two entries have the same name or label.
@@ -69,6 +75,13 @@ def load_registry(path: str | Path) -> Registry:
     path = Path(path)
     fields, own = _fields(path), local_file(path)
     own_fields = _fields(own) if own.exists() else {}
+    for name, each in validated(_NAMED, added or {}, where=own, hint=_NAME_HINT).items():
+        if name in fields or name in own_fields:
+            where = path if name in fields else own
+            raise UserError(
+                f"there is already a model {name!r}", where=where, hint="use a different name"
+            )
+        own_fields[name] = each
     for name in fields.keys() & own_fields.keys():
         pin = own_fields.pop(name)
         if not _pins(pin, fields[name]):
@@ -107,10 +120,34 @@ def _fields(path: Path) -> dict[str, Any]:
 
 
 def _entries(path: Path, fields: Mapping[str, Any]) -> Registry:
-    return {
-        name: validated(ENTRY, each, where=f"{path}: {name}", hint=_HINT)
-        for name, each in fields.items()
-    }
+    return {name: _entry(each, where=f"{path}: {name}") for name, each in fields.items()}
+
+
+def _entry(fields: Any, *, where: str) -> AnyEntry:
+    """Validate the fields of an entry.
+
+    Raises:
+        UserError: A field is unknown (the hint names the closest one) or invalid.
+    """
+    try:
+        return ENTRY.validate_python(fields)
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+        # A misspelled field explains that the field of the right name is missing.
+        unknown = next((each for each in errors if each["type"] == "extra_forbidden"), None)
+        if unknown is None:
+            raise UserError(explain(error), where=where, hint=_HINT) from None
+        kind, *location = unknown["loc"]
+        tag = location.pop(0) if kind == "embedder" else ""
+        entry_class = next(
+            each
+            for each in get_args(AnyEntry)
+            if get_args(each.model_fields["kind"].annotation) == (kind,)
+            and (tag == "api") == (each is ApiEmbedderEntry)
+        )
+        name = ".".join(map(str, location))
+        hint = nearest(str(location[-1]), keys_at(entry_class, location[:-1]))
+        raise UserError(f"unknown field {name!r}", where=where, hint=hint) from None
 
 
 def registry_schema() -> dict[str, Any]:

@@ -22,9 +22,15 @@ class Bm25Tuning(Settings):
     single pair of values for both query modes.
     """
 
-    k1: list[PositiveFloat] = Field(default=[0.6, 0.9, 1.2, 1.5, 2.0], min_length=1)
+    k1: list[PositiveFloat] = Field(
+        default=[0.6, 0.9, 1.2, 1.5, 2.0],
+        min_length=1,
+        description="Values to try for k1, the saturation of term frequency.",
+    )
     b: list[Annotated[float, Field(ge=0, le=1)]] = Field(
-        default=[0.2, 0.4, 0.6, 0.75, 0.9], min_length=1
+        default=[0.2, 0.4, 0.6, 0.75, 0.9],
+        min_length=1,
+        description="Values to try for b, the strength of length normalization.",
     )
     tuning: Literal["per_mode_and_composition", "sentence"] = Field(
         default="per_mode_and_composition",
@@ -42,7 +48,9 @@ class FineTuning(Hyperparameters):
 
     models: list[str] = Field(default=[], description="Embedders in models.yaml to fine-tune.")
     train_modes: list[QueryMode] = Field(
-        default=["sentence", "instruction_sentence", "span", "instruction_span"], min_length=1
+        default=["sentence", "instruction_sentence", "span", "instruction_span"],
+        min_length=1,
+        description="Query modes; each trains a model of its own.",
     )
     losses: list[Loss] = Field(
         default=["paper"],
@@ -56,7 +64,9 @@ class FineTuning(Hyperparameters):
         " tuples, which are only available from a mirror folder. 'released_where_available' falls"
         " back to sampled tuples, which the table notes.",
     )
-    seeds: list[Seed] = Field(default=[42, 43, 44], min_length=1)
+    seeds: list[Seed] = Field(
+        default=[42, 43, 44], min_length=1, description="Seeds; each trains a model of its own."
+    )
     batch_sizes: dict[str, PositiveInt] = Field(
         default={"drama-1b": 8}, description="Batch sizes of single models, overriding batch_size."
     )
@@ -69,8 +79,12 @@ class FineTuning(Hyperparameters):
 class GenerationParameters(Settings):
     """Request parameters of IdioLink's construction (section 3.2); null omits a parameter."""
 
-    temperature: float | None = Field(default=1, ge=0)
-    max_tokens: PositiveInt | None = None
+    temperature: float | None = Field(
+        default=1, ge=0, description="Sampling temperature; null: not sent."
+    )
+    max_tokens: PositiveInt | None = Field(
+        default=None, description="Maximum tokens per answer; null: not sent."
+    )
 
 
 class Construction(FilterOptions):
@@ -107,7 +121,9 @@ class Construction(FilterOptions):
         default="drawn", description="Draw the splits with the seed, or use the released ones."
     )
     splits: SplitSizes = SplitSizes()
-    seed: Seed = 42
+    seed: Seed = Field(
+        default=42, description="Seed for sampling MAGPIE's sentences and drawing the splits."
+    )
     corrections: str | None = Field(
         default=None,
         description="Reviewers' decisions (completed CSV or Label Studio export); null: the"
@@ -137,7 +153,8 @@ class IdiolinkSettings(Settings):
         description="'mps': embed on an Apple GPU; the last digits differ from those on a CPU.",
     )
     query_modes: list[QueryMode] = Field(
-        default=["sentence", "span", "instruction_sentence", "instruction_span"]
+        default=["sentence", "span", "instruction_sentence", "instruction_span"],
+        description="Query modes: the sentence or its span, each with or without the instruction.",
     )
     compositions: list[Composition] = Field(
         default=["full", "lit_sim_sense", "lit_idiom"],

@@ -14,10 +14,21 @@ DetectionSetting = Literal["zero_shot", "zero_shot_schema"]
 class DetectionParameters(Settings):
     """Request parameters of IdioTS (section 4.1); a parameter that is null is not sent."""
 
-    temperature: float | None = Field(default=0, ge=0)
-    top_k: PositiveInt | None = 40
-    top_p: float | None = Field(default=0.95, gt=0, le=1)
-    max_tokens: PositiveInt | None = 800
+    temperature: float | None = Field(
+        default=0, ge=0, description="Sampling temperature; null: not sent."
+    )
+    top_k: PositiveInt | None = Field(
+        default=40, description="Number of most likely tokens to sample from; null: not sent."
+    )
+    top_p: float | None = Field(
+        default=0.95,
+        gt=0,
+        le=1,
+        description="Total probability of the tokens to sample from; null: not sent.",
+    )
+    max_tokens: PositiveInt | None = Field(
+        default=800, description="Maximum tokens per answer; null: not sent."
+    )
 
 
 class OwnParameters(DetectionParameters):
@@ -76,7 +87,9 @@ class IdiotsSettings(Settings):
         default=None,
         description="Human verdicts on cases (JSONL or CSV), which replace automatic ones.",
     )
-    bootstrap_resamples: PositiveInt = 2000
+    bootstrap_resamples: PositiveInt = Field(
+        default=2000, description="Number of bootstrap resamples, for intervals."
+    )
     permutations: PositiveInt = Field(
         default=9999, description="Permutations in the paired test of two prompts."
     )

@@ -35,7 +35,9 @@ class JamVariants(Settings):
         default=None, description="Language model that writes and validates generated variants."
     )
     generated: PositiveInt = Field(default=5, description="Variants written per original.")
-    temperature: float = Field(default=1.0, ge=0)
+    temperature: float = Field(
+        default=1.0, ge=0, description="Sampling temperature of the model that writes variants."
+    )
     max_tokens: PositiveInt = Field(
         default=16384, description="Maximum tokens per answer, including reasoning."
     )
@@ -75,7 +77,11 @@ class JamVariants(Settings):
 class JamFineTuning(TaggingSettings):
     """Settings for fine-tuning encoders (ID10M-JAM, appendix D), with Table 4's hyperparameters."""
 
-    seeds: list[Seed] = Field(default=[5, 7, 42, 123, 1773], min_length=1)
+    seeds: list[Seed] = Field(
+        default=[5, 7, 42, 123, 1773],
+        min_length=1,
+        description="Seeds; each trains an encoder of its own.",
+    )
     input: EncoderInput = Field(
         default="text",
         description="Units tagged in training and prediction. 'text': ID10M's tokens, as in the"
@@ -106,8 +112,8 @@ class NeutralAblation(Settings):
     setting: PromptSetting | Literal["fine_tuned"] = Field(
         default="zero_shot", description="'fine_tuned' for an encoder."
     )
-    seed: Seed = 42
-    language: LanguageName = "english"
+    seed: Seed = Field(default=42, description="Seed of the run; one of its model's seeds.")
+    language: LanguageName = Field(default="english", description="Language of the run.")
 
 
 FINE_TUNED = "fine_tuned"
@@ -125,7 +131,7 @@ class AttentionAnalysis(Settings):
     """Settings of the attention analysis (ID10M-JAM, appendix H)."""
 
     model: str = Field(description="A causal model, or an embedder that is one.")
-    language: LanguageName = "english"
+    language: LanguageName = Field(default="english", description="Language of the variants.")
     pairs: PositiveInt = Field(
         default=10,
         description="Maximum number of originals with a misleading and a resolved variant.",
@@ -168,7 +174,11 @@ class JamSettings(Settings):
         " confusion_votes, figure3.count and fine_tuning.form as in the released code"
         " (docs/studies/jam_experiments.md).",
     )
-    languages: list[LanguageName] = Field(default=["english", "german"], min_length=1)
+    languages: list[LanguageName] = Field(
+        default=["english", "german"],
+        min_length=1,
+        description="Languages of the sentences; each is evaluated on its own.",
+    )
     decisions: str | None = Field(
         default=None,
         description="Folder of <language>.tsv files that filter ID10M's test split. Languages"
@@ -242,7 +252,9 @@ class JamSettings(Settings):
         " 'strict_majority': the idioms that more than half of all answers name in the same words,"
         " unreadable answers included, as in the released code.",
     )
-    bootstrap_resamples: PositiveInt = 2000
+    bootstrap_resamples: PositiveInt = Field(
+        default=2000, description="Number of bootstrap resamples, for intervals."
+    )
     permutations: PositiveInt = Field(
         default=9999, description="Maximum number of sign patterns of the paired test."
     )

@@ -23,10 +23,14 @@ Criterion = Literal["occurrences", "balance", "confidence", "manual", "selection
 class FilterThresholds(Settings):
     """Thresholds of the three criteria of section 3.2.1; both bounds of the share are inclusive."""
 
-    min_occurrences: PositiveInt = 30
+    min_occurrences: PositiveInt = Field(
+        default=30, description="Minimum number of MAGPIE's sentences with the PIE."
+    )
     min_share: float = Field(default=0.25, ge=0, le=1, description="Minimum share of a usage.")
     max_share: float = Field(default=0.75, ge=0, le=1, description="Maximum share of a usage.")
-    min_confidence: float = Field(default=1.0, ge=0, le=1)
+    min_confidence: float = Field(
+        default=1.0, ge=0, le=1, description="Minimum confidence of MAGPIE's annotation (0 to 1)."
+    )
 
 
 class FilterOptions(Settings):
@@ -43,7 +47,9 @@ class FilterOptions(Settings):
         min_length=1,
         description="PIEs to keep among those that pass the filter; null: all.",
     )
-    domains: list[Domain] = Field(default=list(DOMAINS), min_length=1)
+    domains: list[Domain] = Field(
+        default=list(DOMAINS), min_length=1, description="Domains of the texts to write."
+    )
 
 
 class PieVerdict(Record):

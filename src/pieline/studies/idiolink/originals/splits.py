@@ -6,7 +6,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import NonNegativeInt, model_validator
+from pydantic import Field, NonNegativeInt, model_validator
 
 from pieline.core.errors import UserError
 from pieline.core.records import Record, validated
@@ -21,10 +21,12 @@ SPLITS: tuple[SplitName, ...] = ("train", "val", "test")
 class SplitSizes(Settings):
     """Number of PIEs in each split; the gold PIEs are those in `test` annotated by humans."""
 
-    train: NonNegativeInt = 22
-    val: NonNegativeInt = 10
-    test: NonNegativeInt = 75
-    gold: NonNegativeInt = 13
+    train: NonNegativeInt = Field(default=22, description="Number of PIEs for training.")
+    val: NonNegativeInt = Field(default=10, description="Number of PIEs for validation.")
+    test: NonNegativeInt = Field(default=75, description="Number of PIEs for testing.")
+    gold: NonNegativeInt = Field(
+        default=13, description="Number of PIEs of the test split that humans annotate."
+    )
 
     @model_validator(mode="after")
     def _gold_is_part_of_test(self) -> Self:

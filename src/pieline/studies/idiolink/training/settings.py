@@ -40,7 +40,9 @@ class Hyperparameters(Settings):
         default=False,
         description="Drop the last, incomplete batch of each epoch, as in the released code.",
     )
-    max_epochs: PositiveInt = 10
+    max_epochs: PositiveInt = Field(
+        default=10, description="Maximum number of epochs; early stopping may end training."
+    )
     warmup_steps: NonNegativeInt = Field(default=100, description="Steps of linear warm-up.")
     patience: PositiveInt = Field(
         default=3, description="Epochs without improvement after which training stops."

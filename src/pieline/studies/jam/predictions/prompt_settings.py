@@ -29,7 +29,7 @@ RELEASED_EXAMPLES = (
 class ZeroShot(Settings):
     """Request parameters of the plain prompt, which has no examples or explanations."""
 
-    temperature: float = Field(default=0.3, ge=0)
+    temperature: float = Field(default=0.3, ge=0, description="Sampling temperature.")
     max_tokens: PositiveInt | None = Field(default=None, description="null sends no limit.")
 
 
@@ -56,10 +56,14 @@ class OwnPrompt(Arranged):
 class FewShot(Settings):
     """Parameters of few-shot + SC + CoTBest: examples, candidate idioms and a vote over answers."""
 
-    temperature: float = Field(default=0.8, ge=0)
+    temperature: float = Field(default=0.8, ge=0, description="Sampling temperature.")
     max_tokens: PositiveInt | None = Field(default=None, description="null sends no limit.")
-    idiomatic_examples: int = Field(default=5, ge=0)
-    literal_examples: int = Field(default=5, ge=0)
+    idiomatic_examples: int = Field(
+        default=5, ge=0, description="Number of examples with an idiom in the prompt."
+    )
+    literal_examples: int = Field(
+        default=5, ge=0, description="Number of examples without an idiom in the prompt."
+    )
     examples: Examples = Field(
         default="random",
         description="'random': drawn as in the released code; 'contrastive': prefers sentences with"

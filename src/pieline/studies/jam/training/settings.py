@@ -54,8 +54,8 @@ class TaggingSettings(Settings):
         description="'paper': as in the paper's text, with the defaults of transformers' Trainer;"
         " 'released': as in the released notebook (docs/studies/tagging.md).",
     )
-    epochs: PositiveInt = 20
-    batch_size: PositiveInt = 32
+    epochs: PositiveInt = Field(default=20, description="Number of passes over the sentences.")
+    batch_size: PositiveInt = Field(default=32, description="Number of sentences per batch.")
     batching: Batching = Field(
         default="random",
         description="Composition of batches: random, as in transformers' Trainer, or sentences of"
@@ -64,7 +64,7 @@ class TaggingSettings(Settings):
     learning_rate: LearningRate = Field(
         default=2e-5, description="Initial learning rate; it decreases linearly to zero."
     )
-    weight_decay: float = Field(default=0.0, ge=0)
+    weight_decay: float = Field(default=0.0, ge=0, description="Weight decay of AdamW; 0: none.")
     max_norm: PositiveFloat = Field(default=1.0, description="Maximum gradient norm.")
     keep: Literal["last", "best"] = Field(
         default="last",

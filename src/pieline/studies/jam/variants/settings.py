@@ -8,8 +8,12 @@ from pieline.core.settings import Settings
 class VariantChecks(Settings):
     """Limits of the automatic checks of hard variants."""
 
-    min_context_words: PositiveInt = 3
-    max_context_words: PositiveInt = 120
+    min_context_words: PositiveInt = Field(
+        default=3, description="Minimum number of words in the context of a variant."
+    )
+    max_context_words: PositiveInt = Field(
+        default=120, description="Maximum number of words in the context of a variant."
+    )
     duplicate_similarity: float = Field(
         default=0.9, gt=0, le=1, description="Minimum similarity of duplicate contexts."
     )
