@@ -74,7 +74,9 @@ def _add_model(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         " sentence-transformers",
     )
     for field, help_text in _FIELDS.items():
-        adding.add_argument(f"--{field.replace('_', '-')}", dest=f"field_{field}", help=help_text)
+        adding.add_argument(
+            f"--{field.replace('_', '-')}", dest=f"field_{field}", metavar="VALUE", help=help_text
+        )
     adding.add_argument(
         "--set",
         action="append",
