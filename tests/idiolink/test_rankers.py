@@ -412,7 +412,7 @@ class TestStudy:
         assert cells["sentence"][0] == cells["instruction_sentence"][0] == "60.00"
         for mode in ("span", "instruction_span"):
             assert cells[mode][0] == ""
-            assert cells[mode][1].startswith("not run: token vectors are not available")
+            assert cells[mode][1].startswith("not run: a reranker scores pairs of whole texts")
 
     def test_the_estimate_counts_pairs(self, tmp_path: Path) -> None:
         save_jsonl(tmp_path / "documents.jsonl", DOCUMENTS)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field, PositiveInt
 
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, pluralize
 from pieline.core.files import line_ending_note, sha256
 from pieline.core.records import Frozen, validated
 from pieline.core.tables import read_table, write_csv
@@ -197,7 +197,9 @@ def read_printed(path: str | Path) -> list[dict[str, str]]:
                 problem = f"{name}: {row[name][:40]!r} is not a number"
                 raise UserError(problem, where=f"{path}:{line}", hint=hint)
     if len(rows) != expected.rows:
-        raise UserError(f"{len(rows)} rows, expected {expected.rows}", where=path, hint=hint)
+        raise UserError(
+            f"{pluralize(len(rows), 'row')}, expected {expected.rows}", where=path, hint=hint
+        )
     if (digest := sha256(path)) != expected.sha256:
         problem = f"SHA-256 is {digest}, expected {expected.sha256}{line_ending_note(path)}"
         raise UserError(problem, where=path, hint=hint)

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import pandas as pd
 from pydantic import Field, model_validator
 
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, pluralize
 from pieline.core.records import Frozen, validated
 from pieline.core.yamls import read_yaml
 from pieline.results.claims.formulas import ClaimError, Values, evaluate, names_in
@@ -218,7 +218,7 @@ def _judge_count(holds_in_row: pd.Series, in_rows: str) -> tuple[bool, str]:
     which = f": {', '.join(matches)}" if 0 < len(matches) <= 4 else ""
     return _compare(
         len(matches) - expected, relation
-    ), f"{len(matches)} of {len(holds_in_row)} rows{which}"
+    ), f"{len(matches)} of {pluralize(len(holds_in_row), 'row')}{which}"
 
 
 def _number(value: float) -> str:
@@ -227,6 +227,6 @@ def _number(value: float) -> str:
 
 def _summarize_rows(rows: int, against: list[str]) -> str:
     if not against:
-        return f"holds in all {rows} rows"
+        return "holds in the only row" if rows == 1 else f"holds in all {rows} rows"
     more = f" and {len(against) - 3} more" if len(against) > 3 else ""
-    return f"fails in {len(against)} of {rows} rows: {', '.join(against[:3])}{more}"
+    return f"fails in {len(against)} of {pluralize(rows, 'row')}: {', '.join(against[:3])}{more}"

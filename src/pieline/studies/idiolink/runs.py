@@ -16,7 +16,9 @@ from pieline.studies.idiolink.settings import FineTuning
 from pieline.studies.idiolink.training.settings import TrainingSettings, evaluated_modes
 
 NO_SPAN_VECTOR = "token vectors are not available"
-"""Reason for skipping the span modes of a model."""
+"""Reason for skipping the span modes of an API embedder."""
+PAIRS_OF_TEXTS = "a reranker scores pairs of whole texts"
+"""Reason for skipping the span modes of a reranker."""
 ONE_MODE_PER_JOB = (Bm25Entry, RerankerEntry, ApiEmbedderEntry)
 """Entries of the models of which a job ranks in one query mode; others rank in all modes."""
 
@@ -238,8 +240,11 @@ def _training_deviations(model: str, training: TrainingSettings) -> list[str]:
 
 def left_out(study: Idiolink) -> dict[str, str]:
     """Return the reasons for skipping models and modes, by model or `model/mode`."""
+    entry = study.project.entry
     without = {
-        f"{model}/{mode}": NO_SPAN_VECTOR
+        f"{model}/{mode}": PAIRS_OF_TEXTS
+        if isinstance(entry(model), RerankerEntry)
+        else NO_SPAN_VECTOR
         for model in models.ranked(study)
         if not has_token_vectors(study, model)
         for mode in study.settings.query_modes
