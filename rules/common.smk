@@ -138,9 +138,9 @@ if workflow.exec_mode == ExecMode.DEFAULT:
         exit_with(error)
 
 
-def facts_of_language(name):
+def facts_of_language(wildcards):
     """Return the facts that checks of a language's sentences need, and the codes of the others."""
-    language = get_language(name)
+    language = get_language(wildcards.language)
     return {"code": language.code, "label": language.label, "codes": language_codes()}
 
 

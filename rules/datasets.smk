@@ -131,7 +131,7 @@ rule jam_tagging_data:
         "../envs/core.yaml"
     params:
         *modules("jam_tagging_data"),
-        language=lambda wildcards: facts_of_language(wildcards.language),
+        language=facts_of_language,
         negatives=JAM.settings.fine_tuning.negatives_per_idiom,
         words=JAM.settings.fine_tuning.training_input,
         cuts_sentences=JAM.settings.fine_tuning.details.cuts_sentences,

@@ -152,10 +152,10 @@ rule export_runs:
     """Pack all runs of this configuration into one archive, for use without a GPU or API keys."""
     input:
         lambda wildcards: [
-            metrics
+            run.metrics
             for study in STUDIES
-            for metrics in [run.metrics for run in study.plan]
-            if metrics in study.metrics()
+            for run in study.plan
+            if run.metrics in study.metrics()
         ],
     output:
         "results/runs.tar.zst",

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
 
 from pieline.archives.manifest import below_project
 from pieline.archives.matching import Offer, offer
@@ -55,13 +54,6 @@ class Run:
     def base(self) -> str:
         """Name of its model in models.yaml, which differs from `model` if that is fine-tuned."""
         return self.model.partition("+")[0]
-
-    @property
-    def origin(self) -> Literal["archive", "external", "computed"]:
-        """Source of its predictions."""
-        if self.archived:
-            return "archive"
-        return "external" if self.kind == "predictions" else "computed"
 
     def matches(self, **values: str | Collection[str]) -> bool:
         """Return whether fields or wildcards have these values, or are among these values."""
