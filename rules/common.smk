@@ -207,7 +207,9 @@ def contents(files):
     return param
 
 
-CONDITIONS = dict(chain.from_iterable(study.conditions_by_pattern().items() for study in EVERY_STUDY.values()))
+CONDITIONS = dict(
+    chain.from_iterable(study.conditions_by_pattern().items() for study in EVERY_STUDY.values())
+)
 
 
 def conditions_of(metrics):
