@@ -28,6 +28,7 @@ class Run:
         uses: Whether it reads certain files, by path, if its conditions do not state that.
         job: Name of the job that makes it together with other runs; empty if it makes only this.
         experiment: Name of the side experiment to which it belongs, or empty.
+        unsupported: Why no answers could make it; empty if answers can, or if it needs none.
         lacks: Why it cannot be made; empty if it can.
         offer: Archived run that differs least from it, if any.
         archived: Whether its predictions are taken from the archive of this offer.
@@ -46,6 +47,7 @@ class Run:
     uses: Mapping[str, bool] = field(default_factory=dict)
     job: str = ""
     experiment: str = ""
+    unsupported: str = ""
     lacks: str = ""
     offer: Offer | None = None
     archived: bool = False
@@ -93,6 +95,17 @@ class Plan:
     def select(self, **values: str | Collection[str]) -> list[Run]:
         """Return the runs with these values of fields or wildcards; see `Run.matches`."""
         return [run for run in self.runs if run.matches(**values)]
+
+    def asked(self, **values: str | Collection[str]) -> list[Run]:
+        """Return the runs of language models with these values that need answers.
+
+        Some may lack a key or weights; `lacks` states what.
+        """
+        return [
+            run
+            for run in self.select(kind="llm", **values)
+            if not run.archived and not run.unsupported
+        ]
 
     def made(self, **values: str | Collection[str]) -> list[Run]:
         """Return the runs with these values that can be computed or reused."""

@@ -7,6 +7,7 @@ from itertools import product
 
 from pieline.core.conditions import Conditions, digest_of
 from pieline.llm.obstacles import unsupported_reason
+from pieline.models.llm import LLMEntry
 from pieline.plan import Plan, Run
 from pieline.studies.idiots import files, paths, questions
 from pieline.studies.idiots.files import Idiots
@@ -37,26 +38,26 @@ def configured_runs(study: Idiots) -> Iterator[Run]:
                 conditions=run_conditions(model, setting),
                 recordings=questions.recordings(study).format(**where) if kind == "llm" else "",
                 behind=(predictions, paths.SENTENCES),
+                unsupported=files.no_data(study) or _unsupported(study, model, setting),
             )
 
 
 def lacks(study: Idiots, runs: Sequence[Run], archived: Collection[str]) -> dict[str, str]:
     """Return why runs cannot be made, by metric file."""
-    reasons = {}
-    for run in runs:
-        if (
-            not (reason := files.no_data(study))
-            and run.kind == "llm"
-            and run.metrics not in archived
-        ):
-            reason = unsupported(study, run) or study.project.unanswered(run.model, run.recordings)
-        reasons[run.metrics] = reason
+    if reason := files.no_data(study):
+        return {run.metrics: reason for run in runs}
+    asked = [run for run in runs if run.kind == "llm" and run.metrics not in archived]
+    reasons = {
+        run.metrics: run.unsupported or study.project.unanswered(run.model, run.recordings)
+        for run in asked
+    }
     return {path: reason for path, reason in reasons.items() if reason}
 
 
-def unsupported(study: Idiots, run: Run) -> str:
-    """Return why a language model does not support a setting; empty if it does."""
-    return unsupported_reason(study.project.language_model(run.model), run.where["setting"])
+def _unsupported(study: Idiots, model: str, setting: str) -> str:
+    """Return why a language model does not support a setting; empty for other models."""
+    entry = study.project.entry(model)
+    return unsupported_reason(entry, setting) if isinstance(entry, LLMEntry) else ""
 
 
 def compared(study: Idiots, plan: Plan, model: str) -> list[Run]:

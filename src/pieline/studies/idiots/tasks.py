@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from pieline.studies.idiots import files, paths, questions, runs
+from pieline.studies.idiots import files, paths, questions
 from pieline.studies.idiots.files import Idiots
 from pieline.study import LLMTaskSpec
 
@@ -15,13 +15,7 @@ def llm_tasks(study: Idiots) -> list[LLMTaskSpec]:
             task=questions.task_class(study),
             outputs={"predictions": paths.PREDICTIONS},
             make=partial(questions.detection, study),
-            runs=[
-                run.where
-                for run in study.plan.select(kind="llm")
-                if not files.no_data(study)
-                and not run.archived
-                and not runs.unsupported(study, run)
-            ],
+            runs=[run.where for run in study.plan.asked()],
             constraints=files.constraints(study, "llm"),
         )
     ]

@@ -47,6 +47,7 @@ def configured_runs(study: Jam) -> Iterator[Run]:
             recordings=questions.recordings(study, "jam").format(**where) if kind == "llm" else "",
             behind=(predictions, files.sentences(study, language)),
             uses=uses(language),
+            unsupported=unsupported(study, language, model, setting),
         )
     if (neutral := study.settings.neutral) is None:
         return
@@ -66,6 +67,7 @@ def configured_runs(study: Jam) -> Iterator[Run]:
         else "",
         uses=uses(neutral.language),
         experiment=NEUTRAL,
+        unsupported=unsupported(study, neutral.language, neutral.model, neutral.setting),
     )
 
 
@@ -101,13 +103,18 @@ def lacks(study: Jam, runs: Sequence[Run], archived: Collection[str]) -> dict[st
 
 
 def _lacks_of_run(study: Jam, where: Mapping[str, str], archived: Collection[str]) -> str:
-    model = where["model"]
+    language, model, setting = where["language"], where["model"], where["setting"]
     if paths.METRICS.format(**where) in archived:
         return ""
-    if not isinstance(study.project.entry(model), LLMEntry):
-        return no_contexts(study, where)
-    if reason := unsupported(study, where) or no_contexts(study, where):
+    if reason := unsupported(study, language, model, setting):
         return reason
+    writer = study.settings.variants.model
+    if writer and files.shows_neutral(study, setting):
+        recordings = questions.neutral_contexts(study, language).recordings
+        if reason := study.project.unanswered(writer, recordings):
+            return reason
+    if study.project.entry(model).kind != "llm":
+        return ""
     return study.project.unanswered(model, questions.recordings(study, "jam").format(**where))
 
 
@@ -125,26 +132,19 @@ def _lacks_of_ablation(study: Jam, where: Mapping[str, str], archived: Collectio
     return project.unanswered(model, questions.recordings(study, "jam_neutral").format(**where))
 
 
-def unsupported(study: Jam, where: Mapping[str, str]) -> str:
-    """Return why a language model does not support a setting; empty if it does.
+def unsupported(study: Jam, language: str, model: str, setting: str) -> str:
+    """Return why a run is impossible, whatever answers are obtained; empty if it is possible.
 
-    The released prompts require a model that supports an enforced response format.
+    The released prompts require a model that supports an enforced response format, and some
+    settings need neutral contexts, which a model writes or the sample contains.
     """
-    settings, setting = study.settings, where["setting"]
-    enforced = settings.asking == "released" and setting not in settings.prompts
-    entry = study.project.language_model(where["model"])
-    return unsupported_reason(entry, SCHEMA_SETTING if enforced else setting)
-
-
-def no_contexts(study: Jam, where: Mapping[str, str]) -> str:
-    """Return why a run lacks its neutral contexts; empty if it has them or needs none."""
-    language, writer = where["language"], study.settings.variants.model
-    if not files.shows_neutral(study, where["setting"]):
+    settings, entry = study.settings, study.project.entry(model)
+    if isinstance(entry, LLMEntry):
+        enforced = settings.asking == "released" and setting not in settings.prompts
+        if reason := unsupported_reason(entry, SCHEMA_SETTING if enforced else setting):
+            return reason
+    if not files.shows_neutral(study, setting) or settings.variants.model:
         return ""
-    if writer:
-        return study.project.unanswered(
-            writer, questions.neutral_contexts(study, language).recordings
-        )
     in_sample = Path(study.project.here("data/sample/id10m/neutral", f"{language}.json")).exists()
     if study.project.is_sample and in_sample:
         return ""

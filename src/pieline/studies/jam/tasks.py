@@ -43,13 +43,7 @@ def llm_tasks(study: Jam) -> list[LLMTaskSpec]:
             task=Identification,
             outputs={"predictions": paths.PREDICTIONS},
             make=partial(questions.identification, study),
-            runs=[
-                run.where
-                for run in study.plan.select(kind="llm", experiment="")
-                if not run.archived
-                and not runs.unsupported(study, run.where)
-                and (study.settings.variants.model or not runs.no_contexts(study, run.where))
-            ],
+            runs=[run.where for run in study.plan.asked(experiment="")],
             constraints=llm,
             after_answers=answered,
         )
@@ -86,11 +80,7 @@ def llm_tasks(study: Jam) -> list[LLMTaskSpec]:
             task=Identification,
             outputs={"predictions": paths.NEUTRAL_PREDICTIONS},
             make=partial(questions.neutral_identification, study),
-            runs=[
-                run.where
-                for run in study.plan.select(kind="llm", experiment=runs.NEUTRAL)
-                if not run.archived
-            ],
+            runs=[run.where for run in study.plan.asked(experiment=runs.NEUTRAL)],
             constraints=llm,
             minutes=120,
             after_answers=("sentences",),
