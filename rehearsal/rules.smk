@@ -136,7 +136,7 @@ rule rehearse_verdicts:
         printed=RUN_REPORT.published(),
         cases=f"results/predictions/idiots/llama-2-7b-chat/zero_shot/seed-{IDIOTS.settings.seeds[0]}.cases.jsonl",
     output:
-        idiots_files.verdicts(IDIOTS),
+        IDIOTS.settings.verdicts,
     log:
         "logs/on_standins/verdicts.log",
     conda:

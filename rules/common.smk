@@ -188,16 +188,18 @@ def modules(name, *named, folder="scripts"):
     return [f"{os.path.relpath(path, ROOT)} {digest(path)}" for path in sources]
 
 
-def contents(files):
+def contents(*files):
     """Return a function for a param: the digests of those files that no rule makes.
 
-    Modification times do not suffice, because a new version of a file may be older. `files` is a
-    path, a list of paths, or a function of the wildcards that returns either.
+    Modification times do not suffice, because a new version of a file may be older. Each of `files`
+    is a path, a list of paths, or a function of the wildcards that returns either.
     """
 
     def param(wildcards):
-        listed = files(wildcards) if callable(files) else files
-        paths = [listed] if isinstance(listed, str) else listed
+        listed = [each(wildcards) if callable(each) else each for each in files]
+        paths = chain.from_iterable(
+            [each] if isinstance(each, str) else each for each in listed if each
+        )
         return ", ".join(
             f"{os.path.relpath(path, ROOT)} {digest(Path(path))}"
             for path in paths
@@ -220,7 +222,8 @@ def conditions_of(metrics):
 def of_study(function, **fixed):
     """Return a function of the wildcards that calls a function of a study's package.
 
-    Its arguments are the study, the wildcards that it names, and `fixed`.
+    Its arguments are the study, the wildcards that it names, and `fixed`. An optional file that does
+    not apply (None) is an empty list, as Snakemake expects.
     """
     study = EVERY_STUDY[function.__module__.split(".")[2]]
     parameters = signature(function).parameters.values()
@@ -228,7 +231,8 @@ def of_study(function, **fixed):
 
     def param(wildcards):
         values = dict(wildcards.items()) | {"study": study}
-        return function(**{name: values[name] for name in names}, **fixed)
+        result = function(**{name: values[name] for name in names}, **fixed)
+        return [] if result is None else result
 
     return param
 
@@ -239,8 +243,13 @@ def weights_files(wildcards):
 
 
 def unpacked_weights(wildcards):
-    """Return the path of the list of the digests of a model's unpacked weights, if any."""
-    return RUN_REPORT.project.unpacked_weights(wildcards.model)
+    """Return the path of the digests of a model's unpacked weights; [] if there are none."""
+    return RUN_REPORT.project.unpacked_weights(wildcards.model) or []
+
+
+def local_file(wildcards):
+    """Return the path of a raw file in the user's own data or the sample; [] for released data."""
+    return RUN_REPORT.project.local(wildcards.name) or []
 
 
 def model_spec(wildcards):
@@ -379,5 +388,8 @@ def shown(path):
     )
 
 
+# Of all rules; the rules that make a file for some models only constrain `model` themselves.
 wildcard_constraints:
+    **{name: jam_files.constraints(JAM)[name] for name in ("language", "setting")},
+    **idiolink_models.wildcards(),
     seed=r"\d+",

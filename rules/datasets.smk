@@ -1,10 +1,6 @@
 """Stage datasets: validated JSONL and qrels."""
 
 
-wildcard_constraints:
-    **idiolink_models.wildcards(),
-
-
 rule idiolink_dataset:
     """Write the documents, queries and qrels of one split."""
     input:
@@ -46,7 +42,7 @@ rule idiots_dataset:
     input:
         upstream=RUN_REPORT.project.upstream,
         sentences=f"results/raw/{idiots_files.raw_name(IDIOTS)}",
-        kinds=idiots_files.kinds(IDIOTS),
+        kinds=of_study(idiots_files.kinds),
     output:
         sentences=idiots_paths.SENTENCES,
         manifest=idiots_paths.MANIFEST,
@@ -56,7 +52,7 @@ rule idiots_dataset:
         "../envs/core.yaml"
     params:
         *modules("idiots_dataset"),
-        contents=contents(idiots_files.kinds(IDIOTS)),
+        contents=contents(of_study(idiots_files.kinds)),
         name=idiots_files.raw_name(IDIOTS),
         origin=idiots_files.origin(IDIOTS),
     script:
@@ -83,12 +79,7 @@ rule jam_dataset:
         "../envs/core.yaml"
     params:
         *modules("jam_dataset"),
-        contents=contents(
-            lambda wildcards: [
-                *jam_files.annotations(JAM, wildcards.language),
-                *jam_files.adjudications(JAM, wildcards.language),
-            ]
-        ),
+        contents=contents(of_study(jam_files.annotations), of_study(jam_files.adjudications)),
         review=JAM.settings.variants.review,
         min_valid=JAM.settings.variants.min_valid,
         kept=JAM.settings.variants.kept,
@@ -165,7 +156,7 @@ rule idiolink_construct:
         verdicts=idiolink_files.of_collections(idiolink_paths.VERDICTS),
         splits=idiolink_paths.SPLITS_FILE,
         sheet=idiolink_paths.REVIEW,
-        corrections=idiolink_files.corrections(IDIOLINK),
+        corrections=of_study(idiolink_files.corrections),
     output:
         expand(
             f"{idiolink_paths.CONSTRUCTED}/{{split}}/{{name}}.json",
@@ -178,7 +169,7 @@ rule idiolink_construct:
         "../envs/core.yaml"
     params:
         *modules("idiolink_construct"),
-        contents=contents(idiolink_files.corrections(IDIOLINK)),
+        contents=contents(of_study(idiolink_files.corrections)),
         unreviewed=IDIOLINK.settings.construction.unreviewed,
     script:
         "../scripts/idiolink_construct.py"

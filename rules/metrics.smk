@@ -31,7 +31,7 @@ rule idiots_metrics:
         predictions=idiots_paths.PREDICTIONS,
         sentences=idiots_paths.SENTENCES,
         manifest=idiots_paths.MANIFEST,
-        verdicts=idiots_files.verdicts(IDIOTS),
+        verdicts=IDIOTS.settings.verdicts or [],
     output:
         idiots_paths.METRICS,
     log:
@@ -42,7 +42,7 @@ rule idiots_metrics:
         "../envs/core.yaml"
     params:
         *modules("idiots_metrics"),
-        contents=contents(idiots_files.verdicts(IDIOTS)),
+        contents=contents(IDIOTS.settings.verdicts),
         resamples=IDIOTS.settings.bootstrap_resamples,
         conditions=conditions_of(idiots_paths.METRICS),
     script:
@@ -166,7 +166,7 @@ rule idiolink_construction_metrics:
         reports=idiolink_files.of_collections(idiolink_paths.TEXTS_REPORT),
         verdicts=idiolink_files.of_collections(idiolink_paths.VERDICTS),
         splits=idiolink_paths.SPLITS_FILE,
-        corrections=idiolink_files.corrections(IDIOLINK),
+        corrections=of_study(idiolink_files.corrections),
     output:
         idiolink_paths.CONSTRUCTION_METRICS,
     log:
@@ -175,7 +175,7 @@ rule idiolink_construction_metrics:
         "../envs/core.yaml"
     params:
         *modules("idiolink_construction_metrics"),
-        contents=contents(idiolink_files.corrections(IDIOLINK)),
+        contents=contents(of_study(idiolink_files.corrections)),
         validator=IDIOLINK.settings.construction.validator,
         sample=IDIOLINK.project.is_sample,
         conditions=conditions_of(idiolink_paths.CONSTRUCTION_METRICS),

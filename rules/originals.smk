@@ -1,16 +1,12 @@
 """Stage originals: the raw corpora after filtering."""
 
 
-wildcard_constraints:
-    **{name: jam_files.constraints(JAM)[name] for name in ("language", "setting")},
-
-
 rule jam_decisions:
     """Derive the filtering decision on each sentence of ID10M from released originals or tags."""
     input:
         raw=jam_paths.TEST_SPLIT,
         released=of_study(jam_files.released_originals),
-        dev=of_study(jam_files.extra_pie_sources),
+        dev=of_study(jam_files.extra_pie_source),
     output:
         jam_paths.DECISIONS,
     log:
@@ -66,7 +62,7 @@ rule idiolink_pies:
     input:
         magpie=idiolink_files.magpie(IDIOLINK),
         exclusions=idiolink_files.exclusions(IDIOLINK),
-        candidates=idiolink_files.candidates(IDIOLINK),
+        candidates=of_study(idiolink_files.candidates),
         documents=idiolink_files.compared_indexes(IDIOLINK),
     output:
         pies=idiolink_paths.PIES,

@@ -5,7 +5,7 @@ rule raw_file:
     """Fetch one upstream file from the sample, the user's own data, the mirror or its URL."""
     input:
         upstream=RUN_REPORT.project.upstream,
-        local=lambda wildcards: RUN_REPORT.project.local(wildcards.name),
+        local=local_file,
     output:
         "results/raw/{name}",
     log:
@@ -21,7 +21,7 @@ rule raw_file:
         runtime=growing(30),
     params:
         *modules("fetch_raw"),
-        contents=contents(lambda wildcards: RUN_REPORT.project.local(wildcards.name)),
+        contents=contents(local_file),
         mirror=CONFIG.mirror or "",
     script:
         "../scripts/fetch_raw.py"

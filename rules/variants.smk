@@ -48,7 +48,7 @@ rule idiolink_review:
         texts=idiolink_files.of_collections(idiolink_paths.TEXTS),
         verdicts=idiolink_files.of_collections(idiolink_paths.VERDICTS),
         splits=idiolink_paths.SPLITS_FILE,
-        corrections=idiolink_files.corrections(IDIOLINK),
+        corrections=of_study(idiolink_files.corrections),
     output:
         sheet=idiolink_paths.REVIEW,
         tasks=idiolink_paths.REVIEW_TASKS,
@@ -59,7 +59,7 @@ rule idiolink_review:
         "../envs/core.yaml"
     params:
         *modules("idiolink_review"),
-        contents=contents(idiolink_files.corrections(IDIOLINK)),
+        contents=contents(of_study(idiolink_files.corrections)),
     script:
         "../scripts/idiolink_review.py"
 

@@ -138,14 +138,14 @@ class Project:
         known = self.public_files.get(name)
         return known is None or known.url is not None
 
-    def local(self, name: str) -> list[str]:
-        """Return the path of a raw file in the user's own data or the sample, as a list.
+    def local(self, name: str) -> str | None:
+        """Return the path of a raw file in the user's own data or the sample.
 
-        The list is empty for released data.
+        The result is None for released data.
         """
         if self.own_data:
-            return [str(Path(self.own_data, name))]
-        return [self.here("data/sample", name)] if self.is_sample else []
+            return str(Path(self.own_data, name))
+        return self.here("data/sample", name) if self.is_sample else None
 
     @cached_property
     def _digests(self) -> dict[str, str | None]:
@@ -163,15 +163,19 @@ class Project:
         return self._digests[path]
 
     def _digest(self, path: str) -> str | None:
-        name, is_raw = raw_name(path), path.startswith("results/raw/")
-        places = self.local(name) if is_raw else [self.here(path), path]
-        listed = self.public_files.get(name) if is_raw and not places else None
+        if not path.startswith("results/raw/"):
+            places = [self.here(path), path]
+            return next((sha256(place) for place in places if Path(place).is_file()), None)
+        name = raw_name(path)
+        if local := self.local(name):
+            return sha256(local) if Path(local).is_file() else None
+        listed = self.public_files.get(name)
         if listed and listed.sha256:
             return listed.sha256
-        if is_raw and self.mirror and not places:
-            places = [str(Path(self.mirror, name))]
-        there = (sha256(place) for place in places if Path(place).is_file())
-        return next(there, "" if listed and listed.url and not self.mirror else None)
+        if self.mirror:
+            copy = Path(self.mirror, name)
+            return sha256(copy) if copy.is_file() else None
+        return "" if listed and listed.url else None
 
     def names(self, *kinds: str) -> list[str]:
         """Return the names of the models of these kinds, in the order of models.yaml."""
@@ -252,14 +256,14 @@ class Project:
         obstacle = next(obstacles(self.language_model(model), self.llm), None)
         return f"nothing is recorded, and {obstacle.what}" if obstacle else ""
 
-    def unpacked_weights(self, model: str) -> list[str]:
-        """Return the path of the list of the digests of a model's unpacked weights, as a list.
+    def unpacked_weights(self, model: str) -> str | None:
+        """Return the path of the list of the digests of a model's unpacked weights.
 
-        The list is empty unless the weights are in a GGUF file or a pickle.
+        The result is None unless the weights are in a GGUF file or a pickle.
         """
         entry = self.entry(model)
         unpacked = isinstance(entry, CheckpointEntry) and entry.must_be_unpacked
-        return [f"results/raw/weights/{model}{LIST_ENDING}"] if unpacked else []
+        return f"results/raw/weights/{model}{LIST_ENDING}" if unpacked else None
 
     def weights_files(self, model: str) -> list[str]:
         """Return the files of a model's local checkpoint and adapter; jobs rerun if one changes."""

@@ -190,17 +190,15 @@ class TestFiles:
         place = "results/predictions/idiolink/{}/bm25/{}/tuning.json".format
         idiolink = study()
         for mode in ("sentence", "span"):
-            assert idiolink_files.tuning(idiolink, "bm25", "test", mode) == [
-                place("val", "sentence")
-            ]
-            assert idiolink_files.tuning(idiolink, "bm25", "test-lit_idiom", mode) == [
-                place("val-lit_idiom", mode)
-            ]
-        assert idiolink_files.tuning(idiolink, "sbert", "test-lit_idiom", "span") == []
+            assert idiolink_files.tuning(idiolink, "bm25", "test", mode) == place("val", "sentence")
+            assert idiolink_files.tuning(idiolink, "bm25", "test-lit_idiom", mode) == place(
+                "val-lit_idiom", mode
+            )
+        assert idiolink_files.tuning(idiolink, "sbert", "test-lit_idiom", "span") is None
         one = study(bm25={"tuning": "sentence"})
-        assert idiolink_files.tuning(one, "bm25", "test-lit_idiom", "span") == [
-            place("val", "sentence")
-        ]
+        assert idiolink_files.tuning(one, "bm25", "test-lit_idiom", "span") == place(
+            "val", "sentence"
+        )
         # Settings that do not affect the full index leave its metrics up to date.
         assert (
             idiolink_runs.conditions(one, "bm25").canonical()
@@ -322,13 +320,13 @@ class TestFiles:
 
     def test_a_fine_tuned_model_loads_its_trained_weights(self) -> None:
         idiolink = study()
-        assert idiolink_files.weights(idiolink, "sbert+span+released", "7") == [
+        assert idiolink_files.weights(idiolink, "sbert+span+released", "7") == (
             "results/training/idiolink/sbert/span/released/seed-7/weights.sha256"
-        ]
-        assert idiolink_files.weights(idiolink, "smollm2-135m", "0") == [
+        )
+        assert idiolink_files.weights(idiolink, "smollm2-135m", "0") == (
             "results/raw/weights/smollm2-135m.sha256"
-        ]
-        assert idiolink_files.weights(idiolink, "sbert", "0") == []
+        )
+        assert idiolink_files.weights(idiolink, "sbert", "0") is None
         assert idiolink_files.vectors(idiolink, "test-lit_idiom", "sbert", "documents", "0") == (
             "results/predictions/idiolink/test/sbert/documents/seed-0.npy"
         )

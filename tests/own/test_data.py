@@ -179,9 +179,9 @@ def test_own_data_uses_the_papers_settings(folder: Path) -> None:
     shutil.copytree(SAMPLE / "idiolink", folder / "idiolink")
     study = run_report(studies=["idiolink"]).studies[0]
     assert study.settings.finetuning.max_epochs == type(study.settings)().finetuning.max_epochs
-    assert study.project.local("idiolink/test/queries.json") == [
+    assert study.project.local("idiolink/test/queries.json") == (
         "corpus/idiolink/test/queries.json"
-    ]
+    )
     assert set(study.raw_files()) == {
         f"results/raw/idiolink/{split}/{name}.json"
         for split in ("train", "val", "test")
@@ -372,7 +372,7 @@ def test_sentences_of_idiots_may_be_the_public_json(folder: Path) -> None:
     def sentences() -> str:
         study = run_report(studies=["idiots"]).studies[0]
         (raw,) = study.raw_files()
-        (local,) = study.project.local(raw.removeprefix("results/raw/"))
+        local = study.project.local(raw.removeprefix("results/raw/"))
         data = {"sentences": idiots_paths.SENTENCES, "manifest": idiots_paths.MANIFEST}
         run_script(
             "idiots_dataset", input={"sentences": local, "kinds": [], "upstream": UPSTREAM},
@@ -410,10 +410,10 @@ def test_originals_and_variants_come_from_the_folder(folder: Path) -> None:
     assert jam_files.decided_by(study, "english") == "tags"
     with pytest.raises(UserError, match=r"jam/english.jsonl needs variants, but there are none"):
         jam_files.variants_of(study, "english")
-    assert jam_files.extra_pie_sources(study, "english") == ["results/raw/id10m/dev_english.tsv"]
+    assert jam_files.extra_pie_source(study, "english") == "results/raw/id10m/dev_english.tsv"
     (folder / "id10m" / "dev_english.tsv").unlink()
     (folder / "id10m" / "train_english.tsv").unlink()
-    assert jam_files.extra_pie_sources(study, "english") == []
+    assert jam_files.extra_pie_source(study, "english") is None
     assert study.raw_files() == ["results/raw/id10m/test_english.tsv"]
     for models in (["minilm-tagger"], ["smollm2-135m-instruct"]):
         with pytest.raises(UserError, match=r"missing id10m/.*train_english.tsv, required by"):

@@ -155,7 +155,7 @@ class RunReport:
             # The digest of a download may be unknown.
             url = self.project.public_files[name].url if known == "" else None
             if (known and sidecar.files.get(path) != known) or (url and sidecar.source != url):
-                source = next(iter(self.project.local(name)), None) or self.project.mirror or url
+                source = self.project.local(name) or self.project.mirror or url
                 raise UserError(
                     f"is not from the configured data, {source or 'the released files'}, but from"
                     f" {sidecar.source}",

@@ -115,11 +115,11 @@ def check_own_data(study: Idiolink) -> None:
         UserError: The data are invalid.
     """
     Study.check_own_data(study)
-    if not study.project.own_data or study.settings.dataset == "constructed":
+    if not (folder := study.project.own_data) or study.settings.dataset == "constructed":
         return
     seen: dict[str, str] = {}
     for split, name in product(models.splits(study, "released_format"), models.TEXT_FILES):
-        (path,) = study.project.local(f"idiolink/{split}/{name}.json")
+        path = Path(folder, "idiolink", split, f"{name}.json")
         for text in read_texts(path, Document):
             other = seen.setdefault(text_key(text.sentence), split)
             if other != split:

@@ -81,23 +81,26 @@ def archived_datasets(study: Idiolink) -> dict[str, Extraction]:
 def file_usage(study: Idiolink, model: str, index: str, query_mode: str) -> dict[str, bool]:
     """Return whether a run depends on certain files: MAGPIE and, for BM25, its tuning file."""
     tuned = tuning(study, model, index, query_mode)
-    return {magpie(study): study.settings.dataset == "constructed", **dict.fromkeys(tuned, True)}
+    return {
+        magpie(study): study.settings.dataset == "constructed",
+        **({tuned: True} if tuned else {}),
+    }
 
 
-def tuning(study: Idiolink, model: str, index: str, query_mode: str) -> list[str]:
-    """Return the path of the file with a BM25 run's k1 and b; empty for other models.
+def tuning(study: Idiolink, model: str, index: str, query_mode: str) -> str | None:
+    """Return the path of the file with a BM25 run's k1 and b; None for other models.
 
     The full index uses the values tuned on sentence queries, because the paper reports a single
     pair of values for both query modes. Other compositions use the same values if configured,
     or if there is no validation split.
     """
     if not isinstance(study.project.entry(model), Bm25Entry):
-        return []
+        return None
     composition = index.partition("-")[2]
     apart = study.settings.bm25.tuning == "per_mode_and_composition"
     if composition and apart and models.is_tuned(study):
-        return [paths.TUNING.format(index=f"val-{composition}", model=model, query_mode=query_mode)]
-    return [paths.TUNING.format(index="val", model=model, query_mode="sentence")]
+        return paths.TUNING.format(index=f"val-{composition}", model=model, query_mode=query_mode)
+    return paths.TUNING.format(index="val", model=model, query_mode="sentence")
 
 
 def tuning_dataset(study: Idiolink, index: str) -> list[str]:
@@ -105,15 +108,15 @@ def tuning_dataset(study: Idiolink, index: str) -> list[str]:
     return dataset(index) if models.is_tuned(study) else []
 
 
-def weights(study: Idiolink, model: str, seed: str) -> list[str]:
-    """Return the list of digests of weights that replace a checkpoint, if any.
+def weights(study: Idiolink, model: str, seed: str) -> str | None:
+    """Return the path of the digests of weights that replace a checkpoint, if any.
 
     They are fine-tuned or unpacked.
     """
     if "+" in model:
         base, train_mode, loss = model.split("+")
         wildcards = {"model": base, "train_mode": train_mode, "loss": loss, "seed": seed}
-        return [paths.WEIGHTS_DIGESTS.format(**wildcards)]
+        return paths.WEIGHTS_DIGESTS.format(**wildcards)
     return study.project.unpacked_weights(model)
 
 
@@ -145,11 +148,11 @@ def released_indexes() -> list[str]:
     return [f"results/raw/idiolink/{split}/indexes.json" for split in SPLITS]
 
 
-def candidates(study: Idiolink) -> list[str]:
-    """Return the path of the released list of candidate PIEs; empty if unavailable."""
+def candidates(study: Idiolink) -> str | None:
+    """Return the path of the released list of candidate PIEs if it is available."""
     name = raw_name(paths.CANDIDATES)
     is_available = not study.project.is_sample and study.project.is_available(name)
-    return [paths.CANDIDATES] if is_available else []
+    return paths.CANDIDATES if is_available else None
 
 
 def compared_indexes(study: Idiolink) -> list[str]:
@@ -175,13 +178,11 @@ def exclusions(study: Idiolink) -> str:
     return paths.EXCLUSIONS
 
 
-def corrections(study: Idiolink) -> list[str]:
+def corrections(study: Idiolink) -> str | None:
     """Return the path of the human corrections of generated texts, if any."""
-    if study.settings.construction.corrections:
-        return [study.settings.construction.corrections]
-    if study.project.is_sample:
-        return [study.project.here("data/sample/idiolink_construction/corrections.csv")]
-    return []
+    if study.settings.construction.corrections or not study.project.is_sample:
+        return study.settings.construction.corrections
+    return study.project.here("data/sample/idiolink_construction/corrections.csv")
 
 
 def of_collections(pattern: str) -> list[str]:
@@ -217,7 +218,9 @@ def raw_files(study: Idiolink) -> list[str]:
     if models.tuned_bases(study) and tuples_source(study) == "released":
         files.append(RELEASED_TUPLES)
     if models.constructs(study):
-        files += [magpie(study), *candidates(study)]
+        files.append(magpie(study))
+        if listed := candidates(study):
+            files.append(listed)
         files += [*compared_indexes(study), *split_source_indexes(study)]
     return files
 

@@ -25,21 +25,15 @@ def constraints(study: Idiots, *kinds: str) -> dict[str, str]:
     }
 
 
-def kinds(study: Idiots) -> list[str]:
-    """Return the path of the file with kinds of distractors; [] if there is none."""
-    if study.project.is_sample:
-        return [paths.SAMPLE_KINDS]
-    return [study.settings.distractor_kinds] if study.settings.distractor_kinds else []
-
-
-def verdicts(study: Idiots) -> list[str]:
-    """Return the path of the file with human verdicts; [] if there is none."""
-    return [study.settings.verdicts] if study.settings.verdicts else []
+def kinds(study: Idiots) -> str | None:
+    """Return the path of the file with kinds of distractors, if any."""
+    return paths.SAMPLE_KINDS if study.project.is_sample else study.settings.distractor_kinds
 
 
 def raw_files(study: Idiots) -> list[str]:
     """Return the paths of the sentences and the kinds of distractors; [] without sentences."""
-    return [] if no_data(study) else [f"results/raw/{raw_name(study)}", *kinds(study)]
+    files = [] if no_data(study) else [f"results/raw/{raw_name(study)}", kinds(study)]
+    return [path for path in files if path]
 
 
 def raw_name(study: Idiots) -> str:

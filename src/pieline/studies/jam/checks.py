@@ -132,14 +132,16 @@ def _check_prompts(study: Jam, where: str) -> None:
 def check_own_data(study: Jam) -> None:
     """Raise a `UserError` if user data is missing, or if another split overlaps with test."""
     Study.check_own_data(study)
-    for language in study.settings.languages if study.project.own_data else ():
-        (test,) = study.project.local(raw_name(paths.TEST_SPLIT.format(language=language)))
+    if not (folder := study.project.own_data):
+        return
+    for language in study.settings.languages:
+        test = str(Path(folder, raw_name(paths.TEST_SPLIT.format(language=language))))
         blocks = _blocks(test)
         for split in ("train", "dev"):
             name = raw_name(paths.SPLIT.format(split=split, language=language))
             if not study.project.is_available(name):
                 continue
-            (path,) = study.project.local(name)
+            path = str(Path(folder, name))
             common = len(blocks & _blocks(path))
             if common > _MOST_COMMON * len(blocks):
                 raise UserError(

@@ -90,21 +90,21 @@ def _has(study: Jam, name: str, language: str) -> bool:
     return name in study.project.public_files
 
 
-def released_originals(study: Jam, language: str) -> list[str]:
-    """Return the path of the released originals if decisions are derived from them; else []."""
+def released_originals(study: Jam, language: str) -> str | None:
+    """Return the path of the released originals if decisions are derived from them."""
     released = decided_by(study, language) == "release"
-    return [paths.RELEASED_ORIGINALS.format(language=language)] if released else []
+    return paths.RELEASED_ORIGINALS.format(language=language) if released else None
 
 
-def extra_pie_sources(study: Jam, language: str) -> list[str]:
+def extra_pie_source(study: Jam, language: str) -> str | None:
     """Return the path of the dev split, whose tags provide further PIEs.
 
-    The list is empty if decisions do not come from tags, or if the user's data lacks the split.
+    The result is None if decisions do not come from tags, or if the user's data lacks the split.
     """
     split = paths.DEV_SPLIT.format(language=language)
     lacks = study.project.own_data and not study.project.is_available(raw_name(split))
     by_tags = decided_by(study, language) == "tags"
-    return [split] if by_tags and not lacks else []
+    return split if by_tags and not lacks else None
 
 
 def decisions(study: Jam, language: str) -> str:
@@ -139,22 +139,24 @@ def variants_of(study: Jam, language: str) -> str:
     return paths.VARIANTS.format(language=language)
 
 
-def released_variants(study: Jam, language: str) -> list[str]:
-    """Return the path of the released variants if the dataset uses them; else []."""
+def released_variants(study: Jam, language: str) -> str | None:
+    """Return the path of the released variants if the dataset uses them."""
     released = study.settings.variants.source == "released" and not is_written(study, language)
-    return [variants_file(study, language)] if released else []
+    return variants_file(study, language) if released else None
 
 
 def file_usage(study: Jam, language: str) -> dict[str, bool]:
     """Return whether a run reads each file of decisions, variants or reviews, by path."""
     decided = decisions(study, language)
     released = paths.RELEASED_VARIANTS.format(language=language)
+    adjudicated = study.settings.variants.adjudications.get(language)
     sample = study.project.here(f"data/sample/id10m/variants/{language}.json")
     return {
         **({} if decided.startswith("results/originals/") else {decided: True}),
         sample: study.settings.variants.source == "sample",
         released: bool(released_variants(study, language)),
-        **dict.fromkeys([*annotations(study, language), *adjudications(study, language)], True),
+        **dict.fromkeys(annotations(study, language), True),
+        **({adjudicated: True} if adjudicated else {}),
     }
 
 
@@ -163,21 +165,20 @@ def annotations(study: Jam, language: str) -> list[str]:
     return study.settings.variants.annotations.get(language, [])
 
 
-def adjudications(study: Jam, language: str) -> list[str]:
-    """Return the path of the decisions on a language's disputed variants; [] if not set."""
-    path = study.settings.variants.adjudications.get(language)
-    return [path] if path else []
+def adjudications(study: Jam, language: str) -> str | None:
+    """Return the path of the decisions on a language's disputed variants, if set."""
+    return study.settings.variants.adjudications.get(language)
 
 
-def training_file(study: Jam, language: str) -> list[str]:
-    """Return the path of ID10M's train split; [] if it is not available."""
+def training_file(study: Jam, language: str) -> str | None:
+    """Return the path of ID10M's train split if it is available."""
     split = paths.TRAIN_SPLIT.format(language=language)
-    return [split] if study.project.is_available(raw_name(split)) else []
+    return split if study.project.is_available(raw_name(split)) else None
 
 
-def manifest(study: Jam, language: str) -> list[str]:
-    """Return the path of the dataset's manifest; [] if the study uses only originals."""
-    return [paths.MANIFEST.format(language=language)] if has_variants(study) else []
+def manifest(study: Jam, language: str) -> str | None:
+    """Return the path of the dataset's manifest; None if the study uses only originals."""
+    return paths.MANIFEST.format(language=language) if has_variants(study) else None
 
 
 def sentences(study: Jam, language: str) -> str:
@@ -185,10 +186,10 @@ def sentences(study: Jam, language: str) -> str:
     return (paths.DATASET if has_variants(study) else paths.ORIGINALS).format(language=language)
 
 
-def train_split(study: Jam, language: str) -> list[str]:
-    """Return the path of ID10M's train split; [] if encoders are trained on its dev split."""
+def train_split(study: Jam, language: str) -> str | None:
+    """Return the path of ID10M's train split; None if encoders are trained on its dev split."""
     dev = study.settings.train_split == "dev"
-    return [] if dev else [paths.TRAIN_SPLIT.format(language=language)]
+    return None if dev else paths.TRAIN_SPLIT.format(language=language)
 
 
 def added_settings(study: Jam) -> list[str]:
@@ -202,11 +203,11 @@ def added_texts(study: Jam, language: str, setting: str) -> str:
     return (paths.NEUTRAL_CONTEXTS if neutral else paths.DATASET).format(language=language)
 
 
-def examples(study: Jam, language: str, setting: str) -> list[str]:
-    """Return the path of the split that examples are drawn from; [] if a setting has none."""
+def examples(study: Jam, language: str, setting: str) -> str | None:
+    """Return the path of the split that examples are drawn from; None without examples."""
     if setting != FEW_SHOT:
-        return []
-    return [paths.SPLIT.format(split=study.settings.train_split, language=language)]
+        return None
+    return paths.SPLIT.format(split=study.settings.train_split, language=language)
 
 
 def human_labels(study: Jam) -> list[str]:
@@ -230,18 +231,18 @@ def other_targets(study: Jam) -> list[str]:
 
 def raw_files(study: Jam) -> list[str]:
     """Return the paths of the raw files on which the configured results depend."""
-    names = []
+    names: list[str | None] = []
     for language in study.settings.languages:
-        names += [paths.TEST_SPLIT.format(language=language), *training_file(study, language)]
-        names += [*released_originals(study, language), *extra_pie_sources(study, language)]
-        names += released_variants(study, language)
+        names += [paths.TEST_SPLIT.format(language=language), training_file(study, language)]
+        names += [released_originals(study, language), extra_pie_source(study, language)]
+        names.append(released_variants(study, language))
     for run in study.plan.made(experiment=""):
         if run.kind == "encoder" and not run.archived:
-            names += [paths.DEV_SPLIT.format(**run.where)]
-            names += train_split(study, run.where["language"])
+            names.append(paths.DEV_SPLIT.format(**run.where))
+            names.append(train_split(study, run.where["language"]))
         elif run.kind == "llm":
-            names += examples(study, run.where["language"], run.where["setting"])
-    return sorted(set(names))
+            names.append(examples(study, run.where["language"], run.where["setting"]))
+    return sorted({name for name in names if name})
 
 
 def shows_neutral(study: Jam, setting: str) -> bool:

@@ -73,7 +73,7 @@ def _identification(
 ) -> Identification:
     language, model, setting = run["language"], run["model"], run["setting"]
     inputs = {"sentences": sentences, **prompt_files(study, setting)}
-    for train in files.examples(study, language, setting):
+    if train := files.examples(study, language, setting):
         inputs["train"] = train
     return Identification(
         **_of_model(study, model),
