@@ -377,6 +377,39 @@ def growing(amount):
     return granted
 
 
+def displayed(wildcards):
+    """Return the table, figure or items of a job, whose name is the job's only wildcard."""
+    return (TABLES | FIGURES | ITEMS)[wildcards[0]]
+
+
+def display_files(wildcards):
+    """Return the input files of a table, a figure or items."""
+    return displayed(wildcards).display_inputs.input_files()
+
+
+def display_inputs(wildcards):
+    """Return the `DisplayInputs` of a table, a figure or items as JSON."""
+    return RUN_REPORT.display_inputs_json(displayed(wildcards))
+
+
+def display_maker(wildcards):
+    """Return the function that creates a table or a figure, as `module:function`."""
+    return displayed(wildcards).maker
+
+
+def external(study, field):
+    """Return a function of the wildcards: a field of the entry of a run's external predictions."""
+
+    def param(wildcards):
+        setting = wildcards.get("setting") or wildcards.query_mode
+        language = wildcards.get("language")
+        return getattr(
+            study.prediction_file(wildcards.model, setting, wildcards.seed, language), field
+        )
+
+    return param
+
+
 def shown(path):
     """Mark an output for `snakemake --report`, under its study and with its place in the paper."""
     kinds = {"paper_tables/{table}.csv": "table", "paper_tables/figures/{figure}.png": "figure"}

@@ -5,7 +5,7 @@ rule table:
     """Write a table: LaTeX in the paper's layout, CSV with printed numbers, HTML for the page."""
     input:
         templates=multiext(here("templates/table"), ".tex.jinja", ".html.jinja"),
-        files=lambda wildcards: TABLES[wildcards.table].display_inputs.input_files(),
+        files=display_files,
     output:
         tex="paper_tables/{table}.tex",
         csv=shown("paper_tables/{table}.csv"),
@@ -18,9 +18,9 @@ rule table:
         "../envs/report.yaml"
     params:
         *modules_by("table", "table", {name: table.maker for name, table in TABLES.items()}),
-        contents=contents(lambda wildcards: TABLES[wildcards.table].display_inputs.input_files()),
-        maker=lambda wildcards: TABLES[wildcards.table].maker,
-        inputs=lambda wildcards: RUN_REPORT.display_inputs_json(TABLES[wildcards.table]),
+        contents=contents(display_files),
+        maker=display_maker,
+        inputs=display_inputs,
     script:
         "../scripts/table.py"
 
@@ -29,7 +29,7 @@ rule figure:
     """Draw a figure as PDF and PNG."""
     input:
         style=here("templates/pieline.mplstyle"),
-        files=lambda wildcards: FIGURES[wildcards.figure].display_inputs.input_files(),
+        files=display_files,
     output:
         pdf="paper_tables/figures/{figure}.pdf",
         png=shown("paper_tables/figures/{figure}.png"),
@@ -41,9 +41,9 @@ rule figure:
         "../envs/report.yaml"
     params:
         *modules_by("figure", "figure", {name: figure.maker for name, figure in FIGURES.items()}),
-        contents=contents(lambda wildcards: FIGURES[wildcards.figure].display_inputs.input_files()),
-        maker=lambda wildcards: FIGURES[wildcards.figure].maker,
-        inputs=lambda wildcards: RUN_REPORT.display_inputs_json(FIGURES[wildcards.figure]),
+        contents=contents(display_files),
+        maker=display_maker,
+        inputs=display_inputs,
     script:
         "../scripts/figure.py"
 
@@ -51,7 +51,7 @@ rule figure:
 rule items:
     """Write every prediction of a study's runs as a row, as Parquet and CSV."""
     input:
-        files=lambda wildcards: ITEMS[wildcards.study].display_inputs.input_files(),
+        files=display_files,
         predictions=lambda wildcards: ITEMS[wildcards.study].behind,
     output:
         parquet="results/items/{study}.parquet",
@@ -66,9 +66,9 @@ rule items:
         runtime=growing(20),
     params:
         *modules_by("study", "items", {name: items.record for name, items in ITEMS.items()}),
-        contents=contents(lambda wildcards: ITEMS[wildcards.study].display_inputs.input_files()),
+        contents=contents(display_files),
         record=lambda wildcards: ITEMS[wildcards.study].record,
-        inputs=lambda wildcards: RUN_REPORT.display_inputs_json(ITEMS[wildcards.study]),
+        inputs=display_inputs,
     script:
         "../scripts/items.py"
 
@@ -129,7 +129,7 @@ rule comparison:
 rule export:
     """Export the scores of all runs as one tidy CSV, one score per row."""
     input:
-        metrics=lambda wildcards: RUN_REPORT.metrics(),
+        metrics=RUN_REPORT.metrics(),
         tables=RUN_REPORT.files("csv"),
     output:
         "results/export.csv",
@@ -182,8 +182,8 @@ rule results_page:
         tables=RUN_REPORT.files("csv"),
         figures=RUN_REPORT.files("png"),
         html=RUN_REPORT.files("html"),
-        metrics=lambda wildcards: RUN_REPORT.metrics(),
-        predictions=lambda wildcards: RUN_REPORT.behind(),
+        metrics=RUN_REPORT.metrics(),
+        predictions=RUN_REPORT.behind(),
         other_page=RUN_REPORT.beside(),
     output:
         page=shown("paper_tables/index.html"),
@@ -255,8 +255,8 @@ rule provenance:
         licences=here("data/licences.yaml"),
         lock=here("envs/requirements.lock"),
         raw=RUN_REPORT.raw_files(),
-        metrics=lambda wildcards: RUN_REPORT.metrics(),
-        predictions=lambda wildcards: RUN_REPORT.behind(),
+        metrics=RUN_REPORT.metrics(),
+        predictions=RUN_REPORT.behind(),
         tables=RUN_REPORT.files("csv"),
         latex=RUN_REPORT.files("tex"),
         html=RUN_REPORT.files("html"),

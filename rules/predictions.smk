@@ -270,7 +270,7 @@ use rule tag_idioms as tag_neutral with:
 rule take_jam_predictions:
     """Import external predictions, one per sentence."""
     input:
-        file=lambda wildcards: JAM.prediction_file(**wildcards).file,
+        file=external(JAM, "file"),
         sentences=of_study(jam_files.sentences),
     output:
         jam_paths.PREDICTIONS,
@@ -282,8 +282,8 @@ rule take_jam_predictions:
         "../envs/llm.yaml"
     params:
         *modules("take_jam_predictions"),
-        contents=contents(lambda wildcards: JAM.prediction_file(**wildcards).file),
-        format=lambda wildcards: JAM.prediction_file(**wildcards).format,
+        contents=contents(external(JAM, "file")),
+        format=external(JAM, "format"),
     script:
         "../scripts/take_jam_predictions.py"
 
@@ -291,7 +291,7 @@ rule take_jam_predictions:
 rule take_idiots_predictions:
     """Import external predictions, one per sentence."""
     input:
-        file=lambda wildcards: IDIOTS.prediction_file(**wildcards).file,
+        file=external(IDIOTS, "file"),
         sentences=idiots_paths.SENTENCES,
     output:
         idiots_paths.PREDICTIONS,
@@ -303,8 +303,8 @@ rule take_idiots_predictions:
         "../envs/llm.yaml"
     params:
         *modules("take_idiots_predictions"),
-        contents=contents(lambda wildcards: IDIOTS.prediction_file(**wildcards).file),
-        format=lambda wildcards: IDIOTS.prediction_file(**wildcards).format,
+        contents=contents(external(IDIOTS, "file")),
+        format=external(IDIOTS, "format"),
     script:
         "../scripts/take_idiots_predictions.py"
 
@@ -312,9 +312,7 @@ rule take_idiots_predictions:
 rule take_idiolink_run:
     """Import an external TREC run, truncated to top_k documents per query."""
     input:
-        file=lambda wildcards: IDIOLINK.prediction_file(
-            wildcards.model, wildcards.query_mode, wildcards.seed
-        ).file,
+        file=external(IDIOLINK, "file"),
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
     output:
@@ -328,14 +326,8 @@ rule take_idiolink_run:
         "../envs/core.yaml"
     params:
         *modules("take_idiolink_run"),
-        contents=contents(
-            lambda wildcards: IDIOLINK.prediction_file(
-                wildcards.model, wildcards.query_mode, wildcards.seed
-            ).file
-        ),
-        format=lambda wildcards: IDIOLINK.prediction_file(
-            wildcards.model, wildcards.query_mode, wildcards.seed
-        ).format,
+        contents=contents(external(IDIOLINK, "file")),
+        format=external(IDIOLINK, "format"),
         top_k=IDIOLINK.settings.top_k,
     script:
         "../scripts/take_idiolink_run.py"
