@@ -378,8 +378,9 @@ def growing(amount):
 
 
 def displayed(wildcards):
-    """Return the table, figure or items of a job, whose name is the job's only wildcard."""
-    return (TABLES | FIGURES | ITEMS)[wildcards[0]]
+    """Return the table, figure or items of a job, which its only wildcard names."""
+    ((kind, name),) = wildcards.items()
+    return {"table": TABLES, "figure": FIGURES, "study": ITEMS}[kind][name]
 
 
 def display_files(wildcards):

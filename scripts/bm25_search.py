@@ -11,7 +11,7 @@ from pieline.studies.idiolink.records import Document, Query
 with job(snakemake):
     documents = load_jsonl(snakemake.input.documents, Document)
     run = search(
-        build_index(documents, Tuning.model_validate(read_json(snakemake.input.tuning[0])).chosen),
+        build_index(documents, Tuning.model_validate(read_json(snakemake.input.tuning)).chosen),
         documents,
         load_jsonl(snakemake.input.queries, Query),
         query_mode=snakemake.wildcards.query_mode,

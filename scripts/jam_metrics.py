@@ -1,7 +1,7 @@
 """Score one run on ID10M-JAM: negative drift, accuracy, confusion classes and tag F1."""
 
 from pieline.core.files import read_json
-from pieline.core.jobs import job
+from pieline.core.jobs import job, optional
 from pieline.core.records import load_jsonl, load_record
 from pieline.studies.jam.datasets.dataset import JamManifest
 from pieline.studies.jam.datasets.sentences import load_sentences
@@ -12,9 +12,8 @@ with job(snakemake) as j:
     predictions = snakemake.input.predictions
     sentences = load_sentences(snakemake.input.sentences)
     records = load_jsonl(predictions, IdiomPrediction)
-    manifest = (
-        load_record(snakemake.input.manifest[0], JamManifest) if snakemake.input.manifest else None
-    )
+    path = optional(snakemake.input.manifest)
+    manifest = load_record(path, JamManifest) if path else None
     released = read_json(snakemake.input.report)["originals_are_released"]
     metrics = jam_metrics(
         sentences,

@@ -1,7 +1,7 @@
 """Write the training data of encoders: ID10M's train and dev splits, or its divided dev split."""
 
 from pieline.core.files import write_text
-from pieline.core.jobs import job
+from pieline.core.jobs import job, optional
 from pieline.studies.jam.datasets.tagging_data import (
     by_white_space,
     cut_at_sentence_ends,
@@ -17,9 +17,9 @@ with job(snakemake):
     language = snakemake.params.language
     dev = read_id10m(snakemake.input.dev, split="dev")
     check_sentences(dev, path=snakemake.input.dev, **language)
-    if snakemake.input.train:
-        train = read_id10m(snakemake.input.train[0], split="train")
-        check_sentences(train, path=snakemake.input.train[0], **language)
+    if path := optional(snakemake.input.train):
+        train = read_id10m(path, split="train")
+        check_sentences(train, path=path, **language)
     else:
         train, dev = hold_out(dev, seed=SEED)
     train = thin_out(train, per_idiom=snakemake.params.negatives, seed=SEED)

@@ -50,7 +50,11 @@ def summarize(causes: Mapping[str, Sequence[Any]]) -> list[str]:
         wildcards = [dict(job.wildcards or {}) for job in jobs]
         kinds = ("model", "table", "figure")
         places = [str(path).split("/") for job in jobs for path in job.output]
-        studies = [place[2] for place in places if place[0] == "results" and len(place) > 3]
+        studies = [
+            place[2]
+            for place in places
+            if len(place) > 3 and place[0] == "results" and place[1] != "raw"
+        ]
         runs = {tuple(each.items()) for each in wildcards if "model" in each}
         affected = [
             _listed(studies),
@@ -166,7 +170,8 @@ def _name(item: Any) -> str:
 
 
 def _listed(several: list[str]) -> str:
-    names = list(dict.fromkeys(several))
+    # Snakemake's order of jobs differs between runs.
+    names = sorted(set(several))
     if len(names) > 1 and all("/" in name for name in names):
         return f"{len(names)} files"
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""

@@ -235,11 +235,11 @@ def test_zero_shot_results_need_only_the_test_split(folder: Path) -> None:
         job = {"index": "test", "model": "bm25", "query_mode": mode, "seed": "0"}
         runs.append(idiolink_paths.RUN.format(**job))
         run_script(
-            "bm25_search", input={**data, "tuning": ["tuning.json"]}, output=runs[-1:],
+            "bm25_search", input={**data, "tuning": "tuning.json"}, output=runs[-1:],
             params={"top_k": 100}, wildcards=job,
         )  # fmt: skip
         run_script(
-            "idiolink_metrics", input={**data, "run": runs[-1], "tuning": ["tuning.json"]},
+            "idiolink_metrics", input={**data, "run": runs[-1], "tuning": "tuning.json"},
             output={
                 "metrics": idiolink_paths.METRICS.format(**job),
                 "queries": idiolink_paths.QUERY_SCORES.format(**job),
@@ -502,7 +502,7 @@ def test_a_new_language_appears_in_all_tables(folder: Path, tmp_path: Path) -> N
     write(Path("mine.jsonl"), "".join(f"{json.dumps(answer)}\n" for answer in answers))
     counted = jam_runs.data_conditions(study).canonical()
     run_script(
-        "jam_statistics", input={**originals, "train": [], "manifest": [manifest]},
+        "jam_statistics", input={**originals, "train": [], "manifest": manifest},
         output=[place(jam_paths.STATISTICS)], params={"conditions": counted},
     )  # fmt: skip
     predictions = place(jam_paths.PREDICTIONS)
@@ -515,7 +515,7 @@ def test_a_new_language_appears_in_all_tables(folder: Path, tmp_path: Path) -> N
     run_script(
         "jam_metrics",
         input={
-            "predictions": predictions, "sentences": data, "manifest": [manifest],
+            "predictions": predictions, "sentences": data, "manifest": manifest,
             "report": originals["report"],
         },
         output=[place(jam_paths.METRICS)],
