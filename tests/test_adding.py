@@ -31,6 +31,7 @@ PROMISED = {
         "paper_tables/jam_drift.csv",
         "smollm2-135m-instruct,english,42,flipped,",
     ),
+    "A setting": ("", "passed in"),
     "A language": ("results/originals/jam/dutch.jsonl", '"test-0002"'),
 }
 """What each section promises: a file or the commands' output, and text that it contains."""
