@@ -78,6 +78,16 @@ def config_files():
     return [os.path.relpath(file) for file in files if os.path.exists(file)]
 
 
+def named_config_files():
+    """Return the files of --configfile: relative to the project, or names of files elsewhere."""
+    files = map(os.path.abspath, workflow.overwrite_configfiles)
+    root = os.path.abspath(ROOT)
+    return [
+        os.path.relpath(file, root) if Path(file).is_relative_to(root) else os.path.basename(file)
+        for file in files
+    ]
+
+
 def sources():
     """Return the settings of this run by file; those of later files take precedence."""
     files = config_files()

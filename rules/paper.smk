@@ -122,6 +122,7 @@ rule comparison:
         absent=lambda wildcards: RUN_REPORT.absent() | RUN_REPORT.without_rows(),
         data=CONFIG.data,
         mark=RUN_REPORT.mark,
+        configuration=named_config_files(),
     script:
         "../scripts/comparison.py"
 

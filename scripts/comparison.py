@@ -24,6 +24,7 @@ with job(snakemake):
             models=snakemake.params.needs,
             mark=snakemake.params.mark,
             general_need=REAL_DATA if snakemake.params.data == "sample" else "",
+            configuration=snakemake.params.configuration,
         )
     )
     write_numbers(snakemake.output.numbers, numbers)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from claims_cases import PUBLISHED, Ledger
@@ -30,8 +31,10 @@ from pieline.results.numbers import (
 )
 from pieline.results.run_report import RunReport
 
+METRICS = "results/metrics/jam/english/gpt/zero_shot/seed-42.json"
 
-def account(ledger: Ledger, *files: Path, **settings: str) -> list[PrintedNumber]:
+
+def account(ledger: Ledger, *files: Path, **settings: Any) -> list[PrintedNumber]:
     ours = load_ours(files, ledger.catalogue, ledger.printed, {"gpt": "GPT-4o mini"})
     absent, models = {"jam_usage": "no time"}, {"GPT-4o mini": "a key"}
     return account_for(PUBLISHED, ledger.catalogue, ours, absent=absent, models=models, **settings)
@@ -48,14 +51,31 @@ def one_table(tmp_path: Path, ledger: Ledger) -> list[PrintedNumber]:
         "negative_drift_pct_std": compare(1.0, 1.0, obstacles=["sample data", "other prompt"]),
     }
     path = tmp_path / "jam_drift.csv"
-    rows = [(key | {"metric": name}, cell, ()) for name, cell in cells.items()]
+    rows = [(key | {"metric": name}, cell, (METRICS,)) for name, cell in cells.items()]
     rows.append((key | {"language": "german", "metric": "success"}, unasked(), ()))
     write_comparisons(path, rows, decimals=2, mark="Mark.")
-    return account(ledger, path, mark="Mark.")
+    return account(ledger, path, mark="Mark.", configuration=["config/a b.yaml"])
 
 
 def unasked() -> Comparison:
     return compare(None, 333.0, obstacles=["not run: no key"])
+
+
+def test_a_number_has_the_command_that_computes_it(one_table: list[PrintedNumber]) -> None:
+    """Of compared numbers, the run's; of others, the full grid's; without a table, none."""
+    start, grid = "snakemake --cores all --configfile", "config/paper.yaml -- paper_tables"
+    commands = {
+        number.command
+        for number in one_table
+        if number.file == "jam_drift" and number.verdict == "reproduced"
+    }
+    assert commands == {f"{start} 'config/a b.yaml' -- {METRICS}"}
+    others = [number for number in one_table if number.verdict == "not run"]
+    assert {number.command for number in others if number.file == "jam_usage"} == {
+        f"{start} {grid}/jam_usage.tex"
+    }
+    assert all(number.command for number in one_table if number.file)
+    assert not any(number.command for number in one_table if not number.file)
 
 
 def test_all_printed_numbers_are_counted_once(ledger: Ledger) -> None:

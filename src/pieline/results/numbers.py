@@ -3,6 +3,7 @@
 published/tables.yaml defines which numbers count, and the kind of each number.
 """
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -28,6 +29,10 @@ NOWHERE = "nothing in this project computes it"
 NO_NUMBER = "the papers print no numbers for this data"
 REAL_DATA = "the papers' data in place of the sample"
 UNPUBLISHED = "something that was never published"
+FULL_GRID = "config/paper.yaml"
+"""Configuration that computes all numbers of the papers."""
+_MOST_TARGETS = 6
+"""Number of metric files from which a command names the table instead."""
 _JOIN = " + "
 _LISTS = ("needs", "also_in")
 """Fields of a printed number that are lists, which a CSV joins."""
@@ -49,6 +54,8 @@ class PrintedNumber(Frozen):
         reason: Reason why the number was not compared; empty if it was.
         needs: Requirements for comparing the number; empty if it was compared.
         also_in: Further places that print the same number, such as "Table 5".
+        command: Command that computes our number again: with the configuration of this run if the
+            number was compared, else with the papers' full grid. Empty if nothing computes it.
     """
 
     paper: str
@@ -63,6 +70,7 @@ class PrintedNumber(Frozen):
     reason: str
     needs: tuple[str, ...]
     also_in: tuple[str, ...] = ()
+    command: str = ""
 
 
 def account_for(
@@ -74,6 +82,7 @@ def account_for(
     models: Mapping[str, str],
     mark: str = "",
     general_need: str = "",
+    configuration: Sequence[str] = (),
 ) -> list[PrintedNumber]:
     """Determine the verdict on every printed number.
 
@@ -88,6 +97,7 @@ def account_for(
         models: Requirements for running a model, by printed name.
         mark: Prefix of every reason in this run, which is removed.
         general_need: Requirement for comparing any number; empty if there is none.
+        configuration: Configuration files of this run besides config.yaml.
     """
     numbers: dict[Place, PrintedNumber] = {}
     repeated: dict[Place, list[str]] = {}
@@ -130,6 +140,7 @@ def account_for(
                     verdict=cell.verdict,
                     reason="" if is_compared else reason,
                     needs=() if is_compared else tuple(filter(None, needs)),
+                    command=_command(file, cell.metrics, configuration if is_compared else None),
                 )
     return [
         number.model_copy(update={"also_in": tuple(dict.fromkeys(repeated.get(place, ())))})
@@ -182,8 +193,8 @@ def read_numbers(path: str | Path) -> list[PrintedNumber]:
         UserError: The file is missing or is not a CSV of printed numbers.
     """
     hint = "name printed_numbers.csv of paper_tables/"
-    # Files of earlier versions do not have `also_in`.
-    required = [name for name in PrintedNumber.model_fields if name != "also_in"]
+    # Files of earlier versions lack some columns.
+    required = [name for name, field in PrintedNumber.model_fields.items() if field.is_required()]
     rows = read_table(path, required, hint=hint)
     return [
         PrintedNumber.model_validate(
@@ -191,6 +202,23 @@ def read_numbers(path: str | Path) -> list[PrintedNumber]:
         )
         for _, row in rows
     ]
+
+
+def _command(file: str, metrics: Sequence[str], configuration: Sequence[str] | None) -> str:
+    """Return the command that computes a number of a table.
+
+    Args:
+        file: Name of the table's CSV without extension; without it, the result is empty.
+        metrics: Metric files behind the number.
+        configuration: Configuration files of the run that computed it; None for the full grid.
+    """
+    if not file:
+        return ""
+    is_of_run = configuration is not None and 0 < len(metrics) < _MOST_TARGETS
+    targets = metrics if is_of_run else [f"paper_tables/{file}.tex"]
+    files = [FULL_GRID] if configuration is None else configuration
+    options = ["--configfile", *files] if files else []
+    return shlex.join(["snakemake", "--cores", "all", *options, "--", *targets])
 
 
 def _in_words(*key: str) -> str:

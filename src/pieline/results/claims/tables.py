@@ -95,12 +95,21 @@ class PrintedTable(Frozen):
 
 @dataclass(frozen=True)
 class OurCell:
-    """Our number for a printed cell; `reason` explains why it is missing or not comparable."""
+    """Our number for a printed cell.
+
+    Attributes:
+        value: Our number, if any.
+        comparable: Whether it may be compared with the printed one.
+        reason: Why it is missing or not comparable.
+        verdict: One of `VERDICTS`, `not comparable` or `not run`.
+        metrics: Metric files behind it.
+    """
 
     value: float | None
     comparable: bool
     reason: str
     verdict: str = "not run"
+    metrics: tuple[str, ...] = ()
 
 
 class Selection(Frozen):
@@ -213,6 +222,7 @@ def load_ours(
                 comparable=row["comparable"] == "yes",
                 reason=_reason(row),
                 verdict=verdict_of(row),
+                metrics=tuple(row.get("metrics", "").split()),
             )
             # If several models match one printed row, use the first one that has a number.
             known = cells.get((named, column))
