@@ -162,6 +162,11 @@ def jam_variants_of(wildcards):
         exit_with(error)
 
 
+def limit_of_queries(wildcards):
+    """Return the number of queries to use in a split; None for all, as for training."""
+    return None if wildcards.split == "train" else CONFIG.limit
+
+
 def show(lines):
     """Print lines to stderr."""
     for line in lines:

@@ -15,6 +15,7 @@ rule idiolink_dataset:
         "../envs/core.yaml"
     params:
         *modules("idiolink_dataset"),
+        limit=limit_of_queries,
     script:
         "../scripts/idiolink_dataset.py"
 
@@ -54,6 +55,7 @@ rule idiots_dataset:
         *modules("idiots_dataset"),
         contents=contents(of_study(idiots_files.kinds)),
         name=idiots_files.raw_name(IDIOTS),
+        limit=CONFIG.limit,
         origin=idiots_files.origin(IDIOTS),
     script:
         "../scripts/idiots_dataset.py"
@@ -84,6 +86,7 @@ rule jam_dataset:
         min_valid=JAM.settings.variants.min_valid,
         kept=JAM.settings.variants.kept,
         seed=JAM.settings.variants.seed,
+        limit=CONFIG.limit,
         checks=JAM.settings.variants.checks.canonical(),
     script:
         "../scripts/jam_dataset.py"

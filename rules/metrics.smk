@@ -267,6 +267,7 @@ rule jam_humans:
         "../envs/core.yaml"
     params:
         *modules("jam_humans"),
+        limit=CONFIG.limit,
         contents=contents(jam_files.human_labels(JAM)),
         conditions=conditions_of(jam_paths.HUMANS),
     script:

@@ -36,6 +36,7 @@ rule jam_originals:
         *modules("jam_originals"),
         contents=contents(of_study(jam_files.decisions)),
         decided_by=of_study(jam_files.decided_by),
+        limit=lambda wildcards: jam_files.limit_of_originals(JAM, wildcards.language),
     script:
         "../scripts/jam_originals.py"
 

@@ -19,6 +19,6 @@ with job(snakemake):
         composition="full",
         released=is_released(raw, load_upstream(snakemake.input.upstream)),
         documents=documents,
-        queries=queries,
+        queries=queries[: snakemake.params.limit],
     )
     dataset.save(Path(snakemake.output.manifest).parent)

@@ -19,4 +19,10 @@ with job(snakemake):
         )
         origin = "released" if verification.verified else origin
     folder = Path(snakemake.output.manifest).parent
-    save_dataset(folder, sentences, origin=origin, verification=verification)
+    save_dataset(
+        folder,
+        sentences,
+        origin=origin,
+        verification=verification,
+        limit=snakemake.params.limit,
+    )

@@ -40,6 +40,7 @@ with job(snakemake):
         min_valid=snakemake.params.min_valid,
         kept=snakemake.params.kept,
         seed=snakemake.params.seed,
+        limit=snakemake.params.limit,
         checks=VariantChecks.model_validate_json(snakemake.params.checks),
     )
     save_jsonl(snakemake.output.dataset, dataset.sentences)

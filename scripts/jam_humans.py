@@ -9,9 +9,14 @@ from pieline.studies.jam.metrics.humans import human_metrics, read_labels
 with job(snakemake) as j:
     labels = snakemake.input.labels
     manifest = load_record(snakemake.input.manifest, JamManifest)
+    sentences = load_sentences(snakemake.input.sentences)
+    judged = read_labels(*labels)
+    if snakemake.params.limit:
+        known = {sentence.id for sentence in sentences}
+        judged = [label for label in judged if label.variant_id in known]
     metrics = human_metrics(
-        read_labels(*labels),
-        load_sentences(snakemake.input.sentences),
+        judged,
+        sentences,
         where=", ".join(map(str, labels)),
         released=manifest.is_released,
         data_note=manifest.data_note,

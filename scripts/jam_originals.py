@@ -24,5 +24,5 @@ with job(snakemake):
     )
     report = filtering_report(sentences, decisions, originals)
     report |= {"decided_by": snakemake.params.decided_by, "originals_are_released": released}
-    save_jsonl(snakemake.output.originals, originals)
+    save_jsonl(snakemake.output.originals, originals[: snakemake.params.limit])
     write_json(snakemake.output.report, report)

@@ -163,7 +163,7 @@ def dataset(
             "disputed": folder / "disputed.tsv",
         },
         params=chosen.model_dump(include={"review", "min_valid", "kept", "seed"})
-        | {"checks": checks},
+        | {"checks": checks, "limit": None},
     )  # fmt: skip
     manifest: dict[str, Any] = read_json(folder / "manifest.json")
     return manifest
@@ -303,7 +303,7 @@ def test_sentences_as_the_paper_counts_them_are_verified(
             "sentences": tmp_path / "suite.tsv", "kinds": [],
             "upstream": tmp_path / "upstream.yaml",
         },
-        output=data, params={"name": SUITE, "origin": "unverified"},
+        output=data, params={"name": SUITE, "origin": "unverified", "limit": None},
     )  # fmt: skip
     manifest = read_json(tmp_path / "manifest.json")
     expected = ("released", "counts") if not problem else ("unverified", None)

@@ -88,6 +88,12 @@ class Config(Settings):
         description="Archives of runs (`pieline runs export`), as files or URLs with their SHA-256."
         " Archived runs that match the configuration are used instead of running them again.",
     )
+    limit: PositiveInt | None = Field(
+        default=None,
+        description="Use only the first originals of ID10M-JAM, sentences of IdioTS and queries of"
+        " IdioLink (with the whole index), to try a model before a full run. No number is then"
+        " compared with the papers'; null: use all.",
+    )
     tables: dict[str, Rows] = Field(
         default={"rows": "paper"},
         description="Rows of result tables. `rows: paper` shows the paper's models and this run's,"
@@ -256,6 +262,7 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
         listed,
         config.own_data,
         load_archives(config.archives, root),
+        config.limit,
     )
     loaded = {
         name: study(config.section(name), project, chosen=name in config.studies)

@@ -58,6 +58,7 @@ class Project:
         listed: Path of the list of public files, if it is not data/upstream.yaml.
         own_data: Folder with the user's own data, if used.
         archives: Archives whose runs are reused if they match the configuration.
+        limit: Number of originals, sentences or queries to use; None for all.
     """
 
     registry: Registry
@@ -68,6 +69,7 @@ class Project:
     listed: Path | None = None
     own_data: str | None = None
     archives: tuple[Archive, ...] = ()
+    limit: int | None = None
 
     @property
     def is_sample(self) -> bool:

@@ -383,6 +383,11 @@ class Study(ABC, Generic[S]):
             return conditions
         return conditions.with_own_data(self.project.own_label, self.paper)
 
+    def mark_data(self, conditions: Conditions) -> Conditions:
+        """Return the conditions, with deviations for the user's own data and for limited data."""
+        marked, limit = self.mark_own_data(conditions), self.project.limit
+        return marked.with_limit(limit) if limit else marked
+
     def prompt_digests(self, *files: str) -> dict[str, str]:
         """Return the digests of prompt files by file name."""
         return {Path(file).name: load_prompt(file).digest for file in files}

@@ -215,7 +215,7 @@ def test_zero_shot_results_need_only_the_test_split(folder: Path) -> None:
     run_script(
         "idiolink_dataset",
         input={"documents": files["indexes"], "queries": files["queries"], "upstream": UPSTREAM},
-        output=data, wildcards={"split": "test"},
+        output=data, wildcards={"split": "test"}, params={"limit": None},
     )  # fmt: skip
     run_script(
         "idiolink_checks", input={"upstream": UPSTREAM},
@@ -347,7 +347,7 @@ def test_own_idioms_are_detected(folder: Path, tmp_path: Path) -> None:
     stated = idiots_runs.conditions(study, "mine", "mine").canonical()
     run_script(
         "idiots_dataset", input={"sentences": table, "kinds": [], "upstream": UPSTREAM},
-        output=data, params={"name": "idiots/idioms_sentences.tsv", "origin": origin},
+        output=data, params={"name": idiots_files.TABLE, "origin": origin, "limit": None},
     )  # fmt: skip
     assert read_json(idiots_paths.MANIFEST)["origin"] == "own"
     job = {"model": "mine", "setting": "mine", "seed": "1"}
@@ -376,7 +376,7 @@ def test_sentences_of_idiots_may_be_the_public_json(folder: Path) -> None:
         data = {"sentences": idiots_paths.SENTENCES, "manifest": idiots_paths.MANIFEST}
         run_script(
             "idiots_dataset", input={"sentences": local, "kinds": [], "upstream": UPSTREAM},
-            output=data, params={"name": raw, "origin": "own"},
+            output=data, params={"name": raw, "origin": "own", "limit": None},
         )  # fmt: skip
         return Path(idiots_paths.SENTENCES).read_text("utf-8")
 
@@ -476,7 +476,7 @@ def test_a_new_language_appears_in_all_tables(folder: Path, tmp_path: Path) -> N
     assert [item.decision for item in load_decisions(decisions)] == ["keep", "keep"]
     run_script(
         "jam_originals", input={"raw": raw, "decisions": decisions, "upstream": UPSTREAM},
-        output=originals, params={"decided_by": "tags"}, wildcards=job,
+        output=originals, params={"limit": None, "decided_by": "tags"}, wildcards=job,
     )  # fmt: skip
     checked, chosen = place(jam_paths.VARIANTS), study.settings.variants
     checks = chosen.checks.canonical()
@@ -494,7 +494,7 @@ def test_a_new_language_appears_in_all_tables(folder: Path, tmp_path: Path) -> N
         },
         output={"dataset": data, "manifest": manifest, "disputed": place(jam_paths.DISPUTED)},
         params=chosen.model_dump(include={"review", "min_valid", "kept", "seed"})
-        | {"checks": checks},
+        | {"checks": checks, "limit": None},
     )  # fmt: skip
     sentences = load_jsonl(data, JamSentence)
     assert len(sentences) == 8

@@ -39,6 +39,15 @@ class Conditions(Frozen):
             }
         )
 
+    def with_limit(self, limit: int) -> "Conditions":
+        """Return a copy that lists the number of items used as a setting and as a deviation."""
+        return self.model_copy(
+            update={
+                "settings": {**self.settings, "limit": limit},
+                "deviations": (f"only the first {limit}, the paper all", *self.deviations),
+            }
+        )
+
     @property
     def are_of_own_data(self) -> bool:
         """Whether the data is the user's own, as recorded by `with_own_data`."""

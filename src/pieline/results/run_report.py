@@ -111,10 +111,14 @@ class RunReport:
 
     @property
     def mark(self) -> str:
-        """Notice on displays if the run is a rehearsal or uses the user's own data, else empty."""
-        if label := self.project.own_label:
-            return f"{label[0].upper()}{label[1:]}."
-        return REHEARSAL_NOTE if self.config.rehearsal else ""
+        """Notice on displays if the run is a rehearsal, or uses own or limited data, else empty."""
+        label, limit = self.project.own_label, self.project.limit
+        notes = [
+            f"{label[0].upper()}{label[1:]}." if label else "",
+            f"Only the first {limit} originals, sentences or queries." if limit else "",
+            REHEARSAL_NOTE if self.config.rehearsal else "",
+        ]
+        return " ".join(filter(None, notes))
 
     def display_inputs_json(self, shown: Display | Items) -> str:
         """Return the inputs of a table, a figure or items as canonical JSON."""

@@ -167,7 +167,7 @@ def conditions(study: Idiolink, model: str, *also: str) -> Conditions:
     Loss, tuples and inputs are recorded but never count as deviations: the paper and its
     released code disagree on them, and it is unknown which of the two produced the numbers.
     """
-    return study.mark_own_data(_conditions(study, model, *also))
+    return study.mark_data(_conditions(study, model, *also))
 
 
 def _conditions(study: Idiolink, model: str, *also: str) -> Conditions:

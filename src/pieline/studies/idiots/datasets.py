@@ -35,8 +35,12 @@ def save_dataset(
     *,
     origin: Origin,
     verification: Verification = NOT_VERIFIED,
+    limit: int | None = None,
 ) -> None:
-    """Write sentences.jsonl and manifest.json to a folder."""
+    """Write sentences.jsonl and manifest.json to a folder.
+
+    `limit` is the number of sentences to write (None for all); the manifest describes all.
+    """
     idiomatic = sum(sentence.is_idiomatic for sentence in sentences)
     kinds = Counter(sentence.distractor_kind for sentence in sentences if sentence.distractor_kind)
     manifest = IdiotsManifest(
@@ -48,7 +52,7 @@ def save_dataset(
         distractors_by_kind=dict(kinds),
         pies=len({sentence.pie_id for sentence in sentences}),
     )
-    save_jsonl(Path(folder, "sentences.jsonl"), sentences)
+    save_jsonl(Path(folder, "sentences.jsonl"), sentences[:limit])
     write_json(Path(folder, "manifest.json"), manifest.model_dump())
 
 

@@ -90,7 +90,7 @@ def other_metrics(study: Idiots, plan: Plan) -> dict[str, Conditions]:
 def conditions(study: Idiots, model: str, setting: str) -> Conditions:
     """Return the conditions of a run."""
     if study.prediction_files(model):
-        return study.mark_own_data(study.external_conditions(setting=setting))
+        return study.mark_data(study.external_conditions(setting=setting))
     parameters, changed = study.as_sent(model, questions.parameters(study, setting))
     prompts = study.prompt_digests(questions.prompt(study, setting))
     is_own = setting in study.settings.prompts
@@ -98,7 +98,7 @@ def conditions(study: Idiots, model: str, setting: str) -> Conditions:
     # Only the other value than the paper's is listed, so that earlier results keep their
     # conditions.
     is_strict = study.settings.detection == "strict"
-    return study.mark_own_data(
+    return study.mark_data(
         Conditions(
             settings={
                 "bootstrap_resamples": study.settings.bootstrap_resamples,
@@ -121,7 +121,7 @@ def conditions(study: Idiots, model: str, setting: str) -> Conditions:
 def bias_conditions(study: Idiots, plan: Plan, model: str) -> Conditions:
     """Return the conditions of the comparison of a model's settings."""
     settings = study.settings
-    return study.mark_own_data(
+    return study.mark_data(
         Conditions(
             settings={
                 "against": settings.prompts_against,

@@ -33,6 +33,15 @@ def written_languages(study: Jam) -> list[str]:
     return [name for name in study.settings.languages if is_written(study, name)]
 
 
+def limit_of_originals(study: Jam, language: str) -> int | None:
+    """Return the number of originals to use if no validated variants are read; None for all.
+
+    Validated variants are matched with all originals; the dataset is limited afterwards.
+    """
+    reads_variants = has_variants(study) and not is_written(study, language)
+    return None if reads_variants else study.project.limit
+
+
 def validated_languages(study: Jam) -> str:
     """Return a wildcard constraint for languages whose variants are not written by a model."""
     return alternatives(name for name in language_names() if not is_written(study, name))

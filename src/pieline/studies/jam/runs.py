@@ -176,12 +176,12 @@ def other_metrics(study: Jam, plan: Plan) -> dict[str, Conditions]:
 def baseline_conditions(study: Jam) -> Conditions:
     """Return the conditions of baselines."""
     settings = study.settings.model_dump(include={"scoring", "bootstrap_resamples"})
-    return study.mark_own_data(Conditions(settings=settings))
+    return study.mark_data(Conditions(settings=settings))
 
 
 def data_conditions(study: Jam) -> Conditions:
     """Return the conditions of data counts and human labels."""
-    return study.mark_own_data(Conditions())
+    return study.mark_data(Conditions())
 
 
 def neutral_conditions(study: Jam, model: str, setting: str) -> Conditions:
@@ -196,7 +196,7 @@ def neutral_conditions(study: Jam, model: str, setting: str) -> Conditions:
         if entry.published_as != WRITER:
             reasons.append(f"neutral contexts by {entry.label}, the paper's by {WRITER}")
         reasons += _of_variants(study, "temperature")
-    return study.mark_own_data(
+    return study.mark_data(
         Conditions(
             settings={**run.settings, **written},
             weights=run.weights,
@@ -208,7 +208,7 @@ def neutral_conditions(study: Jam, model: str, setting: str) -> Conditions:
 def attention_conditions(study: Jam, model: str) -> Conditions:
     """Return the conditions of the attention analysis."""
     analysis = study.settings.attention or AttentionAnalysis(model=model)
-    return study.mark_own_data(
+    return study.mark_data(
         Conditions(
             settings={
                 "pairs": analysis.pairs,
@@ -225,7 +225,7 @@ def attention_conditions(study: Jam, model: str) -> Conditions:
 
 def conditions(study: Jam, model: str, setting: str) -> Conditions:
     """Return the conditions of a run."""
-    return study.mark_own_data(_conditions(study, model, setting))
+    return study.mark_data(_conditions(study, model, setting))
 
 
 def _of_variants(study: Jam, *names: str) -> tuple[str, ...]:

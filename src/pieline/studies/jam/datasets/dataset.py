@@ -172,11 +172,13 @@ def build_dataset(
     kept: int,
     seed: int,
     checks: VariantChecks,
+    limit: int | None = None,
 ) -> JamDataset:
     """Apply human reviews to the variants, then select originals and variants (section 3.4).
 
     `review`, `min_valid`, `kept`, `seed` and `checks` are fields of `JamVariants`. `where` names
-    the review files in error messages.
+    the review files in error messages. `limit` is the number of originals to use, with their
+    variants; None for all.
 
     Raises:
         UserError: Reviews do not match the variants, a variant accepted or corrected by reviewers
@@ -192,6 +194,9 @@ def build_dataset(
     sentences = select_variants(
         originals, judged, review=review, min_valid=min_valid, per_original=kept, seed=seed
     )
+    starts = [place for place, sentence in enumerate(sentences) if sentence.is_original]
+    if limit and limit < len(starts):
+        sentences = sentences[: starts[limit]]
     manifest = describe(
         sentences,
         originals,

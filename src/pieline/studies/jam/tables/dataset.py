@@ -155,7 +155,7 @@ def statistics(inputs: DisplayInputs) -> TableContent:
 
 def _obstacles(item: JamStatistics, dataset: str) -> list[str]:
     """Return why the numbers of a dataset are not comparable with the printed ones."""
-    if item.conditions.are_of_own_data:
+    if item.conditions.deviations:
         return list(item.conditions.deviations)
     if not item.originals_are_released:
         return ["sample data or other than the released originals"]
