@@ -25,7 +25,6 @@ from pieline.models.llm import LLMEntry
 from pieline.models.sizing import describe_requirement
 from pieline.project import own_data_name, raw_name
 from pieline.reporting.evidence import check_metrics
-from pieline.reporting.models import REHEARSAL_NOTE
 from pieline.results.claims.tables import load_catalogue
 from pieline.results.displays import Displays, StudyDisplays
 from pieline.results.provenance import Code, Model, RunDescription
@@ -111,10 +110,9 @@ class RunReport:
 
     @property
     def mark(self) -> str:
-        """Notice on displays if the run is a rehearsal or uses the user's own data, else empty."""
-        if label := self.project.own_label:
-            return f"{label[0].upper()}{label[1:]}."
-        return REHEARSAL_NOTE if self.config.rehearsal else ""
+        """Notice on displays if the run uses the user's own data, else empty."""
+        label = self.project.own_label
+        return f"{label[0].upper()}{label[1:]}." if label else ""
 
     def display_inputs_json(self, shown: Display | Items) -> str:
         """Return the inputs of a table, a figure or items as canonical JSON."""
