@@ -51,7 +51,7 @@ explore: $(READY)  ## Run only the property tests, with a thousand new examples 
 check: $(READY)  ## Check formatting, lint and types, and lint the workflow.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/snakefmt --check --compact-diff Snakefile rules rehearsal examples
+	$(BIN)/snakefmt --check --compact-diff Snakefile rules examples
 	$(BIN)/mypy
 	$(BIN)/snakemake --lint
 	@# Does not fail: new vulnerabilities of pinned versions may appear at any time, and some networks cannot reach osv.dev.
@@ -73,10 +73,8 @@ verify: $(READY)  ## Check the numbers that a laptop can compute from the real d
 
 SIZE ?= full
 
-rehearse: $(READY)  ## Run the papers' full grid on stand-ins, in runs/rehearsal (SIZE=small: a tenth of it).
-	$(BIN)/snakemake --cores all --configfile config/rehearsal.yaml \
-	    --config 'rehearsal={size: $(SIZE)}' -- all
-	@echo "The report is in runs/rehearsal/paper_tables/rehearsal.html"
+rehearse: $(READY)  ## Run all jobs of the papers' full grid on stand-ins, in runs/rehearsal (SIZE=small: fewer seeds and modes).
+	$(BIN)/python -m rehearsal --size $(SIZE)
 
 environment: $(READY)  ## Create the environment in .venv.
 

@@ -13,14 +13,6 @@ report: "templates/report/workflow.rst"
 configfile: os.path.relpath(os.path.join(workflow.basedir, "config.yaml"))
 
 
-if config.get("rehearsal"):
-
-    # The papers' grid, in a separate working directory.
-    configfile: os.path.relpath(os.path.join(workflow.basedir, "config/paper.yaml"))
-
-    workdir: os.path.relpath(os.path.join(workflow.basedir, "runs/rehearsal"))
-
-
 include: "rules/common.smk"
 include: "rules/raw.smk"
 include: "rules/originals.smk"
@@ -31,11 +23,6 @@ include: "rules/predictions.smk"
 include: "rules/metrics.smk"
 include: "rules/ask.smk"
 include: "rules/paper.smk"
-
-
-if CONFIG.rehearsal:
-
-    include: "rehearsal/rules.smk"
 
 
 for study in EVERY_STUDY.values():
@@ -50,5 +37,4 @@ rule all:
         # A list, because Snakemake drops the first element of an iterator.
         [target for study in STUDIES for target in study.targets()],
         RUN_REPORT.targets(),
-        ["paper_tables/rehearsal.html"] if CONFIG.rehearsal else [],
     localrule: True

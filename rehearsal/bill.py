@@ -1,117 +1,114 @@
-"""Append-only file with the charges of the providers' stand-in.
+"""Compare the bill of the scripted provider with the recordings and the spending ledger."""
 
-Before each reply, a `Charge` is appended in a single write, so that it is not lost if the server is
-killed. `{"delivered": 7}` is appended after the complete reply to request 7 (counted from 0) was
-sent to a client that was still connected. A restarted server appends to the same file.
-"""
-
-import hashlib
-import json
-import os
-from dataclasses import asdict, dataclass, field
+import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import NamedTuple
 
-from pieline.core.errors import UserError
-from pieline.core.files import canonical_json
+from pieline.core.errors import pluralize
+from pieline.core.records import Frozen, load_jsonl
+from pieline.llm.archive import recording_files
+from pieline.llm.recordings import read_lines
+from pieline.llm.spending import Ledger
+from pieline.models.llm import api_model_name
 
 BILL = "bill.jsonl"
-"""File name of the bill in the server's folder."""
-
-Fault = Literal[
-    "429", "500", "502", "503", "529", "hang", "reset", "cut", "broken", "empty", "drip"
-]  # fmt: skip
-"""Kinds of faults: an error status, no reply (`hang`, `reset`), or an answer that is billed but
-lost, because the connection closes midway (`cut`), the JSON is truncated (`broken`), the body is
-empty (`empty`), or the body arrives byte by byte and never ends (`drip`)."""
-
-BILLED: frozenset[Fault] = frozenset({"cut", "broken", "empty", "drip"})
+"""File name of the bill in the folder of the stand-ins."""
+ROUNDING = 1e-6
+"""Tolerance for sums of the same amounts, in US dollars."""
 
 
-@dataclass
-class Charge:
-    """A request and its cost.
+class Charge(Frozen):
+    """A request that was answered, and its cost.
 
     Attributes:
-        provider: Name of the provider in models.yaml.
-        model: litellm's id of the model.
-        question: Digest of the question (`digest`).
-        input_tokens: Billed input tokens.
-        output_tokens: Billed output tokens.
-        usd: Cost in US dollars, at the prices in models.yaml.
-        fault: Fault of the reply; None if the reply has none.
-        delivered: Whether the complete reply was sent to a client that was still connected.
+        id: Id of the reply.
+        model: Name of the model in the request.
+        question: Digest of the request.
+        usd: Cost in US dollars.
     """
 
-    provider: str
+    id: str
     model: str
     question: str
-    input_tokens: int = 0
-    output_tokens: int = 0
-    usd: float = 0.0
-    fault: Fault | None = None
-    delivered: bool = field(default=False, compare=False)
-
-    def line(self) -> str:
-        """Return the charge as a line of the bill, without `delivered`, which is not known yet."""
-        fields = asdict(self)
-        del fields["delivered"]
-        return canonical_json(fields)
+    usd: float
 
 
-def digest(model: str, body: dict[str, Any]) -> str:
-    """Return the SHA-256 digest of litellm's id of the model and the request body."""
-    return hashlib.sha256(canonical_json([model, body]).encode("utf-8")).hexdigest()
-
-
-def read_bill(path: Path) -> list[Charge]:
-    """Return the charges in the order of the requests; an empty list if the file is missing.
-
-    Raises:
-        UserError: A line is invalid; the message states file and line.
-    """
-    charges: list[Charge] = []
-    # The part after the last newline is incomplete: the server was killed while writing it.
-    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-    for number, line in enumerate(lines, 1):
-        try:
-            value = json.loads(line)
-            if "delivered" in value:
-                charges[value["delivered"]].delivered = True
-            else:
-                charges.append(Charge(**value))
-        except (ValueError, TypeError, IndexError):
-            raise UserError("not a line of a bill", where=f"{path}:{number}") from None
-    return charges
-
-
-class Bill:
-    """Bill of one server, which must be the only process that writes to the file.
+class Reconciled(NamedTuple):
+    """Comparison of a model's bill with its recordings and the ledger.
 
     Attributes:
-        charges: Charges of all requests, including those before a restart.
+        model: Name of the model in requests.
+        billed: Number of requests on the bill.
+        recorded: Number of recorded answers.
+        billed_usd: Total of the bill in US dollars.
+        ledger_usd: Amount settled in the ledger in US dollars.
+        faults: Descriptions of the disagreements.
     """
 
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-        os.ftruncate(self._handle, path.read_bytes().rfind(b"\n") + 1)
-        self.charges = read_bill(path)
+    model: str
+    billed: int
+    recorded: int
+    billed_usd: float
+    ledger_usd: float
+    faults: list[str]
 
-    def add(self, charge: Charge) -> int:
-        """Append a charge and return its number (from 0)."""
-        self.charges.append(charge)
-        self._write(charge.line())
-        return len(self.charges) - 1
 
-    def delivered(self, number: int) -> None:
-        """Record that the complete reply to a request was sent."""
-        self.charges[number].delivered = True
-        self._write(f'{{"delivered":{number}}}')
+def reconcile(bill: Path, recordings: Path) -> list[Reconciled]:
+    """Compare a bill with recordings and their ledger; return one comparison per model.
 
-    def close(self) -> None:
-        """Close the file."""
-        os.close(self._handle)
+    Each request on the bill must be one recorded answer: a question that was asked again, or whose
+    answer was lost, is billed more often than it is recorded. The only exceptions are requests that
+    the ledger lists as open or without an answer, because a process was killed.
 
-    def _write(self, line: str) -> None:
-        os.write(self._handle, f"{line}\n".encode())
+    Raises:
+        UserError: The bill, a recording or the ledger is damaged.
+    """
+    charges: dict[str, list[Charge]] = {}
+    for charge in load_jsonl(bill, Charge):
+        charges.setdefault(charge.model, []).append(charge)
+    recorded: dict[str, list[str | None]] = {}
+    for path in recording_files(recordings):
+        for line in read_lines(path):
+            model = api_model_name(line.question().model)
+            recorded.setdefault(model, []).append(line.answer().response_id)
+    spending = Ledger(recordings).spending()
+    killed = [api_model_name(item.model) for item in spending.reserved]
+
+    def in_ledger(sums: Mapping[str, float], model: str) -> float:
+        return math.fsum(each for name, each in sums.items() if api_model_name(name) == model)
+
+    return [
+        _reconciled(
+            model,
+            charges.get(model, []),
+            recorded.get(model, []),
+            settled=in_ledger(spending.settled, model),
+            unanswered=killed.count(model) + round(in_ledger(spending.unanswered, model)),
+        )
+        for model in sorted({*charges, *recorded})
+    ]
+
+
+def _reconciled(
+    model: str,
+    charges: list[Charge],
+    recorded: list[str | None],
+    *,
+    settled: float,
+    unanswered: int,
+) -> Reconciled:
+    faults = []
+    ids = set(recorded)
+    # Recordings of local models have no ids.
+    answers = [charge for charge in charges if charge.id in ids] if ids != {None} else charges
+    if len(answers) < len(recorded):
+        faults.append(f"{pluralize(len(recorded) - len(answers), 'recorded answer')} not billed")
+    if len(charges) - len(recorded) > unanswered:
+        lost = pluralize(len(charges) - len(recorded), "request")
+        faults.append(f"{lost} billed but not recorded, {unanswered} killed or failed")
+    usd = math.fsum(charge.usd for charge in answers)
+    if abs(usd - settled) > ROUNDING:
+        faults.append(f"${usd:.6f} billed for recorded answers, ${settled:.6f} in the ledger")
+    billed = math.fsum(charge.usd for charge in charges)
+    return Reconciled(model, len(charges), len(recorded), billed, settled, faults)

@@ -150,8 +150,6 @@ onsuccess:
 
 onstart:
     patch_snakemake(workflow)
-    if CONFIG.rehearsal:
-        REHEARSAL.start(CONFIG, REGISTRY)
     # Report everything that is missing before any job starts and money is spent.
     jobs = list(workflow.dag.needrun_jobs())
     # These two rules report the models that are left out themselves.

@@ -21,13 +21,6 @@ from pieline.core.environment import settle_environment
 
 # Must precede imports of other packages, which read variables.
 settle_environment(LIBRARY)
-PACKAGES = ("pieline",)
-
-if config.get("rehearsal"):
-
-    # Must precede imports of huggingface_hub.
-    include: "../rehearsal/setup.smk"
-
 
 from snakemake.common.configfile import load_configfile
 from snakemake_interface_executor_plugins.settings import ExecMode
@@ -74,7 +67,7 @@ def config_files():
     """Return the configuration files of this run; later ones take precedence."""
     named = workflow.overwrite_configfiles
     files = [*(file for file in workflow.configfiles if file not in named), *named]
-    # A rehearsal changes the working directory.
+    # `--directory` changes the working directory.
     return [os.path.relpath(file) for file in files if os.path.exists(file)]
 
 
@@ -114,9 +107,6 @@ try:
             read_yaml(file)
     config = layered(raw_config, ROOT / "config" / "sample.yaml")
     CONFIG = load_config(config)
-    if CONFIG.rehearsal:
-        REHEARSAL, CONFIG = put_in_place(CONFIG)
-        MODELS = REHEARSAL.models
     REGISTRY = load_registry(MODELS)
     # Every study has rules, but a run makes only the outputs of the selected studies.
     EVERY_STUDY = load_studies(CONFIG, REGISTRY, ROOT)
@@ -185,21 +175,20 @@ def log_of(output):
 
 
 @cache
-def modules(name, *named, folder="scripts"):
+def modules(name, *named):
     """Return the path and digest of a script and of every library module that it depends on.
 
     If these strings are params of a rule, its jobs rerun when a file's content changes, and the
     reason for the rerun names the file. As inputs, the files would add sixty paths to each job.
 
     Args:
-        name: Name of the script in `folder`, without suffix; None for a script that is a module.
+        name: Name of the script in scripts/, without suffix; None for a script that is a module.
         named: Objects (`module:name`) that the script loads by name, or the module of the script.
-        folder: Folder of the script.
     """
-    scripts = [ROOT / folder / f"{name}.py"] if name else []
+    scripts = [ROOT / "scripts" / f"{name}.py"] if name else []
     loaded = [path.partition(":")[0] for path in named]
-    loaded += chain.from_iterable(imports_of(script, PACKAGES) for script in scripts)
-    sources = [*scripts, *map(source_of, modules_behind(loaded, PACKAGES))]
+    loaded += chain.from_iterable(imports_of(script) for script in scripts)
+    sources = [*scripts, *map(source_of, modules_behind(loaded))]
     return [f"{os.path.relpath(path, ROOT)} {digest(path)}" for path in sources]
 
 

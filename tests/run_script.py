@@ -70,8 +70,7 @@ def run_script(
     # Snakemake creates the folders of output files.
     for path in job.output:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-    folders = [ROOT / "scripts", ROOT / "rehearsal/scripts"]
-    script = next(str(path) for folder in folders if (path := folder / f"{name}.py").exists())
+    script = str(ROOT / "scripts" / f"{name}.py")
     if log:
         runpy.run_path(script, init_globals={"snakemake": job}, run_name="__main__")
         return

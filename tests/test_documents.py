@@ -34,7 +34,7 @@ DOCUMENTS = [
 FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir()}
 OUTPUTS = {"results", "paper_tables", "logs", "runs"}
 STAGES = (
-    "raw originals variants datasets training predictions metrics items provenance.json on_standins"
+    "raw originals variants datasets training predictions metrics items provenance.json"
     " export.csv mteb"
     " runs.tar.zst archives"
 )
@@ -95,7 +95,7 @@ def rules() -> set[str]:
     names = set(
         re.findall(
             r"(?m)^ *rule (\w+):",
-            "".join(map(_text, [*ROOT.glob("rules/*.smk"), *ROOT.glob("rehearsal/*.smk")])),
+            "".join(map(_text, ROOT.glob("rules/*.smk"))),
         )
     )
     for path in ROOT.glob("src/pieline/studies/*/tasks.py"):
@@ -118,11 +118,7 @@ def displays() -> set[str]:
         for study in studies.values()
         for display in [*study.tables(), *study.figures()]
     }
-    return (
-        names
-        | {Path(part).stem for part in PARTS}
-        | {"paper", "html", "figures", "report", "rehearsal"}
-    )
+    return names | {Path(part).stem for part in PARTS} | {"paper", "html", "figures", "report"}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -150,7 +146,7 @@ class TestNames:
                 assert _resolves(name), name
 
     def test_settings(self, document: Path) -> None:
-        sections = "|".join([*study_classes(), "llm", "page", "rehearsal"])
+        sections = "|".join([*study_classes(), "llm", "page"])
         for name in words(document):
             if re.fullmatch(rf"({sections})(\.[a-z_]+)+", name) and not name.endswith(".json"):
                 kind: Any = config_class()

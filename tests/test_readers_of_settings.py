@@ -62,7 +62,6 @@ def test_plain_numbers_are_read(number: str) -> None:
         ({"idiolink": {"finetuning": {"seeds": [42, True]}}}, "idiolink.finetuning.seeds"),
         ({"jam": {"zero_shot": {"temperature": False}}}, "jam.zero_shot.temperature"),
         ({"llm": {"max_cost_usd": True}}, "llm.max_cost_usd"),
-        ({"rehearsal": {"latency_s": True}}, "rehearsal.latency_s"),
     ],
 )
 def test_true_is_not_a_number(settings: dict[str, Any], field: str) -> None:

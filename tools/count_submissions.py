@@ -17,7 +17,7 @@ RULE = re.compile(r"^( *)(?:local)?(?:rule|checkpoint) (\w+):$")
 def local_rules() -> set[str]:
     """Return the names of the rules that run locally (a dry run does not mark them)."""
     root = Path(__file__).parents[1]
-    files = [root / "Snakefile", *root.glob("rules/*.smk"), *root.glob("rehearsal/*.smk")]
+    files = [root / "Snakefile", *root.glob("rules/*.smk")]
     texts = [path.read_text() for path in files]
     rules = [part for text in texts for part in re.split(r"^ *rule (?=\w+:)", text, flags=re.M)]
     return {rule.split(":")[0] for rule in rules if re.search(r"^ +localrule: True$", rule, re.M)}

@@ -22,7 +22,7 @@ from pieline.reuse import archive_of
 from pieline.study import Study
 
 ROOT = Path(__file__).parents[1]
-PARTIAL = {"sample.yaml", "rehearsal.yaml"}
+PARTIAL = {"sample.yaml"}
 """Files in config/ that are not configurations of their own."""
 
 

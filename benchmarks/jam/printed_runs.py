@@ -3,8 +3,7 @@
 Tables 3, 5 and 6 print means over seeds. For each seed, the search finds the number of correct
 originals and of their flipped variants, literal and idiomatic, and how many originals have all,
 none or some of their variants wrong. For encoders, Table 6 prints flipped and kept variants
-instead, which do not constrain the originals further. The runs are printed as CSV, which is saved
-in `rehearsal/answers/jam_runs.csv`:
+instead, which do not constrain the originals further. The runs are printed as CSV:
 
     PYTHONPATH=src:. python benchmarks/jam/printed_runs.py
 """
@@ -21,18 +20,14 @@ from numpy.typing import NDArray
 
 from pieline.reporting.printed import read_published
 from pieline.studies.jam.settings import JamFineTuning, JamSettings
-from rehearsal.answers.printed_runs import (
-    FINE_TUNED,
-    VARIANTS,
-    Counts,
-    Key,
-    Share,
-    text_numbers,
-)
 
 ROOT = Path(__file__).parents[2]
-_ABLATED: Key = ("zero_shot", "GPT-4o mini", "english")
-"""Run whose wrong variants are rewritten with a neutral context (appendix G), at its first seed."""
+VARIANTS = 3
+"""Number of hard variants per original (section 3.4)."""
+FINE_TUNED = "fine_tuned"
+Key = tuple[str, str, str]
+"""Setting, printed model name and language."""
+Counts = tuple[int, ...]
 Cells = Mapping[str, float]
 KINDS = ("literal", "idiomatic")
 Way = list[tuple[tuple[int, int], tuple[int, int]]]
@@ -41,6 +36,13 @@ _SLACK = 0.02
 """Tolerance for the last cell of an inconsistent row (mBERT, English: the drift of its idiomatic
 variants has a standard deviation of 4.98, and Table 5 prints 5.00).
 """
+
+
+class Share(NamedTuple):
+    """Counts of originals by number of misjudged variants (0 to 3), if right and if wrong."""
+
+    right: Counts
+    wrong: Counts
 
 
 class SeedRun(NamedTuple):
@@ -77,7 +79,8 @@ def printed_originals(published: Path) -> dict[str, tuple[int, int]]:
     Args:
         published: Folder of the printed numbers.
     """
-    numbers = text_numbers(published)
+    rows = read_published(published / "text_numbers.csv", ["id"])
+    numbers = {name: row["value"] for (name,), row in rows.items()}
     originals = {}
     for language in JamSettings().languages:
         every, literal = (
@@ -341,19 +344,14 @@ def main() -> None:
     """Print the runs of all rows."""
     published = ROOT / "published"
     originals = printed_originals(published)
-    ablated = text_numbers(published)["jam.neutral_variants"]
     writer = csv.writer(sys.stdout, lineterminator="\n")
     columns = [f"{kind}_{what}" for kind in KINDS for what in ("right", "wrong")]
     writer.writerow(["setting", "model", "language", *columns])
 
-    def misses_ablated(shares: Sequence[Share]) -> float:
-        counts = [each for share in shares for each in share]
-        return abs(sum(wrong * each[wrong] for each in counts for wrong in range(4)) - ablated)
-
     for key, cells in printed_rows(published).items():
         seeds = solve(key, cells, originals[key[2]]).seeds
-        runs = [shares_of(run, originals[key[2]]) or () for run in seeds]
-        for shares in sorted(runs, key=misses_ablated) if key == _ABLATED else runs:
+        for run in seeds:
+            shares = shares_of(run, originals[key[2]]) or ()
             writer.writerow(
                 [*key, *(" ".join(map(str, part)) for share in shares for part in share)]
             )

@@ -9,19 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from pieline.core.files import sha256, write_json, write_text
-from pieline.models.embedder import EmbedderEntry
-from pieline.models.entries import CausalEntry, EncoderEntry
 from pieline.models.hub import HubCheckpoint, hub_checkpoint, remote_code_checkpoints
 from pieline.models.registry import AnyEntry
 from pieline.models.sizing import parameter_count
 
 IN_PARTS_FROM = 2_000_000_000
 """Number of parameters above which public checkpoints have several weight files."""
-
-Loaded = CausalEntry | EmbedderEntry | EncoderEntry
-
-VERSION = "0+standin"
-"""Version of the stand-ins for packages with weights."""
 
 _CHARACTERS_READ = 1_000_000
 
@@ -41,11 +34,9 @@ def common_words(folder: Path, count: int = 8000) -> list[str]:
 def write_weights(
     folder: Path, entries: Mapping[str, AnyEntry], words: Collection[str] = ()
 ) -> None:
-    """Write stand-ins for the weights of models.
+    """Write `hub`, a cache of the Hugging Face Hub with stand-ins for the weights of models.
 
-    The folder then contains `hub`, a cache of the Hugging Face Hub, and `packages`, for
-    `PYTHONPATH`. Models without weights, a user's own files, and GGUF files of installed packages
-    are skipped.
+    Models that are not on the Hub are skipped.
 
     Args:
         folder: Output folder; earlier stand-ins in it are removed.
@@ -54,15 +45,12 @@ def write_weights(
         words: Words that are added to all vocabularies; without them, texts are split into smaller
             pieces and take twice the time.
     """
-    for name in ("hub", "packages", "modules"):
-        shutil.rmtree(folder / name, ignore_errors=True)
-        (folder / name).mkdir(parents=True)
+    shutil.rmtree(folder / "hub", ignore_errors=True)
+    (folder / "hub").mkdir(parents=True)
     known = tuple(sorted(set(words)))
     for name, entry in entries.items():
         if checkpoint := hub_checkpoint(entry):
             _write_repositories(folder / "hub", name, entry, checkpoint, known)
-        elif isinstance(entry, Loaded) and entry.source == "package" and not entry.is_gguf:
-            _write_package(folder / "packages", name, entry, known)
 
 
 def _write_repositories(
@@ -84,20 +72,6 @@ def _write_repositories(
 
             save_code(place)
             _list_files(place, code)
-
-
-def _write_package(packages: Path, name: str, entry: Loaded, words: tuple[str, ...]) -> None:
-    """Write an importable package with metadata."""
-    package = packages / str(entry.package)
-    folder = package / str(entry.path)
-    if folder.exists():
-        return
-    _save(name, entry, folder, words)
-    write_text(package / "__init__.py", '"""Stands in for a package with weights."""\n')
-    write_text(
-        packages / f"{package.name}-{VERSION}.dist-info/METADATA",
-        f"Metadata-Version: 2.1\nName: {package.name}\nVersion: {VERSION}\n",
-    )
 
 
 def _save(name: str, entry: AnyEntry, folder: Path, words: tuple[str, ...]) -> None:

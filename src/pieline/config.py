@@ -14,7 +14,7 @@ from pieline import studies
 from pieline.archives.matching import RemoteArchive, load_archives
 from pieline.core.errors import UserError, nearest
 from pieline.core.records import explain
-from pieline.core.settings import Seed, Settings, keys_at
+from pieline.core.settings import Settings, keys_at
 from pieline.core.yamls import merge, read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import Registry
@@ -52,21 +52,6 @@ class PageSettings(Settings):
     )
 
 
-class RehearsalSettings(Settings):
-    """Settings of the rehearsal, which replaces data, weights and providers with stand-ins."""
-
-    size: Literal["full", "small"] = Field(
-        default="full",
-        description="'full': as many sentences as in the papers; 'small': a tenth of them.",
-    )
-    seed: Seed = Field(default=1, description="Random seed for sentences and faults.")
-    faults: bool = Field(
-        default=False,
-        description="Whether providers sometimes refuse, fail, hang or disconnect.",
-    )
-    latency_s: float = Field(default=0.0, ge=0, description="Delay of each answer in seconds.")
-
-
 class Config(Settings):
     """All settings of config.yaml except the studies' sections (see `config_class`)."""
 
@@ -102,10 +87,6 @@ class Config(Settings):
     )
     llm: LLMSettings = LLMSettings()
     page: PageSettings = PageSettings()
-    rehearsal: RehearsalSettings | None = Field(
-        default=None,
-        description="Settings of a rehearsal (config/rehearsal.yaml); null for a real run.",
-    )
 
     def section(self, study: str) -> Settings:
         """Return the settings of a study."""
@@ -208,11 +189,8 @@ def _check_data(config: Config, where: str) -> None:
             where=where,
             hint="set data: own, or own_data: null",
         )
-    for name in ("mirror", "rehearsal"):
-        if config.data == "own" and getattr(config, name):
-            raise UserError(
-                f"{name} is set, but data is own", where=where, hint=f"set {name}: null"
-            )
+    if config.data == "own" and config.mirror:
+        raise UserError("mirror is set, but data is own", where=where, hint="set mirror: null")
     if config.data == "own" and not config.own_data:
         raise UserError(
             "data is own, but own_data is null", where=where, hint="set own_data to a folder"
@@ -247,19 +225,12 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
         UserError: An archive or the settings of a named study are invalid, the user's own data
             lacks a file, or `tables` names an unknown table.
     """
-    # A rehearsal has its own list of public files, next to the folder of its corpora.
-    listed = (
-        Path(config.mirror).with_name("upstream.yaml")
-        if config.rehearsal and config.mirror
-        else None
-    )
     project = Project(
         registry,
         config.llm,
         config.data,
         config.mirror,
         root,
-        listed,
         config.own_data,
         load_archives(config.archives, root),
         config.limit,

@@ -55,7 +55,6 @@ class Project:
         data: Data source: our sample, the released files, or the user's own data.
         mirror: Folder with the released files, if set.
         root: Project folder, relative to the working directory.
-        listed: Path of the list of public files, if it is not data/upstream.yaml.
         own_data: Folder with the user's own data, if used.
         archives: Archives whose runs are reused if they match the configuration.
         limit: Number of originals, sentences or queries to use; None for all.
@@ -66,7 +65,6 @@ class Project:
     data: Literal["sample", "released", "own"] = "sample"
     mirror: str | None = None
     root: Path = Path()
-    listed: Path | None = None
     own_data: str | None = None
     archives: tuple[Archive, ...] = ()
     limit: int | None = None
@@ -84,7 +82,7 @@ class Project:
     @property
     def upstream(self) -> str:
         """Path of the list of public files with their digests."""
-        return str(self.listed or self.root / "data" / "upstream.yaml")
+        return str(self.root / "data" / "upstream.yaml")
 
     @cached_property
     def public_files(self) -> Mapping[str, UpstreamFile]:
@@ -109,10 +107,9 @@ class Project:
     def changed_entry(self, model: str) -> tuple[str, ...]:
         """Describe how a model's entry differs from the shipped entry of the paper's model.
 
-        The result is empty in a rehearsal and for models that are not in a paper.
+        The result is empty for models that are not in a paper.
         """
-        # All models of a rehearsal are stand-ins for the papers' models.
-        return () if self.listed else entry_deviations(self.entry(model), self.reference)
+        return entry_deviations(self.entry(model), self.reference)
 
     def here(self, *parts: str) -> str:
         """Return the path of a project file, relative to the working directory."""

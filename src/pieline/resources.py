@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_text, write_json
+from pieline.core.files import read_text, write_text
 from pieline.llm.costs import BYTES_PER_TOKEN
 from pieline.llm.estimates import TaskEstimate
 from pieline.models.fetching import estimated_bytes
@@ -79,9 +79,8 @@ def dry_run(config: str, root: Path) -> str:
         UserError: The dry run fails; the message contains the last line of its output.
     """
     with TemporaryDirectory() as folder:
-        # The stand-ins of a rehearsal already exist, so the dry run need not plan their creation.
         file = Path(folder, "config.json")
-        write_json(file, json.loads(config) | {"rehearsal": None})
+        write_text(file, config)
         command = [sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile")]
         command += ["--configfile", str(file), "--directory", ".", "--dry-run", "all"]
         result = subprocess.run(

@@ -47,15 +47,15 @@ def says(has_idiom: bool, idiom: str = "") -> str:
     return json.dumps({"hasIdiom": has_idiom, "idiom": idiom, "meaning": "m", "explanation": "e"})
 
 
-def predictions_of(
+def texts_of(
     suite: Sequence[IdiotsSentence],
     *,
     true_positives: int,
     right_idiom: int,
     true_negatives: int,
     pie_in_distractor: int,
-) -> list[DetectionPrediction]:
-    """Return the answers of a model with these numbers of sentences."""
+) -> list[str]:
+    """Return the texts of a model's answers with these numbers of sentences."""
     texts = [says(True, "spilled the beans")] * right_idiom
     texts += [says(True, "used the old model")] * (true_positives - right_idiom)
     positives = sum(sentence.is_idiomatic for sentence in suite)
@@ -64,9 +64,14 @@ def predictions_of(
     texts += [says(True, "spill the beans")] * pie_in_distractor
     texts += [says(True, "cut and tighten")] * (false_positives - pie_in_distractor)
     texts += [says(False)] * true_negatives
+    return texts
+
+
+def predictions_of(suite: Sequence[IdiotsSentence], **counts: int) -> list[DetectionPrediction]:
+    """Return the answers of a model with these numbers of sentences (see `texts_of`)."""
     return [
         read_prediction(sentence.id, answer(sentence.id, text))
-        for sentence, text in zip(suite, texts, strict=True)
+        for sentence, text in zip(suite, texts_of(suite, **counts), strict=True)
     ]
 
 

@@ -5,10 +5,9 @@ import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from random import Random
 
 import pytest
-from idiots_cases import ROOT, published, score
+from idiots_cases import ROOT, published, score, sentences, texts_of
 from llm.serving_cases import served
 
 from pieline.core.conditions import Conditions
@@ -28,7 +27,6 @@ from pieline.studies.idiots import runs as idiots_runs
 from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.metrics.detection import DetectionMetrics
 from pieline.studies.idiots.predictions import Detection
-from pieline.studies.idiots.raw import read_sentences
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.settings import DetectionParameters, IdiotsSettings
 from pieline.studies.idiots.study import IdiotsStudy
@@ -42,16 +40,26 @@ from pieline.studies.idiots.verdicts import (
     save_cases,
 )
 from pieline.study import NOT_CONFIGURED
-from rehearsal.answers.idiots import drawn_detections, printed_counts
-from rehearsal.answers.people import printed_verdicts
-from rehearsal.answers.texts import detection
-from rehearsal.corpora.idiots import write_suite
 
-_PRINTED = printed_counts(ROOT / "published")
+IDIOMS, IDIOMATIC, DISTRACTORS = 93, 164, 86
+"""Numbers of idioms, idiomatic sentences and distractors in the test suite (section 3)."""
+
+
+def printed_counts(model: str) -> dict[str, int]:
+    """Return the counts behind Tables 1 to 3 of a model, given its printed name."""
+    first, second, third = (published(f"idiots_table{number}")[model] for number in (1, 2, 3))
+    return {
+        "true_positives": round(second["true_positives"]),
+        "right_idiom": round(second["true_positives_with_correct_idiom"]),
+        "true_negatives": round(first["specificity"] * DISTRACTORS),
+        "pie_in_distractor": round(third["false_positives_on_associated_pie"]),
+    }
+
+
 COUNTS = {
-    name: _PRINTED[entry.published_as]
+    name: printed_counts(entry.published_as)
     for name, entry in load_registry(ROOT / "models.yaml").items()
-    if entry.published_as in _PRINTED
+    if entry.published_as in published("idiots_table1")
 }
 
 ODD = {
@@ -71,22 +79,19 @@ REVIEWED = "llama-2-7b-chat"
 
 @pytest.fixture(scope="module")
 def metrics(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Return metric files of the three models, from raw sentences and the texts of answers.
+    """Return metric files of the three models, from the texts of answers.
 
     A simulated person has judged all answers of Llama 2 like the matching function, and classified
     as many idioms as invented as the paper states.
     """
     folder = tmp_path_factory.mktemp("metrics")
-    write_suite(folder / "idiots.tsv", "full", Random(1))
-    suite = read_sentences(folder / "idiots.tsv")
+    suite = [
+        item.model_copy(update={"pie_id": f"idi{number % IDIOMS:03}"})
+        for number, item in enumerate(sentences(IDIOMATIC, DISTRACTORS))
+    ]
     save_dataset(folder, suite, origin="released")
     for model, counts in COUNTS.items():
-        says = drawn_detections(suite, counts)
-        texts = [
-            detection(item, **says[item.id]._asdict(), choice=number, schema=False)
-            for number, item in enumerate(suite)
-        ]
-        predictions = asked_of_a_server(model, texts, folder)
+        predictions = asked_of_a_server(model, texts_of(suite, **counts), folder)
         verdicts = judged(suite, predictions, folder) if model == REVIEWED else {}
         metrics = score(suite, predictions, model=model, verdicts=verdicts)
         write_json(folder / f"{model}.json", metrics.model_dump())
@@ -130,7 +135,19 @@ def judged(
     """Return the simulated human verdicts on a run's cases."""
     run = DetectionRun(REVIEWED, "zero_shot", 0)
     files = {"jsonl": folder / "cases.jsonl", "table": folder / "cases.csv"}
-    cases = printed_verdicts(review_cases(suite, predictions, run), ROOT / "published")
+    invented = published("text_numbers", "id")["idiots.invented_llama2"]["value"]
+    types = iter(["invented"] * round(invented))
+    cases = [
+        case.model_copy(
+            update={
+                "verdict": case.automatic_verdict,
+                "error_type": next(types, "phrasal_verb")
+                if (case.gold, case.automatic_verdict) == ("idiomatic", "no")
+                else "",
+            }
+        )
+        for case in review_cases(suite, predictions, run)
+    ]
     save_cases(cases, **files)
     return human_verdicts(read_cases(files["table"]), predictions, run)
 
@@ -276,11 +293,11 @@ def test_each_count_is_the_only_one_for_the_printed_fraction() -> None:
     models = load_registry(ROOT / "models.yaml")
     for name, counts in COUNTS.items():
         model = models[name].published_as or ""
-        of = counts.true_positives
+        of = counts["true_positives"]
         for count, size, printed in (
             (of, 164, first[model]["recall"]),
-            (counts.true_negatives, 86, first[model]["specificity"]),
-            (counts.right_idiom, of, second[model]["true_positive_consistency"]),
+            (counts["true_negatives"], 86, first[model]["specificity"]),
+            (counts["right_idiom"], of, second[model]["true_positive_consistency"]),
         ):
             assert [n for n in range(size + 1) if round(n / size, 3) == printed] == [count]
 

@@ -7,9 +7,6 @@ from typing import Any
 import pytest
 from support import ROOT
 
-from pieline.core.files import read_text
-from rehearsal.answers.printed_runs import RUNS
-
 PUBLISHED = ROOT / "published"
 
 
@@ -36,10 +33,3 @@ def test_row_without_an_integer_solution_is_rejected(program: dict[str, Any]) ->
     cells = program["printed_rows"](PUBLISHED)[key] | {"success": 484.0}
     with pytest.raises(ValueError, match="no runs give the cells of"):
         program["solve"](key, cells, program["printed_originals"](PUBLISHED)["english"])
-
-
-def test_the_program_prints_the_runs_of_the_rehearsal(
-    program: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    program["main"]()
-    assert capsys.readouterr().out == read_text(RUNS)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rehearsal.loopback import LoopbackServer, Received, Reply
+from llm.loopback import LoopbackServer, Received, Reply
 
 ASKED = "the model that is asked"
 

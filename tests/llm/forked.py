@@ -5,7 +5,7 @@ from importlib import import_module
 
 for module in (
     *("pytest", "pieline.llm.archive", "pieline.llm.client", "pieline.llm.asking"),
-    *("rehearsal.providers", "rehearsal.reconcile", "pieline.llm.transport"),
+    *("uvicorn", "pieline.llm.transport"),
     # litellm imports this on the first request.
     *("openai.resources", "litellm.litellm_core_utils.default_encoding"),
     "litellm.proxy.openai_files_endpoints.common_utils",

@@ -4,8 +4,9 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from llm.loopback import LoopbackServer, Received, Reply
+
 from pieline.models.llm import LLMEntry
-from rehearsal.loopback import LoopbackServer, Received, Reply
 
 SERVED = "served"
 """Placeholder in a body for the model name."""

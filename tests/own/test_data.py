@@ -139,7 +139,6 @@ WRONG = {
         {"data": "own", "own_data": "corpus", "mirror": "m"},
         "mirror is set, but data is own",
     ),
-    "rehearsal": ({"data": "own", "own_data": "corpus", "rehearsal": {}}, "rehearsal is set"),
     "no mirror": ({"mirror": "nowhere"}, "mirror: no such folder: nowhere"),
     "braces": (
         {"data": "own", "own_data": "my {corpus}"},

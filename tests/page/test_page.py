@@ -15,7 +15,6 @@ from support import ROOT
 
 from pieline.core.errors import UserError
 from pieline.reporting.evidence import check_metrics
-from pieline.reporting.models import REHEARSAL_NOTE
 from pieline.reporting.printed import compare, write_comparisons
 from pieline.reporting.tables import Number
 
@@ -163,11 +162,6 @@ def test_a_page_of_own_data_has_no_printed_numbers(small_run: Path) -> None:
 @pytest.mark.parametrize(
     ("mark", "data", "says"),
     [
-        (
-            REHEARSAL_NOTE,
-            "released",
-            f"{REHEARSAL_NOTE}</strong> It tests the plumbing and reproduces nothing",
-        ),
         ("", "released", "A run on mixed data."),
         ("Own data: mine.", "own", "Own data: mine."),
     ],

@@ -77,7 +77,7 @@ def test_environment_files_match_their_program() -> None:
 
 def rules() -> Iterator[tuple[str, Path, str]]:
     """Return the name, script and environment of each rule in any configuration."""
-    for path in sorted([*ROOT.glob("rules/*.smk"), ROOT / "rehearsal/rules.smk"]):
+    for path in sorted(ROOT.glob("rules/*.smk")):
         text = path.read_text(encoding="utf-8")
         for part in re.split(r"^ *(?:rule|checkpoint) (?=\w+:)", text, flags=re.MULTILINE)[1:]:
             script = re.search(r'"((?:\.\./)?scripts/\w+\.py)"', part)

@@ -66,18 +66,11 @@ UNREAD = {
     "results_page": {
         "input.predictions", "input.figures", "input.html", "input.parts", "input.tables",
     },
-    # Made in a rehearsal, but not used.
-    "rehearse_ranks": {"input.on_standins"},
-    "rehearse_tags": {"input.on_standins"},
-    "rehearse_tuning": {"input.on_standins"},
 }  # fmt: skip
 """Names that rules declare and their scripts do not read."""
 
-RULES_FILES = sorted([*ROOT.glob("rules/*.smk"), *ROOT.glob("rehearsal/*.smk")])
-SCRIPT_FILES = {
-    path.stem: path
-    for path in sorted([*ROOT.glob("scripts/*.py"), *ROOT.glob("rehearsal/scripts/*.py")])
-}
+RULES_FILES = sorted(ROOT.glob("rules/*.smk"))
+SCRIPT_FILES = {path.stem: path for path in sorted(ROOT.glob("scripts/*.py"))}
 
 GENERATED = {"jam": {"variants": {"source": "generated", "model": "gpt-4o-mini"}}}
 CONFIGURATIONS: dict[str, ConfigSettings] = {
@@ -87,21 +80,17 @@ CONFIGURATIONS: dict[str, ConfigSettings] = {
         path.name: ConfigSettings(configfiles=[path])
         for path in sorted((ROOT / "config").glob("*.yaml"))
     },
-    "rehearsal.yaml": ConfigSettings(
-        configfiles=[ROOT / "config/rehearsal.yaml"], config={"rehearsal": {"size": "small"}}
-    ),
 }
 
 
 class RuleSet:
     """Rules of the workflow with a script, under one configuration."""
 
-    def __init__(self, settings: ConfigSettings, workdir: Path | None) -> None:
+    def __init__(self, settings: ConfigSettings) -> None:
         with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
             workflow = api.workflow(
                 resource_settings=ResourceSettings(cores=1),
                 config_settings=settings,
-                workdir=workdir,
                 snakefile=ROOT / "Snakefile",
             )._workflow
             self.rules: list[Rule] = [rule for rule in workflow.rules if rule.script]
@@ -117,18 +106,13 @@ class RuleSet:
 
 
 @pytest.fixture(scope="module", params=CONFIGURATIONS)
-def rule_set(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[RuleSet]:
-    # A rehearsal writes its stand-ins to the working directory when it is parsed.
-    rehearsed = request.param == "rehearsal.yaml"
-    workdir = tmp_path_factory.mktemp("rehearsal") if rehearsed else None
+def rule_set(request: pytest.FixtureRequest) -> Iterator[RuleSet]:
     with pytest.MonkeyPatch.context() as patch:
         # When it is parsed, the Snakefile sets this variable for its jobs.
         patch.setenv("PYTHONPATH", ".")
         patch.delenv("PIELINE_MIRROR", raising=False)
         patch.chdir(ROOT)
-        yield RuleSet(CONFIGURATIONS[request.param], workdir)
+        yield RuleSet(CONFIGURATIONS[request.param])
 
 
 @pytest.fixture(scope="module")
@@ -291,8 +275,7 @@ def test_every_rule_runs_a_script_and_every_script_is_run(rule_set: RuleSet) -> 
 def test_a_rule_lists_script_and_modules_with_digests(rule_set: RuleSet) -> None:
     for rule in rule_set.rules:
         script = script_of(rule)
-        packages = ("pieline", "rehearsal")
-        sources = [script, *map(source_of, modules_behind(imports_of(script, packages), packages))]
+        sources = [script, *map(source_of, modules_behind(imports_of(script)))]
         expected = {
             f"{path.resolve().relative_to(ROOT)}"
             f" {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}"

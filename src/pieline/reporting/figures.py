@@ -7,7 +7,6 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from pieline.core.files import atomic_path
-from pieline.reporting.models import REHEARSAL_NOTE
 
 
 def use_style(path: str | Path) -> None:
@@ -25,13 +24,9 @@ def save_figure(figure: Figure, *, pdf: str | Path, png: str | Path, mark: str =
         figure: Figure to write.
         pdf: PDF output.
         png: PNG output.
-        mark: Small text below the figure. For the note on a rehearsal, the part before the colon is
-            printed across the figure as a watermark instead.
+        mark: Small text below the figure.
     """
-    if mark == REHEARSAL_NOTE:
-        word = figure.text(0.5, 0.5, mark.partition(":")[0], ha="center", va="center")
-        word.set(fontsize=48, color="#c00000", alpha=0.15, rotation=30, in_layout=False)
-    elif mark:
+    if mark:
         figure.text(
             1, 0, mark, ha="right", va="bottom", fontsize=5, color="#666666", in_layout=False
         )

@@ -27,8 +27,8 @@ class Item(Frozen, ABC):
         label: Display name of the model; a fine-tuned model has the label of its base model.
         seed: Seed of the run.
         metrics: Path of the metric file to which the row belongs.
-        note: Notice that the row is not a result (sample data, a rehearsal) or uses the user's own
-            data; otherwise null.
+        note: Notice that the row is not a result (sample data) or uses the user's own data;
+            otherwise null.
     """
 
     language: str

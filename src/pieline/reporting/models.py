@@ -2,10 +2,6 @@
 
 from pieline.core.records import Frozen, validated
 
-REHEARSAL_NOTE = (
-    "REHEARSAL: data, weights and answers are stand-ins made to give the printed numbers;"
-    " nothing here is a result."
-)
 SAMPLE_NOTE = (
     "Computed on the sample data written for this repository: "
     "not comparable with the paper, and no basis for a scientific conclusion."

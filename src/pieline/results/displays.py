@@ -37,8 +37,7 @@ class Displays(Frozen):
 
     Attributes:
         studies: All studies.
-        mark: Notice on every display if the run is a rehearsal or uses the user's own data, else
-            empty.
+        mark: Notice on every display if the run uses the user's own data, else empty.
         data: Data source: `sample`, `released` or `own`.
         document: Path of the document with all tables and figures.
         archives: Names of the archives from which predictions were taken.

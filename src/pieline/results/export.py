@@ -74,7 +74,7 @@ def write_export(
         studies: Metric files by study; files without a model are ignored.
         cells: Table cells that provide the comparable printed numbers.
         data: Data source: `sample`, `released` or `own`.
-        note: Notice in all rows if the run is a rehearsal or uses the user's own data, else empty.
+        note: Notice in all rows if the run uses the user's own data, else empty.
     """
     compared: dict[tuple[str, str], list[ComparedCell]] = {}
     for cell in cells:

@@ -25,7 +25,6 @@ from pieline.models.llm import LLMEntry
 from pieline.models.sizing import describe_requirement
 from pieline.project import own_data_name, raw_name
 from pieline.reporting.evidence import check_metrics
-from pieline.reporting.models import REHEARSAL_NOTE
 from pieline.results.claims.tables import load_catalogue
 from pieline.results.displays import Displays, StudyDisplays
 from pieline.results.provenance import Code, Model, RunDescription
@@ -111,12 +110,11 @@ class RunReport:
 
     @property
     def mark(self) -> str:
-        """Notice on displays if the run is a rehearsal, or uses own or limited data, else empty."""
+        """Notice on displays if the run uses the user's own or limited data, else empty."""
         label, limit = self.project.own_label, self.project.limit
         notes = [
             f"{label[0].upper()}{label[1:]}." if label else "",
             f"Only the first {limit} originals, sentences or queries." if limit else "",
-            REHEARSAL_NOTE if self.config.rehearsal else "",
         ]
         return " ".join(filter(None, notes))
 

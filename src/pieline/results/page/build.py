@@ -25,7 +25,7 @@ from pieline.reporting.evidence import (
     load_metric_file,
 )
 from pieline.reporting.latex import render_html
-from pieline.reporting.models import REHEARSAL_NOTE, ModelDescription
+from pieline.reporting.models import ModelDescription
 from pieline.results.claims.judgement import JudgedClaim
 from pieline.results.claims.tables import PrintedTable
 from pieline.results.comparison import ComparedCell, read_cells
@@ -209,9 +209,7 @@ def write_page(
 
 
 def _kind(displays: Displays, cells: Iterable[ComparedCell]) -> str:
-    """Return `rehearsal`, `mixed` (a released run with cells of sample data) or the data source."""
-    if displays.mark == REHEARSAL_NOTE:
-        return "rehearsal"
+    """Return `mixed` (a released run with cells of sample data) or the data source."""
     of_sample = any("sample data" in cell.reason for cell in cells)
     return "mixed" if of_sample and displays.data == "released" else displays.data
 

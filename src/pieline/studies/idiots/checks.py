@@ -25,8 +25,7 @@ def check(study: Idiots, where: str) -> None:
             where=study.project.own_data,
             hint="remove one",
         )
-    # A rehearsal creates its own verdicts during the run.
-    if settings.verdicts and not settings.verdicts.startswith("results/"):
+    if settings.verdicts:
         judged_runs = {case.run for case in read_cases(settings.verdicts) if case.verdict}
         configured = {
             (run.model, run.where["setting"], int(run.where["seed"]))
