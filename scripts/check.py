@@ -17,7 +17,13 @@ with job(snakemake):
         print(line, file=sys.stderr)
     check(planned.tasks, planned.settings, stale)
     counted = estimate_tasks(planned.tasks, planned.settings, stale)
-    if to_ask := sum(item.estimate.to_ask for item in counted):
-        print(f"no missing keys or weights found; {pluralize(to_ask, 'answer')} to request")
+    to_ask = sum(item.estimate.to_ask for item in counted)
+    unknown = len({item.model for item in counted if item.unknown})
+    open_questions = [
+        *([f"{pluralize(to_ask, 'answer')} to request"] if to_ask else []),
+        *([f"some questions of {pluralize(unknown, 'model')} not known yet"] if unknown else []),
+    ]
+    if open_questions:
+        print(f"no missing keys or weights found; {' and '.join(open_questions)}")
     else:
         print("no missing keys, weights or recordings found")

@@ -12,7 +12,11 @@ from pieline.results.comparison import ComparedCell
 from pieline.results.export import EXPORT_COLUMNS, ExportedScore, scores_of, write_export
 
 BOUNDS = {"low": 0.25, "high": 0.75}
-CONDITIONS = {"settings": {"temperature": 0.5}, "weights": {}, "deviations": []}
+CONDITIONS = {
+    "settings": {"temperature": 0.5},
+    "weights": {},
+    "deviations": ["top k 5, the paper 100"],
+}
 RUN: dict[str, Any] = {
     "model": "me",
     "query_mode": "span",
@@ -74,7 +78,7 @@ def test_a_row_identifies_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert table.iloc[1].to_dict() == {
         "study": "mine", "model": "me", "setting": "span", "language": "", "composition": "full",
         "seed": 0, "part": "overall", "metric": "ndcg_at_10", "value": 0.51239, "low": "0.25",
-        "high": "0.75", "printed": "", "data": "sample", "note": "No.",
+        "high": "0.75", "printed": "", "data": "sample", "note": "No.; top k 5, the paper 100",
         "conditions": digest_of(canonical_json(CONDITIONS)), "metrics": "run.json",
     }  # fmt: skip
     export(tmp_path)

@@ -74,7 +74,8 @@ def write_export(
         studies: Metric files by study; files without a model are ignored.
         cells: Table cells that provide the comparable printed numbers.
         data: Data source: `sample`, `released` or `own`.
-        note: Notice in all rows if the run uses the user's own data, else empty.
+        note: Notice in all rows if the run uses the user's own or limited data, else empty. The
+            column also states how the data and the settings of a run differ from the paper's.
     """
     compared: dict[tuple[str, str], list[ComparedCell]] = {}
     for cell in cells:
@@ -86,13 +87,14 @@ def write_export(
             fields = metric.fields
             if "model" not in fields:
                 continue
+            deviations = fields["conditions"]["deviations"]
             run = {name: fields.get(name, "") for name in ("model", "language", "composition")}
             run |= {
                 "study": study,
                 "setting": fields.get("setting", fields.get("query_mode", "")),
                 "seed": fields.get("seed", ""),
                 "data": data,
-                "note": note,
+                "note": "; ".join(filter(None, [note, fields.get("data_note"), *deviations])),
                 "conditions": metric.conditions_digest,
                 "metrics": metric.path,
             }
