@@ -107,5 +107,5 @@ lock:  ## Update the pins for envs/requirements.in (needs uv); existing pins are
 	rm envs/all.lock
 
 clean:  ## Delete all outputs except recordings.
-	rm -rf .snakemake logs runs ro-crate-metadata.json
+	rm -rf .snakemake logs runs
 	find results paper_tables -mindepth 1 -not -name README.md -delete

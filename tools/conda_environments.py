@@ -19,11 +19,11 @@ DIRECT = {
     " pyyaml rank-bm25 rapidfuzz scikit-learn scipy seqeval simplemma tenacity threadpoolctl"
     " tqdm zstandard",
     "llm": "agno aiolimiter filelock gguf huggingface-hub jinja2 json-repair litellm numpy"
-    " platformdirs psutil py3langid pyarrow pydantic pyyaml rapidfuzz rich simplemma tenacity"
+    " psutil py3langid pyarrow pydantic pyyaml rapidfuzz rich simplemma tenacity"
     " threadpoolctl tqdm xllamacpp zstandard",
     # Serves a language model and asks it; vLLM has a separate environment.
     "serve": "accelerate agno aiolimiter fastapi filelock gguf huggingface-hub jinja2 json-repair"
-    " litellm numpy opentelemetry-api platformdirs psutil py3langid pydantic pyyaml rapidfuzz rich"
+    " litellm numpy opentelemetry-api psutil py3langid pydantic pyyaml rapidfuzz rich"
     " safetensors simplemma starlette tenacity threadpoolctl tokenizers torch tqdm transformers"
     " uvicorn xllamacpp zstandard",
     # transformers imports accelerate and gguf to unpack weights.
@@ -31,7 +31,7 @@ DIRECT = {
     " pyyaml safetensors scikit-learn scipy sentence-transformers seqeval simplemma threadpoolctl"
     " tokenizers torch tqdm transformers",
     "report": "filelock gguf huggingface-hub ir-measures jinja2 json-repair matplotlib numpy"
-    " pandas py3langid pyarrow pydantic pyyaml rapidfuzz rocrate scikit-learn scipy seqeval"
+    " pandas py3langid pyarrow pydantic pyyaml rapidfuzz scikit-learn scipy seqeval"
     " simplemma tenacity threadpoolctl tqdm zstandard",
 }
 """Packages that the programs of each kind import directly."""
