@@ -173,9 +173,9 @@ def test_the_locks_have_all_requirements() -> None:
     """Packages are installed without resolving their requirements."""
     closure = tool("conda_environments").closure
     locked = names("requirements.lock", "requirements-cuda.lock")
-    assert closure(["pieline"]) - locked == {"pieline"}
-    tools = pyproject()["dependency-groups"]["dev"]
-    assert closure(tools) - names("requirements-dev.lock") == set()
+    project = pyproject()
+    assert closure(project["project"]["dependencies"]) - locked == set()
+    assert closure(project["dependency-groups"]["dev"]) - names("requirements-dev.lock") == set()
     # The locks list the packages of all supported platforms and versions of Python.
     installed = {canonicalize_name(package.name) for package in metadata.distributions()}
     assert closure(sorted(locked & installed)) - locked == set()
