@@ -38,7 +38,6 @@ from pieline.models.registry import load_registry
 from pieline.studies.idiolink.predictions.embedding import embed_documents
 from pieline.studies.idiolink.predictions.encoders import (
     load_encoder,
-    loaded_revision,
     weights_digests,
 )
 from rehearsal.weights.anatomy import Anatomy
@@ -515,7 +514,9 @@ class TestLoading:
         hub.asked.clear()
         assert np.array_equal(vectors(entry(revision=revision)), expected)
         assert hub.asked == []
-        assert loaded_revision(load_encoder(entry(revision=revision), device="cpu")) == COMMIT
+        listing = HubCheckpoint("org/model", revision).cached()
+        assert listing is not None
+        assert listing.commit == COMMIT
         assert weights_digests(entry()) == {}
 
     def test_remote_code_of_another_repository_is_included(
