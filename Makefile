@@ -9,7 +9,9 @@ BIN := $(VENV)/bin
 LOCK := envs/requirements.lock envs/requirements-no-deps.lock
 CPU := envs/requirements-cpu.lock
 CUDA := envs/requirements-cuda.lock
+DEV := envs/requirements-dev.lock
 READY := $(VENV)/.ready
+READY_DEV := $(VENV)/.ready-dev
 SUPPORTED := $(shell sed -n 's/^requires-python = "\(.*\)"/\1/p' pyproject.toml)
 # uv is faster and is used if installed; `make UV=` uses pip instead. uv does not read pip's settings.
 UV ?= $(shell command -v uv)
@@ -40,15 +42,15 @@ reproduce: $(READY)  ## Make all tables and figures on the sample data, and scor
 report: $(READY)  ## Make Snakemake's report of the finished run: results, statistics, workflow.
 	$(BIN)/snakemake --report paper_tables/report.html
 
-test: $(READY)  ## Run the test suite.
+test: $(READY_DEV)  ## Run the test suite.
 	@# One more worker than cores, because some tests wait for servers, clusters and each other.
 	$(BIN)/python -m pytest --numprocesses $$(($$(nproc 2>/dev/null || echo 2) + 1)) --maxprocesses 4 \
 	    --dist loadfile --no-loadscope-reorder --durations 25
 
-explore: $(READY)  ## Run only the property tests, with a thousand new examples each.
+explore: $(READY_DEV)  ## Run only the property tests, with a thousand new examples each.
 	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -m hypothesis --numprocesses auto
 
-check: $(READY)  ## Check formatting, lint and types, and lint the workflow.
+check: $(READY_DEV)  ## Check formatting, lint and types, and lint the workflow.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check --compact-diff Snakefile rules examples
@@ -57,10 +59,10 @@ check: $(READY)  ## Check formatting, lint and types, and lint the workflow.
 	@# Does not fail: new vulnerabilities of pinned versions may appear at any time, and some networks cannot reach osv.dev.
 	-@$(MAKE) --no-print-directory audit
 
-audit: $(READY)  ## List known vulnerabilities of the locked packages, according to osv.dev.
+audit: $(READY_DEV)  ## List known vulnerabilities of the locked packages, according to osv.dev.
 	@if $(BIN)/python -c 'import requests; requests.get("https://api.osv.dev", timeout=5)' 2>/dev/null; then \
 	    $(BIN)/pip-audit --vulnerability-service osv --disable-pip --require-hashes --progress-spinner off \
-	        $(LOCK:%=--requirement %); \
+	        $(LOCK:%=--requirement %) --requirement $(DEV); \
 	else echo "audit: skipped, because api.osv.dev cannot be reached"; fi
 
 verify: $(READY)  ## Check the numbers that a laptop can compute from the real data (downloaded, or from MIRROR).
@@ -95,15 +97,23 @@ endif
 	-$(BIN)/python -m compileall -q -j 0 -x '/tests/' $(VENV)/lib >/dev/null 2>&1
 	touch $(READY)
 
-lock:  ## Update the pins for envs/requirements.in (needs uv); existing pins are kept if possible.
+$(READY_DEV): $(READY) $(DEV)
+	$(INSTALL) --require-hashes --no-deps --requirement $(DEV)
+	touch $(READY_DEV)
+
+COMPILE := $(UV) pip compile --quiet --generate-hashes --no-annotate --no-header \
+    --python-version 3.11 --python-platform x86_64-manylinux_2_28
+
+lock:  ## Update the pins for pyproject.toml (needs uv); existing pins are kept if possible.
 	cat envs/requirements.lock $(CUDA) >envs/all.lock
-	$(UV) pip compile --quiet envs/requirements.in --output-file envs/all.lock --generate-hashes \
-	    --python-version 3.11 --python-platform x86_64-manylinux_2_28 --no-annotate --no-header
-	for part in '0 envs/requirements.lock' '1 $(CUDA)'; do set -- $$part; \
-	    { grep '^#' $$2; awk '/^[^ ]/ {cuda = /^(cuda|nvidia|triton)/} cuda == '$$1 envs/all.lock; } >$$2.new; \
+	$(COMPILE) pyproject.toml --output-file envs/all.lock
+	cp $(DEV) envs/dev.lock
+	$(COMPILE) --group dev --constraint envs/all.lock --output-file envs/dev.lock
+	for part in '0 envs/requirements.lock all' '1 $(CUDA) all' '0 $(DEV) dev'; do set -- $$part; \
+	    { grep '^#' $$2; awk '/^[^ ]/ {cuda = /^(cuda|nvidia|triton)/} cuda == '$$1 envs/$$3.lock; } >$$2.new; \
 	    mv $$2.new $$2; done
-	rm envs/all.lock
+	rm envs/all.lock envs/dev.lock
 
 clean:  ## Delete all outputs except recordings.
-	rm -rf .snakemake logs runs ro-crate-metadata.json
+	rm -rf .snakemake logs runs
 	find results paper_tables -mindepth 1 -not -name README.md -delete

@@ -250,7 +250,7 @@ rule paper_pdf:
 
 
 rule provenance:
-    """Write the provenance of the run's results as JSON and as an RO-Crate."""
+    """Write the provenance of the run's results."""
     input:
         upstream=RUN_REPORT.project.upstream,
         licences=here("data/licences.yaml"),
@@ -271,8 +271,7 @@ rule provenance:
             *RUN_REPORT.items(),
         ],
     output:
-        json="results/provenance.json",
-        crate="ro-crate-metadata.json",
+        "results/provenance.json",
     log:
         "logs/paper/provenance.log",
     conda:

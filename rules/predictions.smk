@@ -58,11 +58,6 @@ rule embed:
     output:
         documents=idiolink_paths.VECTORS.replace("{texts}", "documents"),
         queries=expand(idiolink_paths.VECTORS, texts=QUERY_MODES, allow_missing=True),
-        manifests=expand(
-            idiolink_paths.VECTORS_MANIFEST,
-            texts=["documents", *QUERY_MODES],
-            allow_missing=True,
-        ),
     log:
         log_of(idiolink_paths.VECTORS.replace("{texts}", "documents")),
     benchmark:

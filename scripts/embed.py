@@ -1,4 +1,4 @@
-"""Embed the documents and queries of a split with one model; write vectors and manifests."""
+"""Embed the documents and queries of a split with one model; write the vectors."""
 
 from pathlib import Path
 
@@ -12,10 +12,9 @@ from pieline.studies.idiolink.predictions.embedding import (
 )
 from pieline.studies.idiolink.predictions.encoders import (
     load_encoder,
-    loaded_revision,
     weights_digests,
 )
-from pieline.studies.idiolink.predictions.vectors import Shards, save_manifest, save_vectors
+from pieline.studies.idiolink.predictions.vectors import Shards, save_vectors
 from pieline.studies.idiolink.records import Document, Query
 
 with job(snakemake):
@@ -33,11 +32,8 @@ with job(snakemake):
     queries = load_jsonl(snakemake.input.queries, Query)
     of_documents = embed_index(model, documents, entry, shards=shards[0])
     of_queries = embed_query_modes(model, queries, entry, shards=shards[1])
-    revision = loaded_revision(model)
     save_vectors(output, of_documents)
-    save_manifest(output, entry, revision=revision, weights=digests, texts=texts)
     for path in outputs:
         save_vectors(path, of_queries[Path(path).parent.name])
-        save_manifest(path, entry, revision=revision, weights=digests, texts=asked)
     for unfinished in shards:
         unfinished.remove()

@@ -1,13 +1,11 @@
-"""Write the provenance record of a run as JSON and as an RO-Crate."""
+"""Write the provenance record of a run."""
 
 from pathlib import Path
 
-from pieline import __version__
 from pieline.core.files import write_json
 from pieline.core.jobs import job
 from pieline.core.upstream import load_upstream
 from pieline.results.comparison import metric_files
-from pieline.results.crate import ro_crate
 from pieline.results.displays import Displays
 from pieline.results.provenance import (
     RunDescription,
@@ -37,7 +35,4 @@ with job(snakemake):
             *snakemake.input.reports,
         ],
     )
-    write_json(snakemake.output.json, provenance.model_dump(mode="json"))
-    write_json(
-        snakemake.output.crate, ro_crate(provenance, version=__version__, workflow=run.workflow)
-    )
+    write_json(snakemake.output[0], provenance.model_dump(mode="json"))

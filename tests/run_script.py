@@ -115,7 +115,7 @@ def _with_torch() -> Forks:
     """Start a process with the imports of training scripts, which take seconds."""
     return Forks(
         f"sys.path[:0] = [{str(ROOT / 'src')!r}, {str(ROOT / 'tests')!r}]\n"
-        "import runpy, sentence_transformers, seqeval.metrics\n"
+        "import runpy, sentence_transformers, sklearn.metrics\n"
         "import transformers.models.bert.modeling_bert"
     )
 

@@ -23,7 +23,7 @@ from pieline.studies.jam.records import Original
 ROOT = Path(__file__).parents[1]
 MIRROR = Path(os.environ.get("PIELINE_MIRROR") or ROOT.parent / "shared" / "mirror")
 OUTPUTS = {"results", "paper_tables", "runs", "logs"}
-OF_THE_USER = {"models.local.yaml", "weights", "ro-crate-metadata.json"}
+OF_THE_USER = {"models.local.yaml", "weights"}
 """Ignored files in the root that users create; tests must not depend on them."""
 
 needs_mirror = pytest.mark.skipif(

@@ -196,7 +196,7 @@ def test_a_job_writes_sidecars_only_if_it_succeeds(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "environ", os.environ.copy())
-    source, output, outside = "results/in.txt", "results/out.txt", "crate.json"
+    source, output, outside = "results/in.txt", "results/out.txt", "outside.json"
     write_text(source, "input")
     write_sidecar(source, made_from={})
     write_text("mine.csv", "of the user")

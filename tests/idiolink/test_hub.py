@@ -38,7 +38,6 @@ from pieline.models.registry import load_registry
 from pieline.studies.idiolink.predictions.embedding import embed_documents
 from pieline.studies.idiolink.predictions.encoders import (
     load_encoder,
-    loaded_revision,
     weights_digests,
 )
 from rehearsal.weights.anatomy import Anatomy
@@ -67,6 +66,8 @@ class Hub:
     gated: set[str] = field(default_factory=set)
     breaks: set[str] = field(default_factory=set)
     """Files whose download always fails halfway."""
+    failures: int = 0
+    """Number of next downloads that the server answers with status 503."""
     asked: list[str] = field(default_factory=list)
 
     def publish(self, name: str, folder: Path) -> None:
@@ -115,6 +116,10 @@ class Handler(BaseHTTPRequestHandler):
     def send_file(self, path: str, files: dict[str, bytes]) -> None:
         if path not in files:
             self.answer({}, status=404, error="EntryNotFound")
+            return
+        if self.command == "GET" and self.hub.failures:
+            self.hub.failures -= 1
+            self.answer({}, status=503)
             return
         body = files[path]
         start = int(self.headers.get("Range", "bytes=0-")[6:].split("-")[0])
@@ -328,7 +333,7 @@ class TestGated:
     ) -> None:
         hub.gated = {"org/model"}
         monkeypatch.setenv("HF_TOKEN", GOOD_TOKEN)
-        assert required_checkpoints({"gated": entry()})[0].state == "to download, license accepted"
+        assert required_checkpoints({"gated": entry()})[0].state == "to download"
         assert fetched(entry())[0].state == "in the cache"
 
 
@@ -430,6 +435,17 @@ class TestFetching:
         assert (tmp_path / f"hub/models--org--model/snapshots/{COMMIT}/model.safetensors"
                 ).read_bytes() == WEIGHTS  # fmt: skip
 
+    def test_errors_of_the_server_are_retried(self, hub: Hub, tmp_path: Path) -> None:
+        hub.failures = 2
+        assert fetched(entry())[0].state == "in the cache"
+        assert hub.failures == 0
+        assert snapshot_files(tmp_path) == LOADED
+
+    def test_a_server_that_stays_broken_is_an_error(self, hub: Hub) -> None:
+        hub.failures = 1000
+        with pytest.raises(UserError, match=r"the download was interrupted: .*503"):
+            fetched(entry())
+
     def test_progress_is_in_bytes_in_a_pipe(
         self, hub: Hub, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -490,7 +506,7 @@ class TestLoading:
 
     def test_an_unresponsive_hub_times_out(self, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
         released = threading.Event()
-        monkeypatch.setattr(HubCheckpoint, "_info", lambda *arguments: released.wait())
+        monkeypatch.setattr(HubCheckpoint, "_dry_run", lambda *arguments: released.wait())
         monkeypatch.setattr(hub_module, "HUB_TIMEOUT_S", 0.1)
         with pytest.raises(UserError, match=r"cannot be reached \(no answer in 0.1 s\)"):
             entry_checkpoint().snapshot()
@@ -515,7 +531,9 @@ class TestLoading:
         hub.asked.clear()
         assert np.array_equal(vectors(entry(revision=revision)), expected)
         assert hub.asked == []
-        assert loaded_revision(load_encoder(entry(revision=revision), device="cpu")) == COMMIT
+        listing = HubCheckpoint("org/model", revision).cached()
+        assert listing is not None
+        assert listing.commit == COMMIT
         assert weights_digests(entry()) == {}
 
     def test_remote_code_of_another_repository_is_included(

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from jam.jam_cases import original
 from scipy.stats import binom
+from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.significance import randomization_test
 from pieline.core.uncertainty import Interval, ratio_interval, spread
-from pieline.studies.jam.bio import Tag
+from pieline.studies.jam.bio import TAGS, Tag
 from pieline.studies.jam.metrics.drift import (
     JudgedOriginal,
     accuracy,
@@ -27,7 +30,7 @@ from pieline.studies.jam.metrics.drift import (
 )
 from pieline.studies.jam.metrics.identification import Scoring, is_correct, tags_of_idioms
 from pieline.studies.jam.metrics.runs import by_strict_majority
-from pieline.studies.jam.metrics.tokens import tagging_scores
+from pieline.studies.jam.metrics.tokens import span_scores, tagging_scores
 from pieline.studies.jam.originals import apply_decisions, derive_decisions
 from pieline.studies.jam.predictions.records import IdiomPrediction, IdiomSample
 from pieline.studies.jam.raw.id10m import read_id10m
@@ -364,6 +367,18 @@ TOKENS = ["It", "'s ", "his ", "achilles ", "' ", "heel", ", ", "a ", "real ", "
 def test_named_idioms_are_found_in_whole_tokens(idioms: list[str], marked: list[int]) -> None:
     tags = tags_of_idioms(TOKENS, idioms)
     assert [number for number, tag in enumerate(tags) if tag != "O"] == sorted(marked)
+
+
+SENTENCES = st.lists(st.lists(st.tuples(*[st.sampled_from(TAGS)] * 2), min_size=1), min_size=1)
+
+
+@given(SENTENCES)
+def test_span_scores_match_seqeval(sentences: list[list[tuple[Tag, Tag]]]) -> None:
+    """Also on tags that are not valid BIO, such as an I after an O."""
+    gold, predicted = ([[pair[of] for pair in each] for each in sentences] for of in (0, 1))
+    expected = precision_recall_fscore_support(gold, predicted, average="micro", zero_division=0)
+    scores = span_scores(gold, predicted)
+    assert (scores.precision, scores.recall, scores.f1) == expected[:3]
 
 
 def test_tagging_scores_by_hand() -> None:

@@ -15,7 +15,7 @@ from pieline.core.errors import UserError
 from pieline.models.entries import EncoderEntry
 from pieline.studies.jam.bio import Tag, spans_of
 from pieline.studies.jam.datasets.tagging_data import by_white_space, cut_at_sentence_ends
-from pieline.studies.jam.metrics.tokens import span_f1
+from pieline.studies.jam.metrics.tokens import span_scores
 from pieline.studies.jam.predictions.tagging import predict
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10m
 from pieline.studies.jam.records import JamSentence
@@ -199,8 +199,9 @@ def test_the_best_epoch_on_dev_need_not_be_the_last(entry: EncoderEntry, tmp_pat
     for keep in ("best", "last"):
         settings = rough.model_copy(update={"keep": keep})
         tagger, log = train(entry, tmp_path / f"{keep}.pt", settings=settings)
-        again = span_f1([item.tags for item in DEV], tagger.tag([item.tokens for item in DEV]))
-        assert again == log.epochs[log.kept_epoch - 1].dev_span_f1
+        tags = tagger.tag([item.tokens for item in DEV])
+        again = span_scores([item.tags for item in DEV], tags)
+        assert again.f1 == log.epochs[log.kept_epoch - 1].dev_span_f1
         runs[keep] = log
     scores = [epoch.dev_span_f1 for epoch in runs["best"].epochs]
     assert [epoch.dev_span_f1 for epoch in runs["last"].epochs] == scores
@@ -304,10 +305,10 @@ def test_killed_process_ends_with_the_same_files(entry: EncoderEntry, tmp_path: 
     dies = """
 import os, signal
 import pieline.studies.jam.training.training as training
-scores = iter([training.span_f1] * 2)
+scores = iter([training.span_scores] * 2)
 def score(gold, found):
     return next(scores, lambda *_: os.kill(os.getpid(), signal.SIGKILL))(gold, found)
-training.span_f1 = score
+training.span_scores = score
 """
     complete, broken = tmp_path / "whole", tmp_path / "broken"
     assert run(complete) == 0

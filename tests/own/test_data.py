@@ -31,9 +31,8 @@ from pieline.reporting.figures import save_figure, use_style
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_comparisons
 from pieline.reporting.tables import make_table, write_table
-from pieline.results.crate import ro_crate
 from pieline.results.page.build import _kind
-from pieline.results.provenance import Code, Provenance, describe_raw_files
+from pieline.results.provenance import describe_raw_files
 from pieline.results.run_report import RunReport
 from pieline.studies.idiolink import files as idiolink_files
 from pieline.studies.idiolink import models as idiolink_models
@@ -553,10 +552,3 @@ def test_page_and_provenance_state_the_data_source(folder: Path) -> None:
     listed = {name: UpstreamFile(url="https://example.org/queries.json")}
     (raw,) = describe_raw_files([folder / name], "own", listed, {}, folder=str(folder))
     assert (raw.url, raw.licence, raw.is_sample) == (None, None, False)
-    provenance = Provenance(
-        code=Code(commit=None, day=None, modified=None), data="own", config=described["config"],
-        python="3", packages={}, reported_with={}, raw_files=[raw], models=[], recordings=[],
-        outputs=[],
-    )  # fmt: skip
-    crate = ro_crate(provenance, version="1", workflow=None)
-    assert "A run on own data: corpus" in [each.get("name") for each in crate["@graph"]]

@@ -8,7 +8,6 @@ import subprocess
 import zipfile
 from pathlib import Path
 from typing import Literal
-from urllib.parse import unquote
 
 import pytest
 from browser import browser, needs_browser
@@ -75,15 +74,6 @@ def test_provenance_has_every_raw_file_and_every_output(default_run: Path) -> No
     assert compared <= listed
     assert "paper_tables/index.html" in listed
     assert record["recordings"], "the language models' answers are recorded"
-
-
-def test_the_crate_is_in_the_root_of_the_run(default_run: Path) -> None:
-    crate = json.loads((default_run / "ro-crate-metadata.json").read_text(encoding="utf-8"))
-    entities = {entity["@id"]: entity for entity in crate["@graph"]}
-    for part in entities["./"]["hasPart"]:
-        # Ids are URLs, in which + is escaped.
-        assert (default_run / unquote(part["@id"])).is_file(), part["@id"]
-    assert entities["./"]["mainEntity"] == {"@id": "Snakefile"}
 
 
 def test_the_report_has_every_table_and_figure(default_run: Path, tmp_path: Path) -> None:

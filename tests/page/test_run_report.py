@@ -153,7 +153,6 @@ def test_the_description_does_not_depend_on_the_machine() -> None:
     description = RunDescription.model_validate_json(run.description())
     assert description.config["studies"] == ["a"]
     assert "/somewhere" not in run.description()
-    assert description.workflow is None
     assert str(ROOT) not in run.description()
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from support import ROOT
 
@@ -152,26 +153,56 @@ def test_container_installs_the_lock_as_make_does(name: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["", "-cpu", "-cuda", "-no-deps"])
+@pytest.mark.parametrize("name", ["", "-cpu", "-cuda", "-dev", "-no-deps"])
 def test_each_pin_has_hashes(name: str) -> None:
     text = (ENVS / f"requirements{name}.lock").read_text(encoding="utf-8")
     hashes = r" \\\n    --hash=sha256:[0-9a-f]{64}"
     assert re.fullmatch(rf"#[^\n]+\n(?:[\w.-]+==[\w.+]+(?:{hashes})+\n)+", text)
 
 
-def test_the_lock_has_all_requirements_of_its_packages() -> None:
+def names(*locks: str) -> set[str]:
+    """Return the canonical names of the packages in lock files."""
+    return {canonicalize_name(pin.split("==")[0]) for name in locks for pin in lock(name)}
+
+
+def pyproject() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def test_the_locks_have_all_requirements() -> None:
     """Packages are installed without resolving their requirements."""
-    pins = lock("requirements.lock") | lock("requirements-cuda.lock")
-    locked = {canonicalize_name(pin.split("==")[0]) for pin in pins}
+    closure = tool("conda_environments").closure
+    locked = names("requirements.lock", "requirements-cuda.lock")
+    project = pyproject()
+    assert closure(project["project"]["dependencies"]) - locked == set()
+    assert closure(project["dependency-groups"]["dev"]) - names("requirements-dev.lock") == set()
+    # The locks list the packages of all supported platforms and versions of Python.
     installed = {canonicalize_name(package.name) for package in metadata.distributions()}
-    closure = tool("conda_environments").closure(sorted(locked & installed))
-    assert closure - locked == set()
+    assert closure(sorted(locked & installed)) - locked == set()
+
+
+def test_the_project_declares_what_it_imports() -> None:
+    declared = {
+        canonicalize_name(Requirement(text).name) for text in pyproject()["project"]["dependencies"]
+    }
+    providers = metadata.packages_distributions()
+    own = {"pieline", "rehearsal", "snakemake_logger_plugin_pieline"}
+    undeclared = set()
+    for folder in ("src", "scripts", "rehearsal"):
+        for path in (ROOT / folder).rglob("*.py"):
+            if "tests" in path.relative_to(ROOT).parts:
+                continue
+            for module in {name.split(".")[0] for name in imports(path)} - own:
+                packages = {canonicalize_name(name) for name in providers.get(module, [])}
+                if module not in sys.stdlib_module_names and not packages & declared:
+                    undeclared.add(module)
+    # pydantic requires pydantic_core in exactly one version.
+    assert undeclared == {"pydantic_core"}
 
 
 def bounds() -> tuple[tuple[int, int], tuple[int, int]]:
     """Return the oldest supported Python version and the first unsupported one after it."""
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    low, high = re.findall(r"3\.(\d+)", tomllib.loads(text)["project"]["requires-python"])
+    low, high = re.findall(r"3\.(\d+)", pyproject()["project"]["requires-python"])
     return (3, int(low)), (3, int(high))
 
 

@@ -61,8 +61,7 @@ class RequiredCheckpoint:
             return "not in the cache" + ("; size estimated" if self.missing is not None else "")
         if self.obstacle:
             return self.obstacle.what
-        gated = ", license accepted" if self.listing and self.listing.gated else ""
-        return f"to download{gated}" if self.missing else "in the cache"
+        return "to download" if self.missing else "in the cache"
 
 
 def required_checkpoints(entries: Mapping[str, ModelEntry]) -> list[RequiredCheckpoint]:
@@ -117,9 +116,7 @@ def _look(
         listing = checkpoint.request_listing()
     except UserError as error:
         return RequiredCheckpoint(checkpoint, models, None, estimated_bytes(entry), error)
-    return RequiredCheckpoint(
-        checkpoint, models, listing, sum(checkpoint.missing(listing).values())
-    )
+    return RequiredCheckpoint(checkpoint, models, listing, listing.missing)
 
 
 def estimated_bytes(entry: ModelEntry) -> int | None:

@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import httpx
+import tenacity
 from huggingface_hub import (
-    HfApi,
+    DryRunFileInfo,
     constants,
     get_cached_repo_tree,
     get_token,
     snapshot_download,
-    try_to_load_from_cache,
 )
 from huggingface_hub.errors import (
     CachedRepoTreeNotFoundError,
+    DryRunError,
     GatedRepoError,
     HfHubHTTPError,
     LocalEntryNotFoundError,
@@ -37,7 +38,10 @@ from pieline.models.entries import ModelEntry
 
 T = TypeVar("T")
 
-HUB_TIMEOUT_S = 3.0
+_ATTEMPTS = 5
+"""Number of attempts to download a checkpoint."""
+
+HUB_TIMEOUT_S = 10.0
 """Seconds after which a job considers the Hub unreachable."""
 
 DOWNLOAD_HINT = (
@@ -54,6 +58,14 @@ _NOT_LOADED = (
 """Patterns of files that are never loaded: weights in other formats, texts and images."""
 
 
+class HiddenBar(tqdm):
+    """Replacement for the library's progress bars that shows nothing."""
+
+    def __init__(self, *arguments: Any, name: str | None = None, **options: Any):
+        self.name = name
+        super().__init__(*arguments, **options | {"disable": True})  # type: ignore[no-untyped-call]
+
+
 class UnreachableError(UserError):
     """Error raised if the Hub does not respond or `HF_HUB_OFFLINE` is set."""
 
@@ -64,12 +76,12 @@ class Listing(NamedTuple):
     Attributes:
         commit: Commit of the repository.
         sizes: Size in bytes by file name.
-        gated: Whether access requires accepting a license.
+        missing: Bytes of the files that are not in the cache.
     """
 
     commit: str
     sizes: dict[str, int]
-    gated: bool
+    missing: int
 
 
 @dataclass(frozen=True)
@@ -95,7 +107,7 @@ class HubCheckpoint:
         """Select the files to load from the names of all files in the repository."""
         if self.only:
             return [name for name in names if fnmatch(name, self.only)]
-        skipped = [*_NOT_LOADED, "*.safetensors" if self.pickled else "*.bin"]
+        skipped = self._skipped()
         loaded = [name for name in names if not any(fnmatch(name, item) for item in skipped)]
         # Some repositories have the weights both in one file and in shards; load the one file.
         parts = "model-*-of-*.safetensors" if "model.safetensors" in loaded else ""
@@ -108,7 +120,7 @@ class HubCheckpoint:
         except CachedRepoTreeNotFoundError:
             return None
         sizes = {file.path: file.size for file in tree}
-        listing = Listing("", {name: sizes[name] for name in self.needed(sizes)}, gated=False)
+        listing = Listing("", {name: sizes[name] for name in self.needed(sizes)}, missing=0)
         try:
             return listing._replace(commit=self._folder(listing.sizes).name)
         except LocalEntryNotFoundError:
@@ -125,7 +137,7 @@ class HubCheckpoint:
         if constants.is_offline_mode():
             raise UnreachableError("HF_HUB_OFFLINE is set", where=str(self), hint=DOWNLOAD_HINT)
         try:
-            info = _call_with_timeout(timeout_s, lambda: self._info(timeout_s))
+            files = _call_with_timeout(timeout_s, self._dry_run)
         except GatedRepoError:
             token = "the account of HF_TOKEN has not" if get_token() else "HF_TOKEN is not set"
             page = f"{constants.ENDPOINT}/{self.repository}"
@@ -152,9 +164,12 @@ class HubCheckpoint:
                 where=str(self),
                 hint=DOWNLOAD_HINT,
             ) from None
-        sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
+        by_name = {file.filename: file for file in files}
+        loaded = [by_name[name] for name in self.needed(by_name)]
         listing = Listing(
-            info.sha or "", {name: sizes[name] for name in self.needed(sizes)}, bool(info.gated)
+            files[0].commit_hash if files else "",
+            {file.filename: file.file_size or 0 for file in loaded},
+            sum(file.file_size or 0 for file in loaded if file.will_download),
         )
         weights = "*.bin" if self.pickled else "*.safetensors"
         if not self.only and not any(fnmatch(name, weights) for name in listing.sizes):
@@ -166,41 +181,36 @@ class HubCheckpoint:
             )
         return listing
 
-    def missing(self, listing: Listing) -> dict[str, int]:
-        """Return the files that are missing from the cache, with their sizes in bytes."""
-        return {
-            name: size
-            for name, size in listing.sizes.items()
-            if not isinstance(
-                try_to_load_from_cache(self.repository, name, revision=listing.commit), str
-            )
-        }
-
     def download(self, listing: Listing) -> Path:
         """Download the files that the cache lacks; an interruption keeps the complete files.
+
+        Network errors and errors of the server are retried.
 
         Returns:
             Path of the snapshot's folder.
 
         Raises:
-            UserError: The download fails, such as when the connection breaks or the disk is full.
+            UserError: The download fails, such as when the disk is full or the network stays down.
         """
-        total = sum(self.missing(listing).values())
-        with Progress(total=total, desc=str(self), unit="B", unit_scale=True) as progress:
+        with Progress(total=listing.missing, desc=str(self), unit="B", unit_scale=True) as progress:
 
-            class Bytes(tqdm):
-                """Hidden replacement for the library's progress bars, which updates our bar."""
-
-                def __init__(self, *arguments: Any, name: str | None = None, **options: Any):
-                    self.drives = name == "huggingface_hub.snapshot_download"
-                    super().__init__(*arguments, **options | {"disable": True})  # type: ignore[no-untyped-call]
+            class Bytes(HiddenBar):
+                """Replacement for the library's progress bars, which updates our bar."""
 
                 def update(self, n: float | None = 1) -> None:
-                    if self.drives:
+                    if self.name == "huggingface_hub.snapshot_download":
                         progress.update(n)
 
+            attempts = tenacity.Retrying(
+                stop=tenacity.stop_after_attempt(_ATTEMPTS),
+                wait=tenacity.wait_exponential(),
+                retry=tenacity.retry_if_exception(_is_temporary),
+                reraise=True,
+            )
             try:
-                return self._folder(listing.sizes, local_files_only=False, tqdm_class=Bytes)
+                return attempts(
+                    self._folder, listing.sizes, local_files_only=False, tqdm_class=Bytes
+                )
             except (httpx.HTTPError, OSError, RuntimeError) as error:
                 reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
                 raise UserError(
@@ -236,14 +246,23 @@ class HubCheckpoint:
             options["allow_patterns"] = list(map(glob.escape, names))
         return Path(snapshot_download(self.repository, **options))
 
-    def _info(self, timeout_s: float) -> Any:
-        api = HfApi()
-        info = api.model_info(
-            self.repository, revision=self.revision, files_metadata=True, timeout=timeout_s
-        )
-        if info.gated:
-            api.auth_check(self.repository)
-        return info
+    def _dry_run(self) -> list[DryRunFileInfo]:
+        try:
+            return snapshot_download(
+                self.repository,
+                revision=self.revision,
+                allow_patterns=self.only,
+                ignore_patterns=None if self.only else self._skipped(),
+                dry_run=True,
+                tqdm_class=HiddenBar,
+            )
+        except (DryRunError, LocalEntryNotFoundError) as error:
+            # Both hide the error of the request.
+            raise error.__cause__ or error from None
+
+    def _skipped(self) -> list[str]:
+        """Return the patterns of files that are never loaded from this checkpoint."""
+        return [*_NOT_LOADED, "*.safetensors" if self.pickled else "*.bin"]
 
 
 def hub_checkpoint(entry: ModelEntry) -> HubCheckpoint | None:
@@ -303,6 +322,16 @@ def offline() -> Iterator[None]:
         yield
     finally:
         constants.HF_HUB_OFFLINE = before
+
+
+def _is_temporary(error: BaseException) -> bool:
+    """Return whether another attempt to download may succeed."""
+    if isinstance(error, HfHubHTTPError):
+        return error.response.status_code == httpx.codes.TOO_MANY_REQUESTS or (
+            error.response.is_server_error
+        )
+    # The library raises the second error if a file's metadata cannot be requested.
+    return isinstance(error, httpx.TransportError | LocalEntryNotFoundError)
 
 
 def _call_with_timeout(seconds: float, call: Callable[[], T]) -> T:

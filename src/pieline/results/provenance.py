@@ -58,16 +58,11 @@ class Model(Frozen):
 
 
 class RunDescription(Frozen):
-    """Run metadata provided by the workflow.
-
-    Attributes:
-        workflow: Path of the Snakefile below the run's folder; None if it is outside.
-    """
+    """Run metadata provided by the workflow."""
 
     code: Code
     config: Json
     models: list[Model]
-    workflow: str | None
 
 
 def parse_models(text: str) -> list[Model]:

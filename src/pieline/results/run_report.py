@@ -306,7 +306,6 @@ class RunReport:
                 "archives": {each.name: each.manifest.digest for each in self.project.archives},
             },
             models=self.models(),
-            workflow="Snakefile" if self.project.root == Path() else None,
         ).canonical()
 
     def beside(self) -> list[str]:

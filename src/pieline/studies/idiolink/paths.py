@@ -35,7 +35,6 @@ TUNING = "results/predictions/idiolink/{index}/{model}/{query_mode}/tuning.json"
 RUN = "results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz"
 VECTORS = "results/predictions/idiolink/{split}/{model}/{texts}/seed-{seed}.npy"
 """Embeddings; `texts` is `documents`, or the query mode of the embedded queries."""
-VECTORS_MANIFEST = "results/predictions/idiolink/{split}/{model}/{texts}/seed-{seed}.json"
 
 API_VECTORS = VECTORS.replace("{texts}", "vectors-{texts}")
 """Embeddings from an API."""

@@ -40,6 +40,14 @@ def spans_of(tags: Sequence[str]) -> list[Span]:
     return spans
 
 
+def valid_tags(tags: Sequence[Tag]) -> list[Tag]:
+    """Return valid BIO tags: an I tag at the start or after O becomes a B, as in seqeval."""
+    return [
+        BEGIN if tag == INSIDE and previous == OUTSIDE else tag
+        for previous, tag in pairwise([OUTSIDE, *tags])
+    ]
+
+
 def tags_of(spans: Iterable[Span], length: int) -> list[Tag]:
     """Return one BIO tag for each of `length` tokens, marking the given spans.
 

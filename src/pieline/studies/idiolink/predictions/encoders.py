@@ -186,12 +186,6 @@ def backbone_of(model: SentenceTransformer) -> Any:
     return first.auto_model
 
 
-def loaded_revision(model: SentenceTransformer) -> str | None:
-    """Return the Hub commit of a model's weights, or None for weights from another source."""
-    revision: str | None = getattr(backbone_of(model).config, "_commit_hash", None)
-    return revision
-
-
 def weights_digests(entry: EmbedderEntry, weights: str | Path | None = None) -> dict[str, str]:
     """Return the SHA-256 of the files that `load_encoder` reads, by name.
 

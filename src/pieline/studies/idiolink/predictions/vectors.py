@@ -1,4 +1,4 @@
-"""Storage of embeddings: npy files, their manifests, and shards of unfinished jobs."""
+"""Storage of embeddings: npy files, and shards of unfinished jobs."""
 
 import hashlib
 import shutil
@@ -9,38 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pieline.core.code import code_digest
-from pieline.core.files import atomic_path, canonical_json, sha256, write_json
-from pieline.core.records import Record
+from pieline.core.files import atomic_path, canonical_json
 from pieline.models.embedder import EmbedderEntry
 
 Vectors = NDArray[np.float32]
-
-
-class EmbeddingManifest(Record):
-    """Origin of an npy file of embeddings.
-
-    Attributes:
-        checkpoint: Name of the model on the Hugging Face Hub.
-        source: Source of the weights.
-        revision: Commit on the Hub; null for weights from another source.
-        dtype: Precision of the forward pass; the file itself is float32.
-        weights: SHA-256 of the loaded files by name; empty for weights from the Hub, which the
-            revision identifies.
-        texts: SHA-256 of the file with the embedded records.
-        rows: Number of embeddings.
-        dimensions: Number of dimensions.
-        vectors: SHA-256 of the npy file.
-    """
-
-    checkpoint: str
-    source: str
-    revision: str | None
-    dtype: str
-    weights: dict[str, str]
-    texts: str
-    rows: int
-    dimensions: int
-    vectors: str
 
 
 class Shards:
@@ -94,27 +66,3 @@ def save_vectors(path: str | Path, vectors: Vectors) -> None:
     """Save embeddings as a float32 npy file, atomically."""
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         np.save(stream, vectors.astype(np.float32, copy=False), allow_pickle=False)
-
-
-def save_manifest(
-    vectors: str | Path,
-    entry: EmbedderEntry,
-    *,
-    revision: str | None,
-    weights: dict[str, str],
-    texts: str,
-) -> None:
-    """Save the manifest of an npy file next to it, with the extension .json."""
-    rows, dimensions = np.load(vectors, mmap_mode="r").shape
-    manifest = EmbeddingManifest(
-        checkpoint=entry.checkpoint,
-        source=entry.source,
-        revision=revision,
-        dtype=entry.dtype,
-        weights=weights,
-        texts=texts,
-        rows=rows,
-        dimensions=dimensions,
-        vectors=sha256(vectors),
-    )
-    write_json(Path(vectors).with_suffix(".json"), manifest.model_dump())

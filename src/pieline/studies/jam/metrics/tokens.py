@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from pieline.core.records import Frozen
-from pieline.studies.jam.bio import OUTSIDE, TAG_IDS, Tag
+from pieline.studies.jam.bio import OUTSIDE, TAG_IDS, Span, Tag, spans_of, valid_tags
 
 
 class TaggingScores(Frozen):
     """Tagging scores as fractions; undefined scores are 0.
 
-    The `span_*` scores count exactly matching idioms (seqeval), the `token_*` scores count idiom
-    tokens (B and I alike), and `macro_f1` is the mean token F1 of the three tags.
+    The `span_*` scores count exactly matching idioms, the `token_*` scores count idiom tokens
+    (B and I alike), and `macro_f1` is the mean token F1 of the three tags.
     """
 
     sentences: int
@@ -25,12 +25,32 @@ class TaggingScores(Frozen):
     macro_f1: float
 
 
-def span_f1(gold: Sequence[Sequence[Tag]], predicted: Sequence[Sequence[Tag]]) -> float:
-    """Return seqeval's F1 of exactly matching idioms (fraction)."""
-    from seqeval.metrics import f1_score
+class SpanScores(Frozen):
+    """Precision, recall and F1 of exactly matching idioms, as in seqeval (0 if undefined)."""
 
-    value = f1_score(_lists(gold), _lists(predicted), zero_division=0)
-    return float(value)
+    precision: float
+    recall: float
+    f1: float
+
+
+def span_scores(gold: Sequence[Sequence[Tag]], predicted: Sequence[Sequence[Tag]]) -> SpanScores:
+    """Score predicted idioms against gold idioms, over all sentences."""
+    wanted, found = _idioms(gold), _idioms(predicted)
+    matches = len(wanted & found)
+    if not matches:
+        return SpanScores(precision=0, recall=0, f1=0)
+    precision, recall = matches / len(found), matches / len(wanted)
+    f1 = 2 * precision * recall / (precision + recall)
+    return SpanScores(precision=precision, recall=recall, f1=f1)
+
+
+def _idioms(tags: Sequence[Sequence[Tag]]) -> set[tuple[int, Span]]:
+    """Return the idioms' spans, with the number of the sentence."""
+    return {
+        (number, span)
+        for number, sentence in enumerate(tags)
+        for span in spans_of(valid_tags(sentence))
+    }
 
 
 def tagging_scores(
@@ -38,11 +58,8 @@ def tagging_scores(
 ) -> TaggingScores:
     """Score predicted tags against gold tags."""
     import sklearn.metrics
-    from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 
-    exact = precision_recall_fscore_support(
-        _lists(gold), _lists(predicted), average="micro", zero_division=0
-    )
+    idioms = span_scores(gold, predicted)
     # Use integers because sklearn is slow on strings.
     gold_ids, predicted_ids = (
         np.array([TAG_IDS[tag] for tags in each for tag in tags]) for each in (gold, predicted)
@@ -58,16 +75,11 @@ def tagging_scores(
     )
     return TaggingScores(
         sentences=len(gold),
-        span_precision=float(exact[0]),
-        span_recall=float(exact[1]),
-        span_f1=float(exact[2]),
+        span_precision=idioms.precision,
+        span_recall=idioms.recall,
+        span_f1=idioms.f1,
         token_precision=float(precision),
         token_recall=float(recall),
         token_f1=float(f1),
         macro_f1=float(macro),
     )
-
-
-def _lists(tags: Sequence[Sequence[Tag]]) -> list[list[Tag]]:
-    # seqeval accepts only lists.
-    return [list(sentence) for sentence in tags]

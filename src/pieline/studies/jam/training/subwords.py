@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, TAG_IDS, TAGS, Tag
+from pieline.studies.jam.bio import OUTSIDE, TAG_IDS, TAGS, Tag, valid_tags
 from pieline.studies.jam.training.settings import Batching
 
 IGNORED = -100
@@ -91,15 +91,12 @@ def collate(
 def decode(sentence: EncodedSentence, numbers: Sequence[int]) -> list[Tag]:
     """Return valid BIO tags of a sentence's words, given the tag id of each subtoken.
 
-    Words without subtokens get O. An I at the start or after an O becomes a B, as in seqeval.
+    Words without subtokens get O.
     """
     tags: list[Tag] = [OUTSIDE] * sentence.words
     for word, place in sentence.firsts.items():
         tags[word] = TAGS[numbers[place]]
-    for place, tag in enumerate(tags):
-        if tag == INSIDE and (place == 0 or tags[place - 1] == OUTSIDE):
-            tags[place] = BEGIN
-    return tags
+    return valid_tags(tags)
 
 
 def random_batches(

@@ -20,7 +20,7 @@ from pieline.core.files import canonical_json
 from pieline.core.progress import Progress
 from pieline.core.records import Frozen
 from pieline.models.resumable import ResumableTraining
-from pieline.studies.jam.metrics.tokens import span_f1
+from pieline.studies.jam.metrics.tokens import span_scores
 from pieline.studies.jam.raw.id10m import TaggedSentence
 from pieline.studies.jam.training.settings import TaggingSettings
 from pieline.studies.jam.training.subwords import collate, encode, random_batches
@@ -87,7 +87,7 @@ def fine_tune(
     for epoch in range(len(state.epochs) + 1, settings.epochs + 1):
         loss = training.one_epoch(epoch)
         tags = tagger.tag([item.tokens for item in dev], bfloat16=settings.bfloat16)
-        score = span_f1([item.tags for item in dev], tags)
+        score = span_scores([item.tags for item in dev], tags).f1
         is_best = all(score > earlier["dev_span_f1"] for earlier in state.epochs)
         state.finish_epoch(
             {"loss": loss, "dev_span_f1": score}, keep=is_best or settings.keep == "last"
