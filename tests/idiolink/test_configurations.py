@@ -96,7 +96,7 @@ def shown(idiolink: IdiolinkStudy) -> Iterator[tuple[str, list[dict[str, str]], 
             write_json(path, measured(idiolink, path).model_dump())
         content = import_object(item.maker)(item.display_inputs)
         if item.kind == "figure":
-            yield item.name, [], content.get_supxlabel()
+            yield item.name, [], content.get_supxlabel().replace("\n", " ")
             plt.close(content)
         else:
             files = {kind: Path(name) for kind, name in item.files.items()}
