@@ -64,7 +64,7 @@ def _draw_language(axis: Axes, item: JamStatistics) -> None:
         # Place the remark to the right of the bar or inside it, whichever has more room.
         place, ink = (count or 0) + longest * (0.05 + 0.04 * len(text)), "#555555"
         if (count or 0) > _PANEL * longest - place:
-            place, ink = longest * 0.02, "white" if color == _SENTENCES else "black"
+            place, ink = longest * 0.01, "white" if color == _SENTENCES else "black"
         axis.text(place, row, remark, va="center", fontsize=SMALLEST, color=ink)
     axis.set_yticks(range(len(bars)), [name for name, *_ in bars])
     axis.invert_yaxis()
