@@ -1,5 +1,6 @@
 """Figure 3 of IdioLink: zero-shot and fine-tuned models in each query mode."""
 
+from textwrap import wrap
 from typing import Any
 
 import matplotlib as mpl
@@ -59,7 +60,8 @@ def finetuning(inputs: DisplayInputs) -> Figure:
                     end = place + _WIDTH / 2
                     drawn.add(_bar(axis, end, over_seeds.mean, fill, over_seeds.deviation))
             axis.set(xlim=(-0.6, len(shown) - 0.4), ylim=(0, 120), yticks=range(0, 101, 20))
-            axis.set_xticks(range(len(shown)), [model.label for model in shown], fontsize=SMALLEST)
+            names = ["\n".join(wrap(model.label, 12)) for model in shown]
+            axis.set_xticks(range(len(shown)), names, fontsize=SMALLEST)
             if len(shown) > 1:
                 for label in axis.get_xticklabels():
                     label.set(rotation=35, ha="right", rotation_mode="anchor")

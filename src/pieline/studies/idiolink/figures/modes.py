@@ -1,5 +1,6 @@
 """Figure of both metrics by model and query mode (IdioLink, section 6)."""
 
+from textwrap import wrap
 from typing import Any
 
 import matplotlib as mpl
@@ -62,7 +63,7 @@ def modes(inputs: DisplayInputs) -> Figure:
                 axis.text(end + 1, row, f"{value:.1f}", va="center", fontsize=SMALLEST)
         axis.set(xlim=(0, 115), xlabel=f"{title} (%)")
         axis.grid(axis="y", visible=False)
-    axes[0].set_yticks(range(len(models)), [model.label for model in models])
+    axes[0].set_yticks(range(len(models)), ["\n".join(wrap(model.label, 16)) for model in models])
     axes[0].invert_yaxis()
     handles = [mpl.patches.Patch(**_fill(mode)) for mode in QUERY_MODES]
     figure.legend(
