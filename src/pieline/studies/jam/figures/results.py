@@ -467,7 +467,5 @@ def _finish(
 
 
 def _note(figure: Figure, runs: Runs, notes: Sequence[str]) -> None:
-    if not runs:
-        axis = figure.axes[0]
-        axis.text(0.5, 0.5, "no language model was run", transform=axis.transAxes, ha="center")
-    add_notes(figure, notes)
+    none = [] if runs else ["No language model was run."]
+    add_notes(figure, [*none, *notes])
