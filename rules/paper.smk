@@ -118,6 +118,8 @@ rule comparison:
         *modules("comparison"),
         contents=contents(RUN_REPORT.published()),
         names=RUN_REPORT.printed_names(),
+        labels=RUN_REPORT.printed_labels(),
+        papers=RUN_REPORT.displays.papers(),
         needs=lambda wildcards: RUN_REPORT.needs(),
         absent=lambda wildcards: RUN_REPORT.absent() | RUN_REPORT.without_rows(),
         data=CONFIG.data,

@@ -5,7 +5,13 @@ from pathlib import Path
 from pieline.core.jobs import job
 from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
 from pieline.results.comparison import read_cells, write_comparison
-from pieline.results.numbers import REAL_DATA, account_for, summarize, write_numbers
+from pieline.results.numbers import (
+    REAL_DATA,
+    account_for,
+    summarize,
+    write_numbers,
+    write_numbers_as_latex,
+)
 
 with job(snakemake):
     tables = snakemake.input.tables
@@ -22,18 +28,19 @@ with job(snakemake):
             ),
             absent=snakemake.params.absent,
             models=snakemake.params.needs,
+            labels=snakemake.params.labels,
             mark=snakemake.params.mark,
             general_need=REAL_DATA if snakemake.params.data == "sample" else "",
             configuration=snakemake.params.configuration,
         )
     )
     write_numbers(snakemake.output.numbers, numbers)
-    write_comparison(
-        read_cells(tables),
-        summary=summarize(numbers),
-        csv=snakemake.output.csv,
-        tex=snakemake.output.tex,
+    write_comparison(snakemake.output.csv, read_cells(tables))
+    write_numbers_as_latex(
+        snakemake.output.tex,
+        numbers,
         template=snakemake.input.template,
+        papers=snakemake.params.papers,
         mark=snakemake.params.mark,
     )
     is_sample = snakemake.params.data == "sample"

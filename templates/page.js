@@ -106,7 +106,12 @@
         }
         settle(body);
       }
-      section.hidden ||= shown === 0;
+      let listed = 0;
+      for (const item of all(".differing li", section)) {
+        item.hidden = !has(`${about} ${words(item)}`);
+        listed += !item.hidden;
+      }
+      section.hidden ||= shown + listed === 0;
       rows += section.hidden ? 0 : shown;
     }
     for (const group of all("details.claims")) {
@@ -119,6 +124,11 @@
     }
     for (const other of all("figure, .absent")) {
       other.hidden = !ofStudy(other) || Boolean(differs) || !has(words(other)) || (runOnly && other.matches(".absent"));
+    }
+    for (const part of all(".index section")) {
+      const entries = all("li", part);
+      for (const entry of entries) entry.hidden = get(entry.querySelector("a").hash.slice(1)).hidden;
+      part.hidden = entries.every((entry) => entry.hidden);
     }
     get("shown").textContent = `${rows} rows of tables and ${claims} claims`;
   }

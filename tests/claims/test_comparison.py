@@ -22,6 +22,7 @@ from pieline.reporting.printed import (
     write_comparisons,
 )
 from pieline.results.comparison import metric_files, read_cells, write_comparison
+from pieline.results.numbers import PrintedNumber, write_numbers_as_latex
 
 METRICS = "results/metrics/b.json"
 
@@ -78,9 +79,8 @@ def test_metric_files_are_the_sources_of_numbers(tmp_path: Path) -> None:
 
 def test_files(tmp_path: Path) -> None:
     cells = read_cells(write_tables(tmp_path))
-    table, tex = tmp_path / "comparison.csv", tmp_path / "comparison.tex"
-    template = ROOT / "templates/comparison.tex.jinja"
-    write_comparison(cells, summary="of 3 numbers none", csv=table, tex=tex, template=template)
+    table = tmp_path / "comparison.csv"
+    write_comparison(table, cells)
     with table.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [row["verdict"] for row in rows] == [cell.verdict for cell in cells]
@@ -88,17 +88,33 @@ def test_files(tmp_path: Path) -> None:
         ("table", "idiolink_zero_shot"), ("cell", "a x"), ("ours", "1.00"), ("printed", "1"),
         ("difference", "0.00"), ("tolerance", "0"), ("verdict", "reproduced"), ("reason", ""),
     ]  # fmt: skip
+
+
+def printed_number(**fields: str) -> PrintedNumber:
+    """Return a printed number of ID10M-JAM."""
+    values = {"paper": "jam", "place": "Table 3", "file": "jam_drift", "kind": "score", **fields}
+    empty = dict.fromkeys(("model", "what", "printed", "ours", "verdict", "reason"), "")
+    return PrintedNumber.model_validate({**empty, "needs": (), **values})
+
+
+def test_printed_numbers_with_ours_are_listed_in_words(tmp_path: Path) -> None:
+    numbers = [
+        printed_number(
+            what="GPT-4o_mini, English", ours="0.5", printed="0.75", verdict="not reproduced"
+        ),
+        printed_number(what="GPT-4o", printed="1", verdict="not run"),
+    ]
+    tex, template = tmp_path / "comparison.tex", ROOT / "templates/comparison.tex.jinja"
+    papers = {"jam": "ID10M-JAM", "idiots": "IdioTS"}
+    write_numbers_as_latex(tex, numbers, template=template, papers=papers)
     text = tex.read_text(encoding="utf-8")
-    assert "of 3 numbers none." in text
-    assert r"a\_\allowbreak{}b y & 0.50 & 0.5 & 0.00" in text
-    assert "c x" not in text  # without a number of our own
-
-
-def test_no_tables(tmp_path: Path) -> None:
-    tex = tmp_path / "comparison.tex"
-    template = ROOT / "templates/comparison.tex.jinja"
-    files = {"csv": tmp_path / "comparison.csv", "tex": tex, "template": template}
-    write_comparison([], summary="of 3 numbers none", **files)
+    assert "2 printed numbers: none reproduced, 1 not reproduced, 1 not run." in text
+    row = r"Table 3 & GPT-4o\_mini, English & 0.5 & 0.75 & -0.25 & not reproduced"
+    assert row in text
+    assert "ID10M-JAM" in text
+    assert "IdioTS" not in text
+    assert "GPT-4o &" not in text  # without a number of our own
+    write_numbers_as_latex(tex, [], template=template, papers=papers)
     assert "This run has no number to compare" in tex.read_text(encoding="utf-8")
 
 

@@ -25,6 +25,7 @@ from pieline.results.numbers import (
     NO_NUMBER,
     PrintedNumber,
     account_for,
+    in_words,
     read_numbers,
     summarize,
     write_numbers,
@@ -107,16 +108,19 @@ def test_all_printed_numbers_are_counted_once(ledger: Ledger) -> None:
 def test_a_repeated_number_has_one_verdict_and_all_places(ledger: Ledger) -> None:
     numbers = {(number.paper, number.what): number for number in account(ledger)}
     merged = {
-        ("jam", "zero shot, GPT-4o mini, english, success"): ("Table 3", ("Table 5",)),
-        ("jam", "zero shot, GPT-4o mini, english, success std"): ("Table 3", ("Table 5",)),
+        ("jam", "GPT-4o mini, zero-shot, English, success count"): ("Table 3", ("Table 5",)),
+        ("jam", "GPT-4o mini, zero-shot, English, deviation of success count"): (
+            "Table 3",
+            ("Table 5",),
+        ),
         ("idiots", "Idiomatic sentences"): ("Section 3.4", ("Table 2",)),
         ("idiots", "Distractor sentences"): ("Section 3.4", ("Table 3",)),
-        ("idiolink", "sentence, k1"): ("Appendix E", ("Appendix E",)),
-        ("idiolink", "sentence, b"): ("Appendix E", ("Appendix E",)),
-        ("jam", "zero shot, GPT-4o mini, english, negative drift"): ("Table 3", ()),
+        ("idiolink", "sentence mode, k1"): ("Appendix E", ("Appendix E",)),
+        ("idiolink", "sentence mode, b"): ("Appendix E", ("Appendix E",)),
+        ("jam", "GPT-4o mini, zero-shot, English, negative drift"): ("Table 3", ()),
     }
     assert {key: (numbers[key].place, numbers[key].also_in) for key in merged} == merged
-    assert ("idiolink", "span, k1") not in numbers
+    assert ("idiolink", "span mode, k1") not in numbers
 
 
 def test_merged_numbers_are_printed_alike(ledger: Ledger) -> None:
@@ -139,15 +143,20 @@ def test_verdicts_of_printed_numbers(one_table: list[PrintedNumber]) -> None:
     verdicts = {
         number.what: (number.verdict, number.ours, number.reason, number.needs)
         for number in one_table
-        if number.file == "jam_drift" and "zero shot, GPT-4o mini, " in number.what
+        if number.file == "jam_drift" and "GPT-4o mini, zero-shot, " in number.what
     }
     needs = ("the released hard variants of ID10M-JAM (public)", "a key")
-    row = "zero shot, GPT-4o mini, english, "
-    assert verdicts[f"{row}success"] == ("reproduced", "471", "", ())
-    assert verdicts[f"{row}success std"] == ("within sampling range", "9", "", ())
+    row = "GPT-4o mini, zero-shot, English, "
+    assert verdicts[f"{row}success count"] == ("reproduced", "471", "", ())
+    assert verdicts[f"{row}deviation of success count"] == ("within sampling range", "9", "", ())
     assert verdicts[f"{row}negative drift"] == ("not reproduced", "1", "", ())
-    assert verdicts[f"{row}negative drift std"] == ("not comparable", "1", "sample data", needs)
-    german = verdicts["zero shot, GPT-4o mini, german, success"]
+    assert verdicts[f"{row}deviation of negative drift"] == (
+        "not comparable",
+        "1",
+        "sample data",
+        needs,
+    )
+    german = verdicts["GPT-4o mini, zero-shot, German, success count"]
     assert german == ("not run", "", "no key", needs)
     assert summarize(one_table) == (
         "989 printed numbers: 1 reproduced (1 score), 1 within sampling range,"
@@ -205,3 +214,12 @@ def test_requirements_of_a_model(released: RunReport, ledger: Ledger) -> None:
     assert needs["Llama 4 Scout"] == "a GPU, and weights from the hub"
     printed = {number.model for number in account(ledger) if number.model}
     assert printed <= needs.keys()
+
+
+def test_numbers_are_described_in_words() -> None:
+    keys = {"train_mode": "sentence", "model": "org/model", "query_mode": "instruction_span"}
+    labels = {"org/model": "SBERT"}
+    assert in_words(keys, "r_precision_pct_std", labels) == (
+        "SBERT fine-tuned on sentences, instruction + span mode, deviation of R-Precision"
+    )
+    assert in_words({"parameter": "learning_rate"}, "value", {}) == "learning rate"

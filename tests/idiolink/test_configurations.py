@@ -91,12 +91,13 @@ def measured(idiolink: IdiolinkStudy, path: str) -> Any:
 
 def shown(idiolink: IdiolinkStudy) -> Iterator[tuple[str, list[dict[str, str]], str]]:
     """Yield every table with its rows and LaTeX, and every figure with its notes."""
+    data("full").save("results/datasets/idiolink/test")
     for item in (*idiolink.tables(), *idiolink.figures()):
         for path in item.display_inputs.metrics:
             write_json(path, measured(idiolink, path).model_dump())
         content = import_object(item.maker)(item.display_inputs)
         if item.kind == "figure":
-            yield item.name, [], content.get_supxlabel()
+            yield item.name, [], content.get_supxlabel().replace("\n", " ")
             plt.close(content)
         else:
             files = {kind: Path(name) for kind, name in item.files.items()}

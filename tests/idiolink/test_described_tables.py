@@ -14,8 +14,7 @@ from pieline.reporting.described import PACKAGES, same_size
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import StatedText, read_printed
 from pieline.reporting.tables import TableContent, write_table
-from pieline.results.comparison import read_cells, write_comparison
-from pieline.results.numbers import summarize
+from pieline.results.comparison import read_cells
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables.described import artifacts, checkpoints, hyperparameters
@@ -167,10 +166,3 @@ def test_statements_are_shown_but_never_count_as_reproduced(tmp_path: Path) -> N
         '<td title="differs from the printed size even when rounded">22.7M<small>110M</small></td>'
         in html
     )
-    # The list of compared numbers does not contain statements, either.
-    outputs = {"csv": tmp_path / "comparison.csv", "tex": tmp_path / "comparison.tex"}
-    summary = summarize([])
-    write_comparison(
-        cells, **outputs, summary=summary, template=ROOT / "templates/comparison.tex.jinja"
-    )
-    assert "he papers print no numbers for this data" in outputs["tex"].read_text(encoding="utf-8")

@@ -379,7 +379,7 @@ class TestDeclaration:
         idiolink = study(models=["bm25"], compositions=["full"], data="released")
         names = {table.name for table in idiolink.tables()}
         assert names == {
-            *("idiolink_dataset", "idiolink_zero_shot", "idiolink_bm25"),
+            *("idiolink_example", "idiolink_dataset", "idiolink_zero_shot", "idiolink_bm25"),
             *("idiolink_significance", "idiolink_by_pie", "idiolink_released"),
             *("idiolink_hyperparameters", "idiolink_artifacts", "idiolink_checkpoints"),
         }

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shutil import copytree
@@ -218,7 +219,7 @@ def test_four_languages_from_originals_to_tables(study: JamStudy) -> None:
     for figure in study.figures():
         drawn = import_object(figure.maker)(figure.display_inputs)
         save_figure(drawn, **{end: Path(path) for end, path in figure.files.items()})
-        labels = {axis.get_title().partition(":")[0] for axis in drawn.axes}
+        labels = {re.split("[:\n]", axis.get_title())[0] for axis in drawn.axes}
         labels |= {text.get_text() for legend in drawn.legends for text in legend.get_texts()}
         assert {get_language(name).label for name in LANGUAGES} <= labels
 

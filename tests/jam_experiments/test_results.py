@@ -664,7 +664,7 @@ def test_figure_3_counts_models_in_one_run_each_or_all_runs(
     (axis,) = figure.axes
     assert [bar.get_height() for bar in axis.patches] == bars
     counted = "runs" if figure3.get("count") == "runs" else "models"
-    assert axis.get_xlabel() == f"{counted} that a variant confuses"
+    assert axis.get_xlabel() == f"confused {counted}"
     assert ("printed: 118" in axis.get_title()) == (figure3 == {})
     note = figure.get_supxlabel().replace("\n", " ")
     listed = ", ".join(f"{label} (English)" for label in uncounted)
@@ -758,28 +758,46 @@ def test_figures_show_the_printed_runs_behind_ours_and_no_name_on_another(tmp_pa
     ours, *others = (model for name, model in reversed(first.items()) if name is not None)
     table = read_published(ROOT / "published/jam_table3.csv", ["setting", "model", "language"])
     printed = [key for key in table if key[0] != "fine_tuned"]
-    own = metrics(right_originals(150, flips=20), model=ours.name)
-    made_from = display_inputs([own], tmp_path).model_copy(
+    own = [
+        metrics(right_originals(150, flips=20), model=ours.name),
+        metrics(right_originals(30, flips=25), model=ours.name, setting="few_shot_sc_cotbest"),
+    ]
+    made_from = display_inputs(own, tmp_path).model_copy(
         update={"models": (ours,), "absent": tuple(others)}
     )
     figure = figure_of("accuracy_vs_drift", made_from)
-    zero_shot, few_shot = figure.axes
-    reasoning = [key for key in printed if "R1" in key[1] or "o3" in key[1]]
-    # As in the paper, reasoning models are in both panels.
-    for axis, setting in ((zero_shot, "zero_shot"), (few_shot, "few_shot_sc_cotbest")):
-        expected = {key for key in printed if key[0] == setting} | set(reasoning)
-        hollow = [mark for mark in axis.collections if not len(mark.get_facecolor())]
-        assert len(hollow) == len(expected)
-        assert (axis.get_xlim()[0], axis.get_ylim()[1]) == (0, 100)
-        assert axis.get_xlim() == zero_shot.get_xlim()
-    filled = [mark for mark in zero_shot.collections if len(mark.get_facecolor())]
-    assert len(filled) == 1
+    panels = {axis.get_title(): axis for axis in figure.axes}
+    # As in the paper, reasoning models are in the panels of both settings.
+    for setting, title in (
+        ("zero_shot", "Zero-shot"),
+        ("few_shot_sc_cotbest", "Few-shot +SC+CoTBest"),
+    ):
+        for language in ("english", "german"):
+            axis = panels[f"{language.capitalize()}\n{title}"]
+            expected = [
+                key
+                for key in printed
+                if key[2] == language and (key[0] == setting or "R1" in key[1] or "o3" in key[1])
+            ]
+            hollow = [mark for mark in axis.collections if not len(mark.get_facecolor())]
+            filled = [mark for mark in axis.collections if len(mark.get_facecolor())]
+            assert len(hollow) == len(expected)
+            assert len(filled) == (language == "english")
+    # A run far from the printed ones is on the edge, so that it does not crush them.
+    crushed = panels["English\nFew-shot +SC+CoTBest"]
+    assert crushed.get_ylim()[0] > 75
+    assert crushed.get_xlim()[1] < 20
+    note = figure.get_supxlabel().replace("\n", " ")
+    assert f"{ours.label}: English Few-shot +SC+CoTBest (28, 17)" in note
     figure.canvas.draw()
     for axis in figure.axes:
         boxes = [text.get_window_extent() for text in axis.texts if text.get_text()]
         assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
     figure = figure_of("all_vs_mixed", made_from)
-    assert len(figure.axes[0].collections) == len(printed) + 1
+    drawn = [mark for axis in figure.axes for mark in axis.collections]
+    assert len(drawn) == len(printed) + len(own)
+    # Shares of originals, because languages and data have different numbers of originals.
+    assert max(max(mark.get_offsets()[0]) for mark in drawn) < 30
 
 
 def test_figures_report_unreadable_answers(tmp_path: Path) -> None:
@@ -791,15 +809,16 @@ def test_figures_report_unreadable_answers(tmp_path: Path) -> None:
         ],
         tmp_path,
     )
-    for kind in ("accuracy_vs_drift", "all_vs_mixed"):
-        figure = figure_of(kind, runs)
-        names = [text.get_text() for text in figure.axes[0].texts]
-        (marked,) = [name for name in names if name.endswith(" (unreadable: 163 of 712)")]
-        assert f"{marked.split()[0]} GPT-4o " in figure.get_supxlabel().replace("\n", " ")
-        assert "Unreadable answers" in figure.get_supxlabel()
-    all_runs = runs.model_copy(update={"options": {"figure3": {"count": "runs"}}})
-    note = figure_of("confused_models", all_runs).get_supxlabel()
-    assert "Unreadable: GPT-4o, Zero-shot, English: 163 of 712." in note.replace("\n", " ")
+    for kind in ("accuracy_vs_drift", "all_vs_mixed", "confused_models"):
+        count = {"figure3": {"count": "runs"}} if kind == "confused_models" else {}
+        figure = figure_of(kind, runs.model_copy(update={"options": count}))
+        note = figure.get_supxlabel().replace("\n", " ")
+        assert "* Unreadable answers of GPT-4o: English Zero-shot 163 of 712." in note
+        assert "Unreadable answers (of all, over seeds) count as wrong." in note
+        if kind != "confused_models":
+            names = [text.get_text() for axis in figure.axes for text in axis.texts]
+            (marked,) = [name for name in names if name.endswith("*")]
+            assert f"{marked[:-1]}\N{NO-BREAK SPACE}GPT-4o," in note
 
 
 def paper_runs() -> list[JamMetrics]:

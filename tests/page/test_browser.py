@@ -88,6 +88,7 @@ def test_filters(page: Browser) -> None:
     assert visible(page, "section.table h3") == ["IdioTS, Table 1"]
     assert all("IdioTS, section" in claim for claim in visible(page, ".claim"))
     assert visible(page, "figure") == []
+    assert visible(page, ".index li a") == ["Table 1", "Table 2", "Table 3", "Running text"]
     absent = ["IdioTS, Table 2", "IdioTS, Table 3", "IdioTS, Running text"]
     assert visible(page, "section.absent h3") == absent
 
@@ -114,7 +115,15 @@ def test_only_what_differs(page: Browser) -> None:
     )
     page.evaluate("document.querySelector('#differs').click()")
     assert visible(page, "section.table h3") == ["IdioTS, Table 1"]
+    assert visible(page, ".index li a") == ["Table 1"]
     assert visible(page, ".claim") == []
+    # A number that is only in the list below its table is found, too.
+    page.evaluate(
+        "document.querySelector('#table-jam_drift .about').insertAdjacentHTML("
+        "'beforebegin', '<ul class=differing><li>Different PIEs: 1, printed 2</li></ul>')"
+    )
+    page.choose("#search", "different pies")
+    assert visible(page, "section.table h3") == ["ID10M-JAM, Table 3"]
 
 
 def open_the_claims(window: Browser) -> None:
@@ -334,6 +343,29 @@ def test_on_a_phone(page: Browser, theme: str) -> None:
     width = page.evaluate("document.querySelector('dialog').getBoundingClientRect().width")
     assert width <= PHONE[0]
     assert visible(page, "dialog details.sentence > summary")
+
+
+def test_the_model_stays_visible_beside_a_number_on_a_phone(page: Browser) -> None:
+    page.resize(*PHONE, phone=True)
+    table = "document.querySelector('#table-idiolink_zero_shot table')"
+    page.evaluate(
+        f"for (let place = 0; place < 9; place += 1) {{ const row = {table}.tBodies[0].rows[0];"
+        " row.append(row.lastElementChild.cloneNode(true)); }"
+    )
+    for scrolled in (0, 10_000):
+        page.evaluate(f"{table}.parentElement.scrollLeft = {scrolled}")
+        left, right, number_left, number_right = page.evaluate(
+            f"""(() => {{
+            const row = {table}.tBodies[0].rows[0];
+            const box = (cell) => cell.getBoundingClientRect();
+            const model = box(row.querySelector('.pinned'));
+            const number = [...row.querySelectorAll('td')].map(box)
+              .find((each) => each.left >= model.right - 1 && each.right <= innerWidth);
+            return [model.left, model.right, number.left, number.right];
+            }})()"""
+        )
+        assert 0 <= left < right <= number_left + 1
+        assert number_right <= PHONE[0]
 
 
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["desktop", "phone"])

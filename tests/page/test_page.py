@@ -100,7 +100,7 @@ def test_the_first_screen_lists_reproduced_and_differing_numbers(small_run: Path
         write_comparisons("paper_tables/idiolink_bm25.csv", rows, decimals=2)
         first = first_screen(make_page(data="released"))
     assert "1 of 397 printed numbers reproduced: 1 parameter." in first
-    assert "<strong>Not reproduced:</strong> span, r precision (50, printed 49.22)." in first
+    assert "span mode, R-Precision: 50, printed 49.22" in first
     bar = first[first.index('id="study-idiolink"') :]
     assert re.findall(r'<span class="([\w-]+)" style="flex-grow: (\d+)">', bar)[:4] == [
         ("reproduced", "1"),

@@ -114,6 +114,19 @@ def test_the_document_fits_its_pages_and_can_be_searched(default_run: Path) -> N
     assert outside == []
 
 
+@pytest.mark.skipif(
+    not all(map(shutil.which, ("pdflatex", "pdftohtml"))),
+    reason="no pdflatex or no pdftohtml on this machine (apt-get install poppler-utils)",
+)
+def test_no_type_in_the_document_is_smaller_than_6_points(default_run: Path) -> None:
+    document = default_run / "paper_tables/paper.pdf"
+    # Sizes are integers, so enlarge them as far as the program can.
+    command = ["pdftohtml", "-xml", "-i", "-zoom", "3", "-stdout", str(document)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    sizes = {int(size) for size in re.findall(r'<fontspec [^>]*size="(\d+)"', result.stdout)}
+    assert min(sizes) >= 3 * 6
+
+
 @needs_browser
 def test_axe_finds_nothing(default_run: Path, tmp_path: Path) -> None:
     with browser(tmp_path) as window:

@@ -101,9 +101,9 @@ def test_the_document_is_ordered_by_paper(source: Path) -> None:
         text.index(part)
         for part in (
             r"\section*{ID10M-JAM}",
-            r"\input{jam_statistics.tex}",
+            r"\inputtable{jam_statistics.tex}",
             r"\section*{IdioLink}",
-            r"\input{idiolink_bm25.tex}",
+            r"\inputtable{idiolink_bm25.tex}",
             r"{figures/idiolink_modes.pdf}",
             r"\input{claims.tex}",
         )

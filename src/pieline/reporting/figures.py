@@ -1,12 +1,21 @@
 """Style and reproducible output of figures."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from textwrap import wrap
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from pieline.core.files import atomic_path
+
+COLUMN_WIDTH = 3.3
+"""Width of a column in the papers, in inches."""
+PAGE_WIDTH = 6.8
+"""Width of figures that span both columns, in inches."""
+SMALLEST = 6.0
+"""Smallest font size, in points; figures are printed at their own size."""
 
 
 def use_style(path: str | Path) -> None:
@@ -15,6 +24,15 @@ def use_style(path: str | Path) -> None:
     # A matplotlibrc in the working directory takes precedence over every environment variable.
     mpl.rcdefaults()
     plt.style.use(path)
+
+
+def add_notes(figure: Figure, notes: Iterable[str]) -> None:
+    """Print notes below a figure, wrapped to its width, and make room for them."""
+    # At this font size, about 23 characters fit in an inch.
+    width = int(22 * figure.get_figwidth())
+    lines = [line for note in notes for line in wrap(note, width)]
+    figure.set_figheight(figure.get_figheight() + 0.1 * len(lines))
+    figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=SMALLEST, color="#555555")
 
 
 def save_figure(figure: Figure, *, pdf: str | Path, png: str | Path, mark: str = "") -> None:
@@ -27,9 +45,8 @@ def save_figure(figure: Figure, *, pdf: str | Path, png: str | Path, mark: str =
         mark: Small text below the figure.
     """
     if mark:
-        figure.text(
-            1, 0, mark, ha="right", va="bottom", fontsize=5, color="#666666", in_layout=False
-        )
+        below = figure.text(1, 0, mark, ha="right", va="bottom", color="#555555")
+        below.set(fontsize=SMALLEST, in_layout=False)
     with atomic_path(pdf) as temporary:
         metadata = {"CreationDate": None, "Producer": None, "Creator": None}
         figure.savefig(temporary, format="pdf", metadata=metadata)

@@ -7,7 +7,6 @@ import pandas as pd
 
 from pieline.core.files import write_text
 from pieline.core.records import Frozen
-from pieline.reporting.latex import render_latex
 from pieline.reporting.printed import VERDICTS, read_comparisons, verdict_of
 
 COMPARED = frozenset(VERDICTS.values())
@@ -72,20 +71,11 @@ def metric_files(tables: Iterable[str | Path]) -> list[str]:
     return sorted({path for cell in read_cells(tables) for path in cell.metrics})
 
 
-def write_comparison(
-    cells: Sequence[ComparedCell],
-    *,
-    summary: str,
-    csv: str | Path,
-    tex: str | Path,
-    template: str | Path,
-    mark: str = "",
-) -> None:
-    """Write all cells as CSV, and cells with both numbers as LaTeX with a summary and a mark."""
+def write_comparison(path: str | Path, cells: Sequence[ComparedCell]) -> None:
+    """Write all cells as CSV."""
     columns = ["table", "cell", "ours", "printed", "difference", "tolerance", "verdict", "reason"]
     table = pd.DataFrame([{name: getattr(cell, name) for name in columns} for cell in cells])
-    write_text(csv, table.to_csv(index=False, lineterminator="\n"))
-    render_latex(template, tex, cells=cells, summary=f"{summary}.", mark=mark)
+    write_text(path, table.to_csv(index=False, lineterminator="\n"))
 
 
 def _cell(table: str, row: dict[str, str]) -> ComparedCell:

@@ -12,6 +12,7 @@ from typing import get_args
 from pieline.core.errors import pluralize
 from pieline.core.records import Frozen
 from pieline.core.tables import read_table, write_csv
+from pieline.reporting.latex import render_latex
 from pieline.reporting.printed import VERDICTS, number_in, read_printed
 from pieline.results.claims.tables import (
     TEXT_NUMBERS,
@@ -34,6 +35,30 @@ FULL_GRID = "config/paper.yaml"
 _MOST_TARGETS = 6
 """Number of metric files from which a command names the table instead."""
 _JOIN = " + "
+_WORDS = {
+    "english": "English",
+    "german": "German",
+    "zero_shot": "zero-shot",
+    "few_shot_sc_cotbest": "few-shot with self-consistency and CoTBest",
+    "fine_tuned": "fine-tuned",
+    "success": "success count",
+    "success_literal": "success count on literal sentences",
+    "success_idiomatic": "success count on idiomatic sentences",
+    "negative_drift_literal": "negative drift on literal sentences",
+    "negative_drift_idiomatic": "negative drift on idiomatic sentences",
+    "r_precision": "R-Precision",
+    "ndcg_at_10": "nDCG@10",
+    "false_positives_on_associated_pie": "false positives on the associated PIE",
+    "pies": "PIEs",
+}
+"""Words for values and columns of printed tables; for others, spaces replace underscores."""
+_MODES = {
+    "sentence": "sentences",
+    "span": "spans",
+    "instruction_sentence": "instructions and sentences",
+    "instruction_span": "instructions and spans",
+}
+"""What a query mode or a training mode embeds."""
 _LISTS = ("needs", "also_in")
 """Fields of a printed number that are lists, which a CSV joins."""
 
@@ -72,6 +97,12 @@ class PrintedNumber(Frozen):
     also_in: tuple[str, ...] = ()
     command: str = ""
 
+    @property
+    def difference(self) -> str:
+        """Our number minus the printed one; empty if there is none of ours."""
+        printed = number_in(self.printed)
+        return f"{float(self.ours) - printed:.4g}" if self.ours and printed is not None else ""
+
 
 def account_for(
     folder: Path,
@@ -80,6 +111,7 @@ def account_for(
     *,
     absent: Mapping[str, str],
     models: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
     mark: str = "",
     general_need: str = "",
     configuration: Sequence[str] = (),
@@ -95,6 +127,7 @@ def account_for(
         ours: Our cells by table.
         absent: Reasons why other CSVs were not made, by name.
         models: Requirements for running a model, by printed name.
+        labels: Labels of models, by printed name.
         mark: Prefix of every reason in this run, which is removed.
         general_need: Requirement for comparing any number; empty if there is none.
         configuration: Configuration files of this run besides config.yaml.
@@ -132,7 +165,9 @@ def account_for(
                     paper=row["study"] if is_text else str(table.paper),
                     place=f"Section {row['section']}" if is_text else table.number,
                     file=file,
-                    what=row["what"] if is_text else _in_words(*key, column),
+                    what=row["what"]
+                    if is_text
+                    else in_words(dict(zip(table.keys, key, strict=True)), column, labels or {}),
                     kind=kind,
                     model=model,
                     printed=printed,
@@ -186,6 +221,28 @@ def write_numbers(path: str | Path, numbers: Iterable[PrintedNumber]) -> None:
     write_csv(path, PrintedNumber.model_fields, rows)
 
 
+def write_numbers_as_latex(
+    path: str | Path,
+    numbers: Sequence[PrintedNumber],
+    *,
+    template: str | Path,
+    papers: Mapping[str, str],
+    mark: str = "",
+) -> None:
+    """Write a LaTeX table of the printed numbers that have a number of ours.
+
+    Args:
+        path: LaTeX output.
+        numbers: Printed numbers; the caption counts all of them.
+        template: LaTeX template.
+        papers: Titles of the papers by study.
+        mark: Notice about the run, if any.
+    """
+    summary = f"{summarize(numbers)}."
+    shown = [number for number in numbers if number.ours]
+    render_latex(template, path, numbers=shown, papers=papers, summary=summary, mark=mark)
+
+
 def read_numbers(path: str | Path) -> list[PrintedNumber]:
     """Read a CSV written by `write_numbers`.
 
@@ -221,8 +278,23 @@ def _command(file: str, metrics: Sequence[str], configuration: Sequence[str] | N
     return shlex.join(["snakemake", "--cores", "all", *options, "--", *targets])
 
 
-def _in_words(*key: str) -> str:
-    return ", ".join(key).replace("_pct", "").replace("_", " ")
+def in_words(keys: Mapping[str, str], column: str, labels: Mapping[str, str]) -> str:
+    """Return the row and column of a printed number in words, starting with the model."""
+    parts = {name: _WORDS.get(value, value.replace("_", " ")) for name, value in keys.items()}
+    if "query_mode" in parts:
+        parts["query_mode"] = (
+            f"{parts['query_mode'].replace('instruction ', 'instruction + ')} mode"
+        )
+    if "model" in parts:
+        model = labels.get(keys["model"], keys["model"])
+        tuned = parts.pop("train_mode", "") and f" fine-tuned on {_MODES[keys['train_mode']]}"
+        parts = {"model": model + tuned} | {name: parts[name] for name in parts if name != "model"}
+    name = column.replace("_pct", "")
+    what = name.removesuffix("_std")
+    words = _WORDS.get(what, what.replace("_", " "))
+    if column != "value":
+        parts["column"] = f"deviation of {words}" if name.endswith("_std") else words
+    return ", ".join(parts.values())
 
 
 def _first_reason(reason: str, mark: str) -> str:

@@ -129,7 +129,7 @@ def _texts_with(characters: Collection[str], source: Path) -> list[str]:
     """Return a line for each text of a document that contains one of the characters."""
     if not characters:
         return []
-    names = re.findall(r"\\input\{(.+\.tex)\}", read_text(source))
+    names = re.findall(r"\\input(?:table)?\{(.+\.tex)\}", read_text(source))
     lines: dict[str, str] = {}
     for path in (source, *(source.parent / name for name in names)):
         for number, line in enumerate(read_text(path).split("\n"), start=1):

@@ -271,6 +271,11 @@ class RunReport:
         registry = self.project.registry
         return {name: entry.published_as for name, entry in registry.items() if entry.published_as}
 
+    def printed_labels(self) -> dict[str, str]:
+        """Return the labels of the papers' models, by printed name."""
+        entries = reversed(self.project.registry.values())
+        return {entry.published_as: entry.label for entry in entries if entry.published_as}
+
     def described_models(self) -> str:
         """Return descriptions of the papers' and the run's models for the page, as JSON.
 

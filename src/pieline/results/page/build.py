@@ -89,6 +89,11 @@ class TableView:
         )
 
     @property
+    def differing(self) -> list[PrintedNumber]:
+        """Numbers that were compared but not reproduced; not all of them are in the layout."""
+        return _differing(self.numbers)
+
+    @property
     def reasons(self) -> Counter[str]:
         """Reasons why the paper's numbers were not compared, with their counts."""
         return ranked(number.reason for number in self.numbers if number.reason)
@@ -114,12 +119,20 @@ class StudyView:
     @property
     def differing(self) -> list[PrintedNumber]:
         """Numbers that were compared but not reproduced."""
-        return [number for number in self.numbers if number.verdict == "not reproduced"]
+        return _differing(self.numbers)
+
+    def section_of(self, number: PrintedNumber) -> str:
+        """Return the HTML id of the section that lists a number."""
+        return next(table.id for table in self.tables if number in table.numbers)
 
     @property
     def reasons(self) -> Counter[str]:
         """Reasons why numbers were not compared, with their counts."""
         return ranked(number.reason for number in self.numbers if number.reason)
+
+
+def _differing(numbers: Iterable[PrintedNumber]) -> list[PrintedNumber]:
+    return [number for number in numbers if number.verdict == "not reproduced"]
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 from pieline.models.llm import LLMEntry
 from pieline.reporting.inputs import DisplayInputs
+from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.idiolink import files, models, paths, runs
 from pieline.studies.idiolink.models import Idiolink
 from pieline.studies.idiolink.records import query_scores_file
@@ -44,6 +45,15 @@ def _tables(study: Idiolink) -> Iterator[Table]:
         else {}
     )
     if files.has_texts(study):
+        yield _table(
+            study,
+            "idiolink_example",
+            "described:example",
+            "Figure 1",
+            "The document types of a PIE.",
+            inputs=DisplayInputs(notes=(SAMPLE_NOTE,) if study.project.is_sample else ()),
+            documents=paths.dataset("test")["documents"],
+        )
         yield _table(
             study,
             "idiolink_dataset",
@@ -241,7 +251,10 @@ def why_no_table(study: Idiolink, name: str) -> str:
     reasons = {
         "idiolink_finetuned": "idiolink.finetuning.models names no model",
         "idiolink_construction": "idiolink.construction.enabled is false",
-        "idiolink_dataset": "idiolink.dataset is 'archived': there are no texts",
+        **dict.fromkeys(
+            ("idiolink_dataset", "idiolink_example"),
+            "idiolink.dataset is 'archived': there are no texts",
+        ),
         **dict.fromkeys(("idiolink_overlap", "idiolink_shortcuts"), "idiolink.shortcuts is false"),
     }
     return reasons.get(name, NOT_CONFIGURED)
@@ -263,6 +276,16 @@ def _figures(study: Idiolink) -> Iterator[Figure]:
             "Section 3.2.2",
             "Texts by domain and usage.",
             metrics=[_checks(study)],
+        )
+    if models.constructs(study):
+        yield _figure(
+            study,
+            "idiolink_flow",
+            "construction:flow",
+            "Section 3.2",
+            "From the PIEs of MAGPIE to documents and queries.",
+            metrics=[paths.CONSTRUCTION_METRICS],
+            filter_report=paths.FILTER_REPORT,
         )
     if as_published:
         yield _figure(
@@ -316,10 +339,15 @@ def _figure(
     *,
     metrics: Iterable[str],
     models: Iterable[str] = (),
+    **files: str,
 ) -> Figure:
-    """Return a figure; `maker` is the module and function that draw it (`module:function`)."""
+    """Return a figure; `maker` is the module and function that draw it (`module:function`).
+
+    `files` are other input files, by parameter name.
+    """
     maker = f"pieline.studies.idiolink.figures.{maker}"
-    inputs = DisplayInputs(metrics=tuple(metrics), models=study.describe_models(models))
+    described = study.describe_models(models)
+    inputs = DisplayInputs(metrics=tuple(metrics), models=described, files=files)
     return Figure(name, place, caption, maker, inputs)
 
 

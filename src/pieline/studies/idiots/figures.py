@@ -1,9 +1,13 @@
 """Figures of IdioTS: recall and specificity, and signal detection."""
 
+from collections.abc import Sequence
+
 import matplotlib.pyplot as plt
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
+from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.idiots.metrics.bias import BiasMetrics, SignalEstimate
@@ -14,7 +18,7 @@ _GREY = "#777777"
 _PRINTED = " (printed)"
 
 _MARKERS = "os^v<>pX*h"
-"""Shapes of the hollow markers; they differ so that coinciding points stay visible."""
+"""Shapes of our runs; they differ so that coinciding points stay visible."""
 
 
 def recall_against_specificity(inputs: DisplayInputs) -> Figure:
@@ -24,7 +28,7 @@ def recall_against_specificity(inputs: DisplayInputs) -> Figure:
     sentence. Runs with undefined recall or specificity have no marker, but are in the legend.
     """
     metrics = load_records(inputs.metrics, DetectionMetrics)
-    figure, axis = plt.subplots(figsize=(6.0, 3.2), layout="constrained")
+    figure, axis = plt.subplots(figsize=(COLUMN_WIDTH, 2.8), layout="constrained")
     axis.plot([0, 1], [1, 0], linestyle="--", linewidth=0.8, color=_GREY)
     axis.text(
         0.5,
@@ -34,21 +38,23 @@ def recall_against_specificity(inputs: DisplayInputs) -> Figure:
         rotation_mode="anchor",
         horizontalalignment="center",
         verticalalignment="bottom",
-        fontsize=6,
+        fontsize=SMALLEST,
         color=_GREY,
     )
     names = run_labels([run_of(item) for item in metrics], inputs.models)
-    for label, item in zip(names, metrics, strict=True):
+    for number, (label, item) in enumerate(zip(names, metrics, strict=True)):
         recall, specificity = item.recall, item.specificity
         if recall.value is None or specificity.value is None:
-            axis.plot([], [], "o", label=f"{label}: nothing to measure")
+            axis.plot(
+                [], [], _MARKERS[number % len(_MARKERS)], label=f"{label}: nothing to measure"
+            )
             continue
         axis.errorbar(
             specificity.value,
             recall.value,
             xerr=_reach(specificity),
             yerr=_reach(recall),
-            fmt="o",
+            fmt=_MARKERS[number % len(_MARKERS)],
             markersize=5,
             elinewidth=0.8,
             capsize=2,
@@ -74,13 +80,8 @@ def recall_against_specificity(inputs: DisplayInputs) -> Figure:
     handles, labels = axis.get_legend_handles_labels()
     printed = [label.endswith(_PRINTED) for label in labels]
     order = sorted(range(len(labels)), key=lambda number: printed[number])
-    figure.legend(
-        [handles[number] for number in order],
-        [labels[number] for number in order],
-        loc="outside right center",
-    )
-    if any(item.origin == "sample" for item in metrics):
-        figure.supxlabel(SAMPLE_NOTE, fontsize=5, color="#666666")
+    _add_legend(figure, [handles[number] for number in order], [labels[number] for number in order])
+    add_notes(figure, [SAMPLE_NOTE] if any(item.origin == "sample" for item in metrics) else [])
     return figure
 
 
@@ -92,7 +93,7 @@ def sensitivity_against_criterion(inputs: DisplayInputs) -> Figure:
     answers for either class of sentences have no marker.
     """
     metrics, labels = load_records(inputs.metrics, BiasMetrics), inputs.labels()
-    figure, axis = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
+    figure, axis = plt.subplots(figsize=(COLUMN_WIDTH, 2.8), layout="constrained")
     axis.axhline(0, linestyle="--", linewidth=0.8, color=_GREY)
     axis.axvline(0, linestyle="--", linewidth=0.8, color=_GREY)
     pairs = [(record, one) for record in metrics for one in record.settings]
@@ -114,10 +115,17 @@ def sensitivity_against_criterion(inputs: DisplayInputs) -> Figure:
             label=f"{labels[item.model]}: {setting}",
         )
     axis.set(xlabel="criterion c (left: readily says yes)", ylabel="sensitivity d′")
-    figure.legend(loc="outside right center", fontsize=6)
-    if any(item.origin == "sample" for item in metrics):
-        figure.supxlabel(SAMPLE_NOTE, fontsize=5, color="#666666")
+    _add_legend(figure, *axis.get_legend_handles_labels())
+    add_notes(figure, [SAMPLE_NOTE] if any(item.origin == "sample" for item in metrics) else [])
     return figure
+
+
+def _add_legend(figure: Figure, handles: Sequence[Artist], labels: Sequence[str]) -> None:
+    """Draw a legend above the axes, and make room for it."""
+    # At this font size, two labels of up to 26 characters fit side by side.
+    columns = 2 if max(map(len, labels), default=0) <= 26 else 1
+    figure.set_figheight(figure.get_figheight() + 0.14 * -(-len(labels) // columns))
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=SMALLEST)
 
 
 def _ends(estimate: SignalEstimate) -> list[list[float]] | None:

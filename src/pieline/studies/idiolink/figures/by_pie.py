@@ -1,23 +1,26 @@
 """Figure of nDCG@10 by PIE (not in the paper)."""
 
-from textwrap import wrap
+from collections.abc import Iterable
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
+from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
-from pieline.studies.idiolink.figures.modes import MODE_COLORS, MODE_LABELS
+from pieline.studies.idiolink.figures.modes import MODE_COLORS, MODE_LABELS, MODE_MARKERS
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.by_pie import (
     gains_by_pie,
     hardest_first,
+    is_fine_tuned,
     notes_on_means,
     scores_by_pie,
     zero_shot_means,
 )
+from pieline.studies.idiolink.tables.finetuning import LOSSES, Tuned
 from pieline.studies.idiolink.tables.zero_shot import notes_on
 
 
@@ -32,19 +35,20 @@ def by_pie(inputs: DisplayInputs) -> Figure:
     means, gains, labels = zero_shot_means(scores), gains_by_pie(scores), inputs.labels()
     pies = hardest_first(metrics, means)
     place = {pie: number for number, pie in enumerate(pies)}
-    panels = [("zero-shot: nDCG@10 (%)", means)]
+    panels = [("nDCG@10 (%), zero-shot", means)]
     notes = notes_on_means(means, metrics, labels)
     if gains.values:
-        panels.append(("fine-tuning: change in points", gains))
+        panels.append(("nDCG@10, points gained", gains))
+        names = ", ".join(labels[name] for name in gains.models)
         notes.append(
-            f"Change from fine-tuning: mean over {', '.join(labels[name] for name in gains.models)}"
+            f"Gains from fine-tuning (loss: {' and '.join(_losses(metrics))}): mean over {names}"
             " and all trainings evaluated in the query mode; those on sentences are also evaluated"
             " by span."
         )
     figure, axes = plt.subplots(
         1,
         len(panels),
-        figsize=(3.0 + 2.1 * len(panels), 1.4 + 0.13 * len(pies)),
+        figsize=(COLUMN_WIDTH, 0.9 + 0.11 * len(pies)),
         sharey=True,
         squeeze=False,
         layout="constrained",
@@ -55,23 +59,38 @@ def by_pie(inputs: DisplayInputs) -> Figure:
             axis.scatter(
                 list(mode_values.values()),
                 [place[pie] for pie in mode_values],
-                s=18,
+                s=14,
+                marker=MODE_MARKERS[mode],
                 color=MODE_COLORS[mode],
+                edgecolors="#333333",
+                linewidths=0.4,
                 zorder=3,
             )
-        axis.set_xlabel(title)
-    axes[0][0].set(xlim=(-2, 102), ylim=(len(pies) - 0.4, -0.6))
-    axes[0][0].set_yticks(range(len(pies)), pies, fontsize=6)
+        axis.set_xlabel(title, fontsize=SMALLEST)
+    axes[0][0].set(ylim=(len(pies) - 0.4, -0.6))
+    axes[0][0].set_yticks(range(len(pies)), pies, fontsize=SMALLEST)
     if len(panels) > 1:
         axes[0][1].axvline(0, color="black", linewidth=0.8)
     modes = [mode for mode in QUERY_MODES if mode in {*means.modes, *gains.modes}]
-    handles = [mpl.lines.Line2D([], [], marker="o", ls="", color=MODE_COLORS[m]) for m in modes]
-    figure.legend(handles, [MODE_LABELS[m] for m in modes], loc="outside upper center", ncols=4)
-    # At this font size, about 24 characters fit in an inch.
-    wrapped = (
-        line
-        for note in (*notes, *notes_on(metrics))
-        for line in wrap(note, int(24 * figure.get_figwidth()))
-    )
-    figure.supxlabel("\n".join(wrapped), fontsize=5, color="#666666")
+    handles = [
+        mpl.lines.Line2D(
+            [],
+            [],
+            marker=MODE_MARKERS[mode],
+            ls="",
+            ms=4,
+            color=MODE_COLORS[mode],
+            markeredgecolor="#333333",
+            markeredgewidth=0.4,
+        )
+        for mode in modes
+    ]
+    figure.legend(handles, [MODE_LABELS[m] for m in modes], loc="outside upper center", ncols=2)
+    add_notes(figure, (*notes, *notes_on(metrics)))
     return figure
+
+
+def _losses(metrics: Iterable[IdiolinkMetrics]) -> list[str]:
+    """Return the names of the losses of the fine-tuned models."""
+    models = {item.model for item in metrics if is_fine_tuned(item.model)}
+    return [LOSSES[name] for name in sorted({Tuned.parse(model).loss for model in models})]

@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from pieline.core.records import load_record
+from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiolink.datasets.composition import DatasetChecks
 from pieline.studies.idiolink.originals.domains import DOMAINS, TEXTS_PER_PAIR
@@ -26,7 +27,9 @@ def domains(inputs: DisplayInputs) -> Figure:
         ]
         for domain in shown
     ]
-    figure, axis = plt.subplots(figsize=(6.4, 1.6 + 0.27 * len(shown)), layout="constrained")
+    figure, axis = plt.subplots(
+        figsize=(COLUMN_WIDTH, 0.9 + 0.2 * len(shown)), layout="constrained"
+    )
     axis.imshow(counts, cmap="Blues", aspect="auto", vmin=0)
     darkest = max((count for row in counts for count in row), default=0)
     for place, row in enumerate(counts):
@@ -34,16 +37,17 @@ def domains(inputs: DisplayInputs) -> Figure:
             color = "white" if count > 0.6 * darkest else "black"
             axis.text(number, place, f"{count:,}", ha="center", va="center", color=color)
     labels = [
-        f"{usage}\n({'queries' if collection == 'queries' else 'documents'})"
+        f"{usage}, {'queries' if collection == 'queries' else 'documents'}"
         for collection, usage in columns
     ]
-    axis.set_xticks(range(len(columns)), labels)
+    axis.set_xticks(range(len(columns)), labels, fontsize=SMALLEST)
+    for label in axis.get_xticklabels():
+        label.set(rotation=35, ha="right", rotation_mode="anchor")
     axis.set_yticks(range(len(shown)), shown)
     axis.grid(visible=False)
     axis.tick_params(length=0)
     for side in axis.spines.values():
         side.set_visible(False)
     is_paper_or_own = checks.released or checks.conditions.are_of_own_data
-    for note in about_data(sample=checks.sample, released=is_paper_or_own)[1]:
-        figure.supxlabel(note, fontsize=6, color="#666666")
+    add_notes(figure, about_data(sample=checks.sample, released=is_paper_or_own)[1])
     return figure

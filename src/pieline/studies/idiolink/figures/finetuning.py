@@ -1,11 +1,15 @@
 """Figure 3 of IdioLink: zero-shot and fine-tuned models in each query mode."""
 
+from textwrap import wrap
+from typing import Any
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
+from pieline.reporting.figures import COLUMN_WIDTH, PAGE_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiolink.figures.modes import MODE_LABELS
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
@@ -14,8 +18,12 @@ from pieline.studies.idiolink.tables.by_pie import is_fine_tuned
 from pieline.studies.idiolink.tables.finetuning import LOSSES, Tuned, best_trainings, shown_loss
 from pieline.studies.idiolink.tables.zero_shot import METRICS, notes_on, score_pct
 
-_ZERO_SHOT = "#c7c7c7"
-_TRAINED = {"sentence": "#2171b5", "span": "#d95f0e"}
+_FILLS: dict[str, dict[str, Any]] = {
+    "zero-shot": {"facecolor": "#d0d0d0", "hatch": ""},
+    "trained on sentences": {"facecolor": "#2171b5", "hatch": ""},
+    "trained on spans (where better)": {"facecolor": "#d95f0e", "hatch": "//////"},
+}
+"""Appearance of the bars by their label; the hatch distinguishes the colors in grey print."""
 _WIDTH = 0.38
 
 
@@ -32,44 +40,51 @@ def finetuning(inputs: DisplayInputs) -> Figure:
     plain = {(item.model, item.query_mode): item for item in zero_shot}
     trained = {Tuned.parse(item.model).model for item in fine_tuned}
     shown = [model for model in inputs.models if model.name in trained]
+    # With few models, a row of modes fits in a column.
+    width = COLUMN_WIDTH if len(shown) < 2 else PAGE_WIDTH
     figure, axes = plt.subplots(
-        2, 4, figsize=(7.2, 3.6 + 0.1 * len(shown)), sharey=True, layout="constrained"
+        2, 4, figsize=(width, 2.8 + 0.1 * len(shown)), sharey=True, layout="constrained"
     )
+    drawn = set()
     for row, (metric, title) in zip(axes, METRICS.items(), strict=True):
         row[0].set_ylabel(f"{title} (%)")
         for axis, mode in zip(row, QUERY_MODES, strict=True):
             for place, model in enumerate(shown):
                 value = score_pct(plain.get((model.name, mode)), metric)
                 if value is not None:
-                    _bar(axis, place - _WIDTH / 2, value, _ZERO_SHOT)
+                    drawn.add(_bar(axis, place - _WIDTH / 2, value, "zero-shot"))
                 if training := best.get((model.name, mode, metric)):
                     train_mode, over_seeds = training
-                    color = _TRAINED["span" if train_mode.endswith("span") else "sentence"]
-                    _bar(axis, place + _WIDTH / 2, over_seeds.mean, color, over_seeds.deviation)
-            axis.set(xlim=(-0.6, len(shown) - 0.4), ylim=(0, 120))
-            axis.set_xticks(range(len(shown)), [model.label for model in shown], fontsize=6)
-            if len(shown) > 2:
+                    by_span = train_mode.endswith("span")
+                    fill = f"trained on {'spans (where better)' if by_span else 'sentences'}"
+                    end = place + _WIDTH / 2
+                    drawn.add(_bar(axis, end, over_seeds.mean, fill, over_seeds.deviation))
+            axis.set(xlim=(-0.6, len(shown) - 0.4), ylim=(0, 120), yticks=range(0, 101, 20))
+            names = ["\n".join(wrap(model.label, 12)) for model in shown]
+            axis.set_xticks(range(len(shown)), names, fontsize=SMALLEST)
+            if len(shown) > 1:
                 for label in axis.get_xticklabels():
                     label.set(rotation=35, ha="right", rotation_mode="anchor")
             axis.grid(axis="x", visible=False)
             if metric == next(iter(METRICS)):
-                axis.set_title(MODE_LABELS[mode], fontsize=8)
-    handles = [mpl.patches.Patch(color=color) for color in (_ZERO_SHOT, *_TRAINED.values())]
-    labels = ["zero-shot", "trained on sentences", "trained on spans (where better)"]
+                axis.set_title(MODE_LABELS[mode].replace(" + ", "\n+ "), fontsize=6.5)
+    labels = [label for label in _FILLS if label in drawn]
+    handles = [mpl.patches.Patch(**_FILLS[label], edgecolor="white", lw=0) for label in labels]
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
     loss = LOSSES[shown_loss(fine_tuned)]
     seeds = max((over_seeds.seeds for _, over_seeds in best.values()), default=0)
     error_bars = f" Error bars: deviation over {seeds} seeds." if seeds > 1 else ""
     notes = [f"Loss of the fine-tuning: {loss}.{error_bars}", *notes_on(metrics)]
-    figure.supxlabel("\n".join(notes), fontsize=6, color="#666666")
+    add_notes(figure, notes)
     return figure
 
 
-def _bar(
-    axis: Axes, place: float, value: float, color: str, deviation: float | None = None
-) -> None:
-    axis.bar(place, value, width=_WIDTH, color=color)
+def _bar(axis: Axes, place: float, value: float, label: str, deviation: float | None = None) -> str:
+    """Draw a bar with the appearance of its label, and return the label."""
+    axis.bar(place, value, width=_WIDTH, **_FILLS[label], edgecolor="white", linewidth=0)
     if deviation is not None:
         axis.errorbar(place, value, yerr=deviation, color="black", linewidth=0.8, capsize=1.5)
     end = value + 3 + (deviation or 0)
-    axis.text(place, end, f"{value:.1f}", ha="center", va="bottom", rotation=90, fontsize=5.5)
+    text = axis.text(place, end, f"{value:.1f}", ha="center", va="bottom", rotation=90)
+    text.set_fontsize(SMALLEST)
+    return label

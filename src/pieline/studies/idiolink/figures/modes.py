@@ -1,10 +1,14 @@
 """Figure of both metrics by model and query mode (IdioLink, section 6)."""
 
+from textwrap import wrap
+from typing import Any
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
+from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.records import QUERY_MODES
@@ -23,6 +27,14 @@ MODE_COLORS = {
     "instruction_span": "#d95f0e",
 }
 """Colors safe for color blindness: hue encodes the instruction, lightness the embedding."""
+MODE_MARKERS = {"sentence": "o", "span": "s", "instruction_sentence": "^", "instruction_span": "D"}
+MODE_HATCHES = {
+    "sentence": "",
+    "span": "",
+    "instruction_sentence": "//////",
+    "instruction_span": "//////",
+}
+"""Hatches distinguish the two hues in grey print."""
 
 
 def modes(inputs: DisplayInputs) -> Figure:
@@ -32,8 +44,8 @@ def modes(inputs: DisplayInputs) -> Figure:
     """
     metrics, models = load_records(inputs.metrics, IdiolinkMetrics), inputs.models
     runs = {(item.model, item.query_mode): item for item in metrics}
-    height = 1.2 + 0.75 * len(models)
-    figure, axes = plt.subplots(1, 2, figsize=(7.2, height), sharey=True, layout="constrained")
+    size = (COLUMN_WIDTH, 0.8 + 0.48 * len(models))
+    figure, axes = plt.subplots(1, 2, figsize=size, sharey=True, layout="constrained")
     for axis, (metric, title) in zip(axes, METRICS.items(), strict=True):
         for place, model in enumerate(models):
             of_model = [mode for mode in QUERY_MODES if (model.name, mode) in runs]
@@ -43,25 +55,30 @@ def modes(inputs: DisplayInputs) -> Figure:
                 if value is None:
                     continue
                 row = place + 0.2 * (number - (len(of_model) - 1) / 2)
-                axis.barh(row, value, height=0.18, color=MODE_COLORS[mode])
+                axis.barh(row, value, height=0.18, **_fill(mode))
                 if interval:
                     ends = [100 * interval.low, 100 * interval.high]
                     axis.plot(ends, [row, row], color="black", linewidth=0.8)
                 end = 100 * interval.high if interval else value
-                axis.text(end + 1, row, f"{value:.1f}", va="center", fontsize=6)
-        axis.set(xlim=(0, 105), xlabel=f"{title} (%)")
+                axis.text(end + 1, row, f"{value:.1f}", va="center", fontsize=SMALLEST)
+        axis.set(xlim=(0, 115), xlabel=f"{title} (%)")
         axis.grid(axis="y", visible=False)
-    axes[0].set_yticks(range(len(models)), [model.label for model in models])
+    axes[0].set_yticks(range(len(models)), ["\n".join(wrap(model.label, 16)) for model in models])
     axes[0].invert_yaxis()
-    handles = [mpl.patches.Patch(color=MODE_COLORS[mode]) for mode in QUERY_MODES]
+    handles = [mpl.patches.Patch(**_fill(mode)) for mode in QUERY_MODES]
     figure.legend(
-        handles, [MODE_LABELS[mode] for mode in QUERY_MODES], loc="outside upper center", ncols=4
+        handles, [MODE_LABELS[mode] for mode in QUERY_MODES], loc="outside upper center", ncols=2
     )
     notes = [
         f"Lines: 95% bootstrap intervals over {len(item.by_pie)} PIEs."
         for item in metrics[:1]
         if item.intervals
     ]
-    if notes := [*notes, *notes_on(metrics)]:
-        figure.supxlabel("\n".join(notes), fontsize=6, color="#666666")
+    add_notes(figure, [*notes, *notes_on(metrics)])
     return figure
+
+
+def _fill(mode: str) -> dict[str, Any]:
+    """Return the appearance of a mode's bars."""
+    fill = {"facecolor": MODE_COLORS[mode], "hatch": MODE_HATCHES[mode]}
+    return {**fill, "edgecolor": "white", "linewidth": 0}

@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
+from pieline.reporting.figures import PAGE_WIDTH, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import per_cent
 from pieline.studies.idiolink.figures.modes import MODE_LABELS
@@ -33,29 +34,32 @@ def shortcuts(inputs: DisplayInputs) -> Figure:
             strict=False,
         )
     )
+    # Line styles distinguish colors in grey print.
+    styles = dict(zip(colors, cycle(("-", "--", ":", "-.")), strict=False))
     figure, axes = plt.subplots(
         len(usages),
         len(modes),
-        figsize=(1.2 + 1.6 * len(modes), 0.9 + 1.5 * len(usages)),
+        figsize=(min(PAGE_WIDTH, 0.9 + 1.2 * len(modes)), 0.6 + 1.3 * len(usages)),
         sharex=True,
         sharey=True,
         squeeze=False,
         layout="constrained",
     )
     for axis, (usage, mode) in zip(axes.flat, product(usages, modes), strict=True):
-        axis.set_title(f"{MODE_LABELS[mode]}: {usage}", fontsize=7)
+        axis.set_title(f"{MODE_LABELS[mode]}\n{usage}", fontsize=6.5)
         axis.set(xlim=(0.5, TENTHS + 0.5), ylim=(0, 100), xticks=[1, 4, 7, 10])
         for item in (item for item in metrics if item.query_mode == mode):
             tenths, color = tenths_of(item, "jaccard_without_span", usage), colors[item.model]
             places = [tenth.tenth for tenth in tenths]
-            axis.plot(places, [per_cent(tenth.value) for tenth in tenths], color=color)
+            values = [per_cent(tenth.value) for tenth in tenths]
+            axis.plot(places, values, color=color, ls=styles[item.model], lw=1.1)
             low, high = (
                 [100 * getattr(tenth.interval, end, nan) for tenth in tenths]
                 for end in ("low", "high")
             )
             axis.fill_between(places, low, high, color=color, alpha=0.2, linewidth=0)
     figure.legend(
-        [mpl.lines.Line2D([], [], color=color) for color in colors.values()],
+        [mpl.lines.Line2D([], [], color=colors[name], ls=styles[name], lw=1.1) for name in colors],
         [model.label for model in inputs.models],
         loc="outside upper center",
         ncols=4,
@@ -65,5 +69,5 @@ def shortcuts(inputs: DisplayInputs) -> Figure:
         "Tenth of the queries of a PIE and usage by overlap: 1 has the least. Overlap: Jaccard"
         " index of content words without the marked spans."
     )
-    figure.supxlabel("\n".join((about, *notes_on(metrics))), fontsize=6, color="#666666")
+    add_notes(figure, (about, *notes_on(metrics)))
     return figure

@@ -1,17 +1,21 @@
-"""Descriptive tables of IdioLink (3, 4 and 6): hyperparameters, artifacts and checkpoints."""
+"""Descriptive displays of IdioLink: Figure 1, and Tables 3, 4 and 6."""
 
 from operator import attrgetter
 
+from pieline.core.records import load_jsonl
 from pieline.reporting import described
-from pieline.reporting.columns import Column
+from pieline.reporting.columns import Column, headers
 from pieline.reporting.described import artifacts
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.tables import TableContent
+from pieline.reporting.printed import state
+from pieline.reporting.tables import Cell, Group, Number, Row, TableContent
+from pieline.studies.idiolink.records import Document
 from pieline.studies.idiolink.settings import FineTuning
 
-__all__ = ["artifacts", "checkpoints", "hyperparameters"]
+__all__ = ["artifacts", "checkpoints", "example", "hyperparameters"]
 
 _DRAMA = "drama-1b"
+_SHOWN = "shown, not compared"
 
 
 def _drama_batch_size(tuning: FineTuning) -> int | None:
@@ -38,6 +42,28 @@ HYPERPARAMETERS = [
         attrgetter("patience"),
     ),
 ]
+
+
+def example(inputs: DisplayInputs) -> TableContent:
+    """Build Figure 1 with texts of this run: the documents of each type of the first PIE."""
+    documents = load_jsonl(inputs.files["documents"], Document)
+    shown: dict[str, Document] = {}
+    for document in documents:
+        if document.pie == documents[0].pie:
+            shown.setdefault(document.usage, document)
+    rows = []
+    for usage, document in shown.items():
+        key = {"pie": document.pie, "usage": usage, "metric": "document", "id": document.id}
+        cell = Cell(Number(key, state(document.sentence, "", reason=_SHOWN)))
+        rows.append(Row((usage, document.span), (cell,)))
+    return TableContent(
+        heads=(headers(["Document type", "Marked span", "Document"]),),
+        groups=(Group(tuple(rows)),),
+        caption=f"The document types of a PIE, “{documents[0].pie}”. It is the first in this run's"
+        " test data, not the paper's example.",
+        notes=inputs.notes,
+        wraps=True,
+    )
 
 
 def hyperparameters(inputs: DisplayInputs) -> TableContent:

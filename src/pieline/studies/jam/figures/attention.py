@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from pieline.core.records import load_record
+from pieline.reporting.figures import COLUMN_WIDTH, PAGE_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.jam.metrics.attention_records import AttendedVariant, AttentionMetrics
 
@@ -21,12 +22,12 @@ def attention(inputs: DisplayInputs) -> Figure:
     """
     metrics = load_record(inputs.metrics[0], AttentionMetrics)
     if not metrics.pairs:
-        figure, axis = plt.subplots(figsize=(5, 1.2), layout="constrained")
+        figure, axis = plt.subplots(figsize=(COLUMN_WIDTH, 1.2), layout="constrained")
         axis.axis("off")
         axis.text(0.5, 0.5, "no original has both a misleading and a resolved variant", ha="center")
         return figure
     pair = metrics.pairs[0]
-    figure, axes = plt.subplots(2, 1, figsize=(7.2, 5.4), layout="constrained")
+    figure, axes = plt.subplots(2, 1, figsize=(PAGE_WIDTH, 4.6), layout="constrained")
     highest = max(
         float(np.nanmax(_visible_attention(item))) for item in (pair.misleading, pair.resolved)
     )
@@ -34,7 +35,7 @@ def attention(inputs: DisplayInputs) -> Figure:
         axes, (("MIS", pair.misleading), ("COR", pair.resolved)), strict=True
     ):
         _heat_map(axis, variant, f"{title}: {variant.id}, PIE “{pair.pie}”", highest)
-    figure.supxlabel("\n".join(inputs.notes), fontsize=6, color="#666666")
+    add_notes(figure, [*inputs.notes, "Cue words are orange and italic, PIEs bold."])
     return figure
 
 
@@ -50,13 +51,15 @@ def _heat_map(axis: Axes, variant: AttendedVariant, title: str, highest: float) 
     norm = PowerNorm(0.5, vmin=0, vmax=highest)
     image = axis.imshow(_visible_attention(variant), aspect="auto", cmap="viridis", norm=norm)
     axis.figure.colorbar(image, ax=axis, label="attention", pad=0.01)
-    axis.set_xticks(range(len(variant.words)), variant.words, rotation=60, ha="right", fontsize=6)
+    axis.set_xticks(
+        range(len(variant.words)), variant.words, rotation=60, ha="right", fontsize=SMALLEST
+    )
     for place, text in enumerate(axis.get_xticklabels()):
         if place in variant.cue_words:
-            text.set_color("#d95f0e")
+            text.set(color="#d95f0e", fontstyle="italic")
         if place in variant.pie_words:
             text.set_fontweight("bold")
     axis.set_ylabel("layer")
     axis.yaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
     axis.grid(visible=False)
-    axis.set_title(f"{title} (orange: cue words, {100 * variant.share:.1f}%)", fontsize=7)
+    axis.set_title(f"{title} (cue words: {100 * variant.share:.1f}%)", fontsize=7)

@@ -11,20 +11,21 @@ from matplotlib.figure import Figure
 
 from pieline.core.records import load_records
 from pieline.languages.registry import get_language
+from pieline.reporting.figures import COLUMN_WIDTH, PAGE_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.jam.metrics.statistics import JamStatistics
 
-_SENTENCES, _VARIANTS = "#2171b5", "#d95f0e"
+_SENTENCES, _VARIANTS = "#2171b5", "#fdae6b"
 _PANEL = 1.15
 """Panel width as a multiple of the length of the longest bar."""
 _REASONS = {
     "ambiguous": "ambiguous",
     "wrong_label": "wrong label",
     "several_pies": "several PIEs",
-    "translation_appended": "translation appended",
+    "translation_appended": "with translation",
     "typo": "typo",
-    "not_recorded": "without published reason",
-    "no_known_pie": "without a known PIE",
+    "not_recorded": "reason not published",
+    "no_known_pie": "no known PIE",
 }
 
 
@@ -33,8 +34,7 @@ def flow(inputs: DisplayInputs) -> Figure:
     statistics = load_records(inputs.metrics, JamStatistics)
     columns = min(2, len(statistics))
     rows = -(-len(statistics) // columns)
-    # A single panel must be as wide as the note below it.
-    size = (max(5.4, 3.6 * columns), 0.3 + 2.6 * rows)
+    size = (COLUMN_WIDTH if columns == 1 else PAGE_WIDTH, 0.3 + 2.5 * rows)
     figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     for axis, item in zip_longest(axes.flat, statistics):
         if item is None:
@@ -43,7 +43,7 @@ def flow(inputs: DisplayInputs) -> Figure:
             _draw_language(axis, item)
     handles = [mpl.patches.Patch(color=color) for color in (_SENTENCES, _VARIANTS)]
     figure.legend(handles, ["sentences", "hard variants"], loc="outside upper center", ncols=2)
-    figure.supxlabel("\n".join(inputs.notes), fontsize=6, color="#666666")
+    add_notes(figure, inputs.notes)
     return figure
 
 
@@ -64,8 +64,8 @@ def _draw_language(axis: Axes, item: JamStatistics) -> None:
         # Place the remark to the right of the bar or inside it, whichever has more room.
         place, ink = (count or 0) + longest * (0.05 + 0.04 * len(text)), "#555555"
         if (count or 0) > _PANEL * longest - place:
-            place, ink = longest * 0.02, "white"
-        axis.text(place, row, remark, va="center", fontsize=5.5, color=ink)
+            place, ink = longest * 0.01, "white" if color == _SENTENCES else "black"
+        axis.text(place, row, remark, va="center", fontsize=SMALLEST, color=ink)
     axis.set_yticks(range(len(bars)), [name for name, *_ in bars])
     axis.invert_yaxis()
     axis.set(title=get_language(item.language).label, xlim=(0, _PANEL * longest))
@@ -76,7 +76,7 @@ def _removed(reasons: Mapping[str, int]) -> str:
     parts = [f"{count} {_REASONS[reason]}" for reason, count in sorted(reasons.items())]
     # Keep each reason on one line with its number.
     joined = ", ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
-    return textwrap.fill(f"dropped: {joined}", 30) if parts else ""
+    return textwrap.fill(f"dropped: {joined}", 22) if parts else ""
 
 
 def _too_few(item: JamStatistics) -> str:

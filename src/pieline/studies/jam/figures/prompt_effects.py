@@ -1,12 +1,11 @@
 """Draw a forest plot of the effects of custom prompts and of added training data."""
 
-from textwrap import wrap
-
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from pieline.languages.registry import get_language
 from pieline.reporting.columns import records_of
+from pieline.reporting.figures import PAGE_WIDTH, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.jam.metrics.prompt_effects import Effect
 from pieline.studies.jam.tables.common import notes_on, run_sources
@@ -40,11 +39,11 @@ def forest(inputs: DisplayInputs) -> Figure:
     runs = list(dict.fromkeys(row.run for row in rows))
     labels = inputs.labels()
     figure, axes = plt.subplots(
-        1, 3, figsize=(7.2, 1.6 + 0.22 * len(runs)), sharey=True, layout="constrained"
+        1, 3, figsize=(PAGE_WIDTH, 1.0 + 0.2 * len(runs)), sharey=True, layout="constrained"
     )
     for axis, (usage, title) in zip(axes, PANELS.items(), strict=True):
         axis.axvline(0, linewidth=0.8, color="#777777")
-        axis.set_title(title, fontsize=8)
+        axis.set_title(title)
         axis.set(xlabel="difference (points)")
         shown = [row for row in rows if row.usage == usage]
         if not shown:
@@ -69,6 +68,5 @@ def forest(inputs: DisplayInputs) -> Figure:
         f"{compared(inputs)}; filled: p < 0.05 (Holm).",
         *notes_on(records_of(run_sources(inputs)), inputs),
     )
-    wrapped = (line for note in notes for line in wrap(note, 170))
-    figure.supxlabel("\n".join(wrapped), fontsize=5, color="#666666")
+    add_notes(figure, notes)
     return figure

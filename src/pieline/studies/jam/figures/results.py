@@ -1,10 +1,10 @@
 """Draw ID10M-JAM's Figures 2 (accuracy and drift), 3 (confused models) and 6 (AC and MX)."""
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, product
 from statistics import fmean
-from textwrap import wrap
 from typing import NamedTuple
 
 import matplotlib as mpl
@@ -22,6 +22,7 @@ from pieline.core.conditions import deviations
 from pieline.core.records import load_records
 from pieline.languages.registry import get_language, language_names
 from pieline.reporting.columns import over_seeds
+from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import read_published
@@ -42,7 +43,6 @@ from pieline.studies.jam.settings import ConfusedModels
 from pieline.studies.jam.tables.common import (
     GROUPS,
     languages_of,
-    marked,
     not_counted,
     notes_on,
     printed_runs,
@@ -51,10 +51,15 @@ from pieline.studies.jam.tables.common import (
 
 COLORS = ("#2171b5", "#d95f0e", "#238b45", "#6a51a3", "#b8860b", "#c51b7d", "#4d4d4d", "#01665e")
 """Colors assigned to the languages in alphabetical order."""
-MARKERS = {False: "o", True: "^"}
-"""Marker shape, by whether the model reasons."""
-UNKNOWN_SIZE = 40.0
-"""Marker area for models without a published size."""
+MARKERS = {
+    "zero_shot": "o",
+    "zero_shot_schema": "s",
+    "few_shot_sc_cotbest": "D",
+    "reasoning": "^",
+}
+"""Marker shapes by group of runs (see `GROUPS`)."""
+AREA = 20.0
+"""Marker area where it has no meaning, and for models without a published size."""
 
 
 def billions(parameters: str | None) -> float | None:
@@ -74,14 +79,14 @@ def marker_area(parameters: str | None) -> float:
     """Return the marker area, which grows with the order of magnitude of the model size."""
     size = billions(parameters)
     if size is None:
-        return UNKNOWN_SIZE
-    return 18 + 22 * max(0.0, len(f"{int(10 * size)}") - 1)
+        return AREA
+    return 8 + 10 * max(0.0, len(f"{int(10 * size)}") - 1)
 
 
 class _Mark(NamedTuple):
     """A run in a scatter plot, either printed in the paper or ours.
 
-    `label` is the model's label, followed by the number of unreadable answers if our run has any.
+    `suffix` is appended to the number of the model: a star if our run has unreadable answers.
     """
 
     key: RunKey
@@ -89,48 +94,59 @@ class _Mark(NamedTuple):
     x: float
     y: float
     printed: bool
-    label: str
+    marker: str
+    area: float
+    suffix: str = ""
 
 
 def accuracy_vs_drift(inputs: DisplayInputs) -> Figure:
-    """Draw Figure 2: accuracy on originals (%) against negative drift (%), one panel per setting.
+    """Draw Figure 2: accuracy on originals (%) against negative drift (%).
 
-    Marker shapes encode reasoning, colors the language and areas the number of parameters. Printed
-    runs are hollow and drawn behind ours. As in the paper, reasoning models appear in the panels of
-    both paper settings, although they run only zero-shot. Runs with undefined drift are omitted.
+    There is a panel for each setting and language. Marker shapes encode reasoning and areas the
+    number of parameters. Printed runs are hollow and drawn behind ours. As in the paper, reasoning
+    models appear in the panels of both paper settings, although they run only zero-shot. Runs with
+    undefined drift are omitted.
     """
     runs, models = prompted(load_records(inputs.metrics, JamMetrics)), _models(inputs)
     numbers = read_published(inputs.files["text_numbers"], ["id"])
     printed, ours = {}, {}
+
+    def mark(key: RunKey, drift: float, right: float, *, is_printed: bool) -> _Mark:
+        model = models[key.model]
+        shape = MARKERS["reasoning" if model.reasoning else "zero_shot"]
+        area = marker_area(model.parameters)
+        star = "*" if not is_printed and unreadable(runs[key])[0] else ""
+        return _Mark(key, model, drift, right, is_printed, shape, area, star)
+
     for key, row in _printed(inputs).items():
         right = 100 * row["success"] / numbers[f"jam.variants_{key.language}",]["value"]
-        model, drift = models[key.model], row["negative_drift_pct"]
-        printed[key] = _Mark(key, model, drift, right, True, model.label)
+        printed[key] = mark(key, row["negative_drift_pct"], right, is_printed=True)
     for key, seeds in runs.items():
         x, y = over_seeds(seeds, negative_drift), over_seeds(seeds, accuracy)
         if x and y:
-            label = marked(models[key.model].label, {"": seeds})
-            ours[key] = _Mark(key, models[key.model], x.mean, y.mean, False, label)
-    marks = [*printed.values(), *ours.values()]
+            ours[key] = mark(key, x.mean, y.mean, is_printed=False)
     of_paper = ("zero_shot", "few_shot_sc_cotbest")
     reasoning = {name for name, model in models.items() if model.reasoning}
     shown = {key.setting for key in runs}.union(of_paper)
-    panels = [name for name in GROUPS if name in shown]
-    figure, axes = _panels(len(panels), width=3.4, height=4.4)
-    # Limit the axes to 0 to 100%, and leave room for labels to the right of and below the markers.
-    widest = min(100.0, 1.6 * max((mark.x for mark in marks), default=60.0))
-    deepest = min(100.0, 1.25 * (100 - min((mark.y for mark in marks), default=0.0)))
-    drawn = {}
-    for axis, setting in zip(axes, panels, strict=True):
+    settings = [name for name in GROUPS if name in shown]
+    languages = languages_of({**printed, **runs}) or inputs.options["languages"]
+    figure, axes = _panels(len(settings) * len(languages), height=1.4)
+    drawn, unmeasured = {}, []
+    for axis, (setting, language) in zip(axes, product(settings, languages), strict=True):
         beside = reasoning if setting in of_paper else ()
         theirs, own = (list(panel(of, setting, beside).values()) for of in (printed, ours))
-        axis.set(title=GROUPS[setting], xlabel="negative drift (%)")
-        axis.set(xlim=(0, widest), ylim=(100 - deepest, 100))
-        if not own:
-            axis.text(0.5, 0.03, "no measured drift", transform=axis.transAxes, ha="center")
-        drawn[axis] = [*theirs, *own]
-    axes[0].set_ylabel("accuracy on originals (%)")
-    return _finish(figure, runs, drawn, _notes(runs, inputs))
+        axis.set_title(f"{get_language(language).label}\n{title_of(setting)}", fontsize=SMALLEST)
+        drawn[axis] = [item for item in [*theirs, *own] if item.key.language == language]
+        if not any(item.key.language == language for item in own):
+            unmeasured.append(f"{get_language(language).label} {title_of(setting)}")
+    for axis in axes[::2]:
+        axis.set_ylabel("accuracy (%)")
+    _label_below(axes, "negative drift (%)")
+    shapes = {MARKERS["zero_shot"]: "no reasoning", MARKERS["reasoning"]: "reasoning"}
+    notes = ["Accuracy: on the originals. Larger markers: more parameters."]
+    if runs and unmeasured:
+        notes.append(f"Without a measured drift: {', '.join(unmeasured)}.")
+    return _finish(figure, runs, drawn, shapes, [*notes, *_notes(runs, inputs)])
 
 
 def _printed(inputs: DisplayInputs) -> dict[RunKey, dict[str, float]]:
@@ -158,7 +174,7 @@ def confused_models(inputs: DisplayInputs) -> Figure:
     reasoning = {name for name, model in models.items() if model.reasoning}
     runs = counted_runs(every, figure3, reasoning)
     printed = inputs.printed("id", file="text_numbers")
-    figure, axes = _panels(len(languages) or 1)
+    figure, axes = _panels(len(languages) or 1, height=1.7, shared=True)
     counted = "runs" if figure3.count == "runs" else "models"
     most = 1
     for axis, language in zip(axes, languages, strict=False):
@@ -168,22 +184,23 @@ def confused_models(inputs: DisplayInputs) -> Figure:
         heights = [counts[number] for number in range(1, max(counts, default=0) + 1)]
         axis.bar(range(1, len(heights) + 1), heights, color=_color(language), width=0.8)
         for number, height in enumerate(heights, start=1):
-            axis.text(number, height, str(height), ha="center", va="bottom", fontsize=7)
+            axis.text(number, height, str(height), ha="center", va="bottom", fontsize=6)
         title = f"{get_language(language).label}: {sum(heights) if confused else '–'} variants"
         row = printed.get((f"jam.confusing_variants_{language}",))
         if row and not deviations(figure3):
-            title += f" (printed: {row['value']:g})"
-        axis.set(title=title, xlabel=f"{counted} that a variant confuses")
+            title += f"\n(printed: {row['value']:g})"
+        axis.set_title(title, fontsize=6.5)
         most = max(most, len(heights))
         axis.yaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
         if not heights:
             text = "no variant" if confused else "no run is counted"
             axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center")
         axis.grid(axis="x", visible=False)
-    for axis in axes[:: 2 if len(axes) > 3 else len(axes)]:  # first panel of each row
+    for axis in axes[::2]:
         axis.set_ylabel("hard variants")
+    _label_below(axes, f"confused {counted}")
     axes[0].set_ylim(0, max(1.0, axes[0].get_ylim()[1]))
-    axes[0].set(xlim=(0.4, most + 0.6), xticks=range(1, most + 1, 1 + most // 12))
+    axes[0].set(xlim=(0.4, most + 0.6), xticks=range(1, most + 1, 1 + most // 6))
     remarks = ["Of each model and prompt type, by most of its seeds."]
     if figure3.count != "runs":
         others = "; reasoning models zero-shot" if figure3.count == "models" else ""
@@ -191,16 +208,20 @@ def confused_models(inputs: DisplayInputs) -> Figure:
         if uncounted := not_counted(every, runs, inputs):
             listed = (f"{label} ({get_language(language).label})" for language, label in uncounted)
             remarks.append(f"Without such a run, so not counted: {', '.join(listed)}.")
-    unreadable_runs = [
-        f"{models[key.model].label}, {title_of(key.setting)}, {get_language(key.language).label}:"
-        f" {number} of {total}"
-        for key, seeds in runs.items()
-        for number, total in (unreadable(seeds),)
-        if number
-    ]
-    remarks += [f"Unreadable: {'; '.join(unreadable_runs)}."] if unreadable_runs else []
-    _note(figure, every, [*remarks, *_notes(runs, inputs)])
+    _note(figure, every, [*remarks, *_unreadable(every, models), *_notes(runs, inputs)])
     return figure
+
+
+def _unreadable(runs: Runs, models: Mapping[str, ModelDescription]) -> list[str]:
+    """Return a note that counts the unreadable answers of runs; empty if there are none."""
+    listed = defaultdict(list)
+    for key, seeds in runs.items():
+        number, total = unreadable(seeds)
+        if number:
+            run = f"{get_language(key.language).label} {title_of(key.setting)} {number} of {total}"
+            listed[models[key.model].label].append(run)
+    parts = (f"{label}: {', '.join(counts)}" for label, counts in listed.items())
+    return [f"* Unreadable answers of {'; '.join(parts)}."] if listed else []
 
 
 def _notes(runs: Runs, inputs: DisplayInputs) -> tuple[str, ...]:
@@ -208,43 +229,119 @@ def _notes(runs: Runs, inputs: DisplayInputs) -> tuple[str, ...]:
 
 
 def all_vs_mixed(inputs: DisplayInputs) -> Figure:
-    """Draw Figure 6: the number of all-confused against mixed originals, for all prompt settings.
+    """Draw Figure 6: the shares of all-confused against mixed originals, one panel per language.
 
-    Printed runs are hollow and drawn behind ours.
+    Marker shapes encode the prompt setting, and for models that reason, that they do. Printed runs
+    are hollow and drawn behind ours.
     """
     runs, models = prompted(load_records(inputs.metrics, JamMetrics)), _models(inputs)
-    marks = [
-        _Mark(key, model, row["mixed"], row["all_confused"], True, model.label)
-        for key, row in _printed(inputs).items()
-        for model in (models[key.model],)
-    ]
+    printed = _printed(inputs)
+    marks = []
+
+    def add(key: RunKey, every: float, none: float, some: float, *, is_printed: bool) -> None:
+        model, originals = models[key.model], every + none + some
+        if not originals:
+            return
+        shape = MARKERS["reasoning" if model.reasoning else key.setting]
+        star = "*" if not is_printed and unreadable(runs[key])[0] else ""
+        x, y = 100 * some / originals, 100 * every / originals
+        marks.append(_Mark(key, model, x, y, is_printed, shape, AREA, star))
+
+    for key, row in printed.items():
+        add(key, row["all_confused"], row["none_confused"], row["mixed"], is_printed=True)
     for key, seeds in runs.items():
-        every = fmean(item.confusion.all_confused for item in seeds)
-        some = fmean(item.confusion.mixed for item in seeds)
-        label = marked(models[key.model].label, {"": seeds})
-        marks.append(_Mark(key, models[key.model], some, every, False, label))
-    figure, axes = _panels(1, width=6.4, height=4.6)
-    axes[0].set(xlabel="mixed (MX), originals", ylabel="all confused (AC), originals")
-    axes[0].set_xlim(-2, 2 + 1.1 * max((mark.x for mark in marks), default=1.0))
-    axes[0].set_ylim(-2, 2 + 1.1 * max((mark.y for mark in marks), default=1.0))
-    return _finish(figure, runs, {axes[0]: marks}, _notes(runs, inputs))
+        counts = (
+            fmean(getattr(item.confusion, part) for item in seeds)
+            for part in ("all_confused", "none_confused", "mixed")
+        )
+        add(key, *counts, is_printed=False)
+    languages = languages_of({**printed, **runs}) or inputs.options["languages"]
+    figure, axes = _panels(len(languages), height=1.9)
+    drawn = {}
+    for axis, language in zip(axes, languages, strict=True):
+        axis.set_title(get_language(language).label)
+        drawn[axis] = [item for item in marks if item.key.language == language]
+    for axis in axes[::2]:
+        axis.set_ylabel("all confused (AC), % of originals")
+    _label_below(axes, "mixed (MX), % of originals")
+    shapes = {MARKERS[group]: GROUPS[group] for group in MARKERS}
+    return _finish(figure, runs, drawn, shapes, _notes(runs, inputs))
 
 
 def _color(language: str) -> str:
     return COLORS[language_names().index(language) % len(COLORS)]
 
 
-def _panels(number: int, *, width: float = 3.2, height: float = 2.9) -> tuple[Figure, list[Axes]]:
-    # A single panel must be as wide as the legend above it.
-    columns = number if number < 4 else 2
+def _panels(number: int, *, height: float, shared: bool = False) -> tuple[Figure, list[Axes]]:
+    """Return a figure with panels of a height in inches, in up to two columns.
+
+    If `shared`, all panels have the same axes.
+    """
+    columns = min(2, number)
     rows = -(-number // columns)
-    size = (max(5.6, 1.2 + width * columns), height * rows)
+    size = (COLUMN_WIDTH, height * rows)
     figure, axes = plt.subplots(
-        rows, columns, figsize=size, sharex=True, sharey=True, layout="constrained", squeeze=False
+        rows,
+        columns,
+        figsize=size,
+        sharex=shared,
+        sharey=shared,
+        layout="constrained",
+        squeeze=False,
     )
     for axis in axes.flat[number:]:
         axis.axis("off")
     return figure, list(axes.flat[:number])
+
+
+def _beyond(marks: Iterable[_Mark], moved: Iterable[_Mark]) -> list[str]:
+    """Return a note with the numbers of the runs that were moved to the edge, if there are any."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for mark, shown in zip(marks, moved, strict=True):
+        if mark != shown:
+            run = f"{get_language(mark.key.language).label} {title_of(mark.key.setting)}"
+            places[mark.model.label].append(f"{run} ({mark.x:.0f}, {mark.y:.0f})")
+    parts = (f"{label}: {', '.join(dict.fromkeys(runs))}" for label, runs in places.items())
+    return [f"On the edge, because beyond the axes (x, y): {'; '.join(parts)}."] if places else []
+
+
+def _label_below(axes: Sequence[Axes], text: str) -> None:
+    """Label the horizontal axes of the lowest panels."""
+    for axis in axes[-2:]:
+        axis.set_xlabel(text)
+        axis.tick_params(labelbottom=True)
+
+
+def _limits(printed: Sequence[float], ours: Sequence[float]) -> tuple[float, float]:
+    """Return the limits of an axis in percent.
+
+    They enclose the printed numbers, and ours up to half their span away. A weak model of ours far
+    away would crush the printed numbers into a corner. Without printed numbers, they enclose ours.
+    """
+    low, high = min(printed or ours, default=0.0), max(printed or ours, default=100.0)
+    reach = (high - low) / 2
+    near = [low, high, *(value for value in ours if low - reach <= value <= high + reach)]
+    margin = max(1.0, 0.12 * (max(near) - min(near)))
+    return max(0.0, min(near) - margin), min(100.0, max(near) + margin)
+
+
+def _fit(axes: Iterable[Axes], marks: Sequence[_Mark]) -> None:
+    """Set the limits of panels that show some of these runs."""
+    limits = [
+        _limits(
+            [getattr(mark, name) for mark in marks if mark.printed],
+            [getattr(mark, name) for mark in marks if not mark.printed],
+        )
+        for name in ("x", "y")
+    ]
+    for axis in axes:
+        axis.set(xlim=limits[0], ylim=limits[1])
+
+
+def _on_edge(axis: Axes, mark: _Mark) -> _Mark:
+    """Return a run, moved to the edge if it is beyond the axes."""
+    (left, right), (bottom, top) = axis.get_xlim(), axis.get_ylim()
+    return mark._replace(x=min(max(mark.x, left), right), y=min(max(mark.y, bottom), top))
 
 
 def _draw(axis: Axes, marks: Sequence[_Mark]) -> list[_Mark]:
@@ -259,12 +356,11 @@ def _draw(axis: Axes, marks: Sequence[_Mark]) -> list[_Mark]:
         axis.scatter(
             mark.x,
             mark.y,
-            s=marker_area(mark.model.parameters),
-            marker=MARKERS[mark.model.reasoning],
+            s=mark.area,
+            marker=mark.marker,
             facecolors="none" if mark.printed else color,
             edgecolors=color,
-            linewidths=0.7,
-            alpha=0.7 if mark.printed else 0.95,
+            linewidths=0.8,
             zorder=2 if mark.printed else 3,
             clip_on=False,
         )
@@ -288,10 +384,8 @@ def _name(
         axis.text(
             mark.x,
             mark.y,
-            # Append the number of unreadable answers, if any, from the label.
-            f"{numbers[mark.key.model]}{mark.label.removeprefix(mark.model.label)}",
-            fontsize=6,
-            color=_color(mark.key.language),
+            f"{numbers[mark.key.model]}{mark.suffix}",
+            fontsize=SMALLEST,
             weight="normal" if mark.printed else "bold",
             path_effects=halo,
             zorder=4,
@@ -302,7 +396,7 @@ def _name(
     boxes = []
     for mark in marks:
         x, y = axis.transData.transform((mark.x, mark.y))
-        half = marker_area(mark.model.parameters) ** 0.5 / 2 * points_to_pixels
+        half = mark.area**0.5 / 2 * points_to_pixels
         boxes.append(Bbox.from_extents(x - half, y - half, x + half, y + half))
     adjust_text(
         names,
@@ -319,41 +413,52 @@ def _name(
 
 
 def _finish(
-    figure: Figure, runs: Runs, drawn: Mapping[Axes, Sequence[_Mark]], notes: Sequence[str]
+    figure: Figure,
+    runs: Runs,
+    drawn: Mapping[Axes, Sequence[_Mark]],
+    shapes: Mapping[str, str],
+    notes: Sequence[str],
 ) -> Figure:
-    """Draw the runs of all panels, the legend (color, shape, fill, area) and the notes."""
-    named = {axis: _draw(axis, marks) for axis, marks in drawn.items()}
-    marks = [mark for panel in drawn.values() for mark in panel]
-    languages = sorted({mark.key.language for mark in marks} | {key.language for key in runs})
-    handles: list[Artist] = [mpl.patches.Patch(color=_color(name)) for name in languages]
-    names = [get_language(name).label for name in languages]
+    """Draw the runs of all panels, the legend and the notes, which number the models.
 
-    def key(text: str, marker: str = "o", *, filled: bool = True, area: float = 40.0) -> None:
-        face = "#555555" if filled else "none"
-        handles.append(
-            Line2D([], [], color="#555555", marker=marker, ls="", mfc=face, ms=area**0.5)
-        )
-        names.append(text)
-
-    for reasoning, text in ((False, "no reasoning"), (True, "reasoning")):
-        if any(mark.model.reasoning == reasoning for mark in marks):
-            key(text, MARKERS[reasoning])
+    Args:
+        figure: Figure to finish.
+        runs: Our runs.
+        drawn: Runs to draw by panel.
+        shapes: Meanings of the marker shapes.
+        notes: Notes to print below the figure.
+    """
+    marks = [mark for shown in drawn.values() for mark in shown]
+    for language in languages_of(mark.key for mark in marks):
+        alike = [mark for mark in marks if mark.key.language == language]
+        _fit((axis for axis, shown in drawn.items() if {*shown} & {*alike}), alike)
+    drawn = {axis: [_on_edge(axis, mark) for mark in shown] for axis, shown in drawn.items()}
+    notes = [*_beyond(marks, chain.from_iterable(drawn.values())), *notes]
+    named = {axis: _draw(axis, shown) for axis, shown in drawn.items()}
+    used = {mark.marker for mark in marks}
+    handles: list[Artist] = []
+    names = []
+    for marker, text in shapes.items():
+        if marker in used:
+            handles.append(Line2D([], [], color="#555555", marker=marker, ls="", ms=AREA**0.5))
+            names.append(text)
     if any(mark.printed for mark in marks):
-        key("ours")
-        key("printed", filled=False)
-    parameters = {billions(mark.model.parameters): mark.model.parameters for mark in marks}
-    sizes = sorted(size for size in parameters if size is not None)
-    for size in dict.fromkeys((*sizes[:1], *sizes[-1:])):
-        key(f"{size:g}B", filled=False, area=marker_area(parameters[size]))
-    if None in parameters:
-        key("size not published", filled=False, area=UNKNOWN_SIZE)
-    columns = min(5, (len(names) + 1) // 2)
-    figure.legend(handles, names, loc="outside upper center", ncols=columns)
+        # A bar for the fill, because the shapes have meanings of their own.
+        handles += [
+            mpl.patches.Patch(facecolor=face, edgecolor="#555555") for face in ("#555555", "none")
+        ]
+        names += ["filled: ours", "hollow: printed"]
+    figure.set_figheight(figure.get_figheight() + 0.15 * (1 + len(names) // 2))
+    figure.legend(handles, names, loc="outside upper center", ncols=2)
     by_print = sorted(marks, key=lambda mark: not mark.printed)
-    labels = {mark.key.model: mark.model.label for mark in by_print}
-    numbers = {model: number for number, model in enumerate(labels, start=1)}
-    listed = (f"{numbers[model]} {label}" for model, label in labels.items())
-    _note(figure, runs, ["  ".join(listed), *notes])
+    models = {mark.key.model: mark.model for mark in by_print}
+    numbers = {model: number for number, model in enumerate(models, start=1)}
+    # Keep each number on one line with its name.
+    listed = (
+        f"{numbers[name]} {model.label}".replace(" ", "\N{NO-BREAK SPACE}")
+        for name, model in models.items()
+    )
+    _note(figure, runs, [", ".join(listed) + ".", *_unreadable(runs, models), *notes])
     # Fix the layout first, because labels are placed in pixels.
     figure.draw_without_rendering()
     for axis, to_label in named.items():
@@ -362,10 +467,5 @@ def _finish(
 
 
 def _note(figure: Figure, runs: Runs, notes: Sequence[str]) -> None:
-    if not runs:
-        axis = figure.axes[0]
-        axis.text(0.5, 0.5, "no language model was run", transform=axis.transAxes, ha="center")
-        axis.set(xticks=[], yticks=[])
-    # At this font size, about 26 characters fit in an inch.
-    wrapped = (line for note in notes for line in wrap(note, int(24 * figure.get_figwidth())))
-    figure.supxlabel("\n".join(wrapped), fontsize=5, color="#666666")
+    none = [] if runs else ["No language model was run."]
+    add_notes(figure, [*none, *notes])
