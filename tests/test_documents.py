@@ -201,7 +201,7 @@ def _section(kind: Any, part: str, name: str) -> Any:
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="without pdflatex the graph is smaller")
 @pytest.mark.parametrize(
     ("document", "target"),
-    [("docs/rulegraph.md", "all"), ("docs/design.md", "paper_tables/idiolink_zero_shot.tex")],
+    [("docs/maintaining.md", "all"), ("docs/design.md", "paper_tables/idiolink_zero_shot.tex")],
 )
 def test_the_rule_graph_is_current(document: str, target: str, project: Path) -> None:
     drawn = run_snakemake(project, "--rulegraph", "mermaid-js", target)
