@@ -1,4 +1,4 @@
-"""The sections of docs/adding.md and tutorial.md, carried out in a copy of the project."""
+"""The sections of docs/adding/*.md, carried out in a copy of the project."""
 
 import os
 import re
@@ -10,8 +10,14 @@ from pathlib import Path
 import pytest
 from support import ROOT, run_snakemake
 
-TEXT = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
-SECTIONS = dict(re.findall(r"(?ms)^## (.+?)\n(.*?)(?=^## |\Z)", TEXT))
+SECTIONS = {
+    title: text
+    for path in sorted((ROOT / "docs" / "adding").glob("*.md"))
+    for title, text in re.findall(
+        r"(?ms)^## (.+?)\n(.*?)(?=^## |\Z)", path.read_text(encoding="utf-8")
+    )
+}
+TUTORIAL = "Your own model on the papers' data"
 BLOCK = re.compile(r"(?ms)^```(\w+)(?: (file):(\S+))?\n(.*?)^```$")
 
 PROMISED = {
@@ -81,7 +87,7 @@ def succeeded(result: subprocess.CompletedProcess[str]) -> str:
 
 def test_every_section_works() -> None:
     # tests/test_example_study.py covers the last section.
-    assert SECTIONS.keys() == {*PROMISED, "A study"}
+    assert SECTIONS.keys() == {*PROMISED, TUTORIAL, "A study"}
 
 
 @pytest.mark.parametrize("section", PROMISED)
@@ -93,7 +99,7 @@ def test_a_section_has_the_promised_output(section: str, project: Path) -> None:
 
 def test_the_tutorial_computes_only_the_readers_model(project: Path) -> None:
     """The plan works offline, and all other numbers equal those of the default run."""
-    printed = carry_out((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8"), project)
+    printed = carry_out(SECTIONS[TUTORIAL], project)
     assert re.search(r"^embed +1$", printed, re.MULTILINE)
     assert not re.search(r"^(bm25_\w+|fine_tune) ", printed, re.MULTILINE)
     assert "take_idiolink_sbert_from_idiolink" in printed

@@ -1,4 +1,4 @@
-"""The example study, copied and run as docs/adding.md describes, with scripted answers."""
+"""The example study, copied and run as docs/adding/code.md describes, with scripted answers."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -23,7 +23,7 @@ _FIELDS = {
     "max_length": "maximum input length in tokens",
     "pooling": "pooling; a value other than in the files replaces theirs",
     "trained_with_instructions": "whether the model was trained with instructions (true or false)",
-    "instruction_format": "how an instruction and a query are combined (docs/adding.md)",
+    "instruction_format": "how an instruction and a query are combined (docs/adding/model.md)",
     "query_prefix": "prefix of a query without an instruction",
     "passage_prefix": "prefix of a document",
     "revision": "commit of the repository (default: the newest)",

@@ -62,7 +62,7 @@ class Config(Settings):
     own_data: str | None = Field(
         default=None,
         description="For data 'own': folder with files in the formats and with the names of the"
-        " public files in data/upstream.yaml (docs/adding.md).",
+        " public files in data/upstream.yaml (docs/adding/data.md).",
     )
     mirror: str | None = Field(
         default=None,

@@ -55,7 +55,7 @@ def _load_configfile(path: str | Path) -> dict[str, Any]:
         byte = f"byte 0x{error.object[error.start]:02x}"
         problem = f"{path}:{line}: not UTF-8 ({byte}); save the file as UTF-8"
     except OSError as error:
-        problem = f"{path}: {error.strerror}; check the path"
+        problem = f"{path}: {error.strerror}; check the path{_if_target(path)}"
     except WorkflowError as error:
         cause = error.__context__
         if isinstance(cause, MarkedYAMLError) and cause.problem_mark:
@@ -63,7 +63,14 @@ def _load_configfile(path: str | Path) -> dict[str, Any]:
             problem = f"{path}:{line}: not valid YAML: {cause.problem}; correct this line"
         else:
             problem = f"{path}: not valid YAML; write `key: value` lines (docs/configuration.md)"
+            problem += _if_target(path)
     raise _user_error(problem)
+
+
+def _if_target(path: str | Path) -> str:
+    """Return a hint for a target that --configfile, which takes several files, took as a file."""
+    is_yaml = str(path).endswith((".yaml", ".yml", ".json"))
+    return "" if is_yaml else "; if this is a target, write -- before it"
 
 
 def _parse_config(entries: list[str] | None) -> dict[str, Any]:

@@ -350,8 +350,8 @@ def test_example_entries_work_at_the_stated_prices(folder: Path) -> None:
 
 
 def test_the_documented_entry_is_valid() -> None:
-    (block,) = re.findall(
-        r"(?s)```yaml entry\n(.*?)```", (ROOT / "docs/models.md").read_text("utf-8")
+    block, *_ = re.findall(
+        r"(?s)```yaml entry\n(.*?)```", (ROOT / "docs/chat_models.md").read_text("utf-8")
     )
     (entry,) = yaml.safe_load(block).values()
     assert LLMEntry.model_validate(entry).body == {"output_config": {"effort": "low"}}

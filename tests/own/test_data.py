@@ -66,7 +66,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def dutch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Add the language of docs/adding.md as a module."""
+    """Add the language of docs/adding/data.md as a module."""
     module = next(text for _, _, name, text in blocks("A language") if name.endswith("dutch.py"))
     (tmp_path / "languages").mkdir()
     write(tmp_path / "languages" / "dutch.py", module)

@@ -53,6 +53,14 @@ def test_unknown_model_name(project: Path) -> None:
     )
 
 
+def test_target_taken_for_a_configuration_file(project: Path) -> None:
+    line = fails(project, "-n", "--configfile", "config/released.yaml", "all")
+    assert line == (
+        "error: all: No such file or directory; check the path; if this is a target, write --"
+        " before it"
+    )
+
+
 @pytest.mark.parametrize(("file", "key"), [("models.yaml", "sbert"), ("config.yaml", "idiots")])
 def test_duplicate_key(project: Path, file: str, key: str) -> None:
     with (project / file).open("a", encoding="utf-8") as stream:

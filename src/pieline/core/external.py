@@ -35,7 +35,7 @@ def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
     Raises:
         UserError: The file cannot be read, or a row is invalid; the message states the location.
     """
-    hint = f"the fields are {', '.join(row.model_fields)} (docs/adding.md)"
+    hint = f"the fields are {', '.join(row.model_fields)} (docs/adding/predictions.md)"
     suffix = Path(str(path).lower().removesuffix(".gz")).suffix
     delimiter = {".csv": ",", ".tsv": "\t"}.get(suffix)
     is_parquet = suffix == ".parquet"

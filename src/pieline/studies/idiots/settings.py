@@ -63,7 +63,7 @@ class IdiotsSettings(Settings):
         Field(default={}, description="Settings of single models, replacing `settings`.")
     )
     prompts: dict[Name, DetectionPrompt] = Field(
-        default={}, description="Custom prompts by name (docs/adding.md)."
+        default={}, description="Custom prompts by name (docs/adding/code.md)."
     )
     prompts_against: str | None = Field(
         default=None,

@@ -210,7 +210,7 @@ class JamSettings(Settings):
         " those files, whose schema descriptions are ours.",
     )
     prompts: dict[Name, OwnPrompt] = Field(
-        default={}, description="Custom prompt settings by name (docs/adding.md)."
+        default={}, description="Custom prompt settings by name (docs/adding/code.md)."
     )
     prompts_against: str | None = Field(
         default=None,
