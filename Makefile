@@ -94,7 +94,7 @@ ifeq ($(shell uname -s),Linux)
 endif
 	$(INSTALL) --no-deps --no-build-isolation --editable .
 	@# pip would compile on one core. Errors are ignored: some packages contain files for other versions of Python.
-	-$(BIN)/python -m compileall -q -j 0 -x '/tests/' $(VENV)/lib >/dev/null 2>&1
+	$(BIN)/python -m compileall -q -j 0 -x '/tests/' $(VENV)/lib >/dev/null 2>&1 || true
 	touch $(READY)
 
 $(READY_DEV): $(READY) $(DEV)
