@@ -389,7 +389,7 @@ def displayed(wildcards):
 
 def display_files(wildcards):
     """Return the input files of a table, a figure or items."""
-    return displayed(wildcards).display_inputs.input_files()
+    return RUN_REPORT.inputs_of(displayed(wildcards)).input_files()
 
 
 def display_inputs(wildcards):

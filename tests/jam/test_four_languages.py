@@ -141,7 +141,7 @@ def predict(study: JamStudy) -> None:
 def measure(study: JamStudy) -> dict[tuple[str, str, str], JamMetrics]:
     """Return metrics by language, model and setting; also write the statistics per language."""
     records = {}
-    baselines = [Path(path) for language in LANGUAGES for path in jam_runs.baselines(language)]
+    baselines = [Path(path) for language in LANGUAGES for path in jam_paths.baselines(language)]
     for path in [*map(Path, study.plan.metrics(experiment="")), *baselines]:
         language, model, setting, seed = path.with_suffix("").parts[-4:]
         sentences = load_jsonl(files.DATASET.format(language=language), JamSentence)

@@ -524,7 +524,7 @@ def test_a_new_language_appears_in_all_tables(folder: Path, tmp_path: Path) -> N
     )  # fmt: skip
     run_script(
         "jam_baselines", input={"sentences": data, "manifest": manifest},
-        output=jam_runs.baselines("dutch"),
+        output=jam_paths.baselines("dutch"),
         params={**scoring, "conditions": jam_runs.baseline_conditions(study).canonical()},
     )  # fmt: skip
     assert "jam_drift" in check_marks(run)

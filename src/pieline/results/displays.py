@@ -2,9 +2,27 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from pieline.core.records import Frozen
-from pieline.study import Figure, Table
+from pieline.reporting.displays import Display
+
+
+class Shown(Frozen):
+    """A table or figure of a run, for jobs; see `pieline.reporting.displays.Display`."""
+
+    name: str
+    place: str
+    caption: str
+    title: str
+    kind: Literal["table", "figure"]
+    maker: str
+    files: Mapping[str, str]
+
+
+def shown_display(display: Display) -> Shown:
+    """Return the description of a table or figure."""
+    return Shown.model_validate(display, from_attributes=True)
 
 
 class StudyDisplays(Frozen):
@@ -16,18 +34,18 @@ class StudyDisplays(Frozen):
         items: `module:class` of the study's items, which reads the predictions behind a metric
             file; empty if the study has no items.
         recordings: Paths of recordings, by path of the predictions made from them.
-        tables, figures: Displays in the paper's order; their JSON lacks `display_inputs`.
+        tables, figures: Displays in the paper's order.
     """
 
     name: str
     paper: str
     items: str = ""
     recordings: Mapping[str, str] = {}
-    tables: tuple[Table, ...] = ()
-    figures: tuple[Figure, ...] = ()
+    tables: tuple[Shown, ...] = ()
+    figures: tuple[Shown, ...] = ()
 
     @property
-    def displays(self) -> tuple[Table | Figure, ...]:
+    def displays(self) -> tuple[Shown, ...]:
         """Tables followed by figures."""
         return (*self.tables, *self.figures)
 

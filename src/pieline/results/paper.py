@@ -13,9 +13,8 @@ from typing import Any
 from pieline.core.errors import UserError
 from pieline.core.files import read_text, sha256, write_bytes
 from pieline.reporting.latex import render_latex
-from pieline.results.displays import Displays
+from pieline.results.displays import Displays, Shown
 from pieline.results.provenance import Model
-from pieline.study import Display
 
 _RUNS = 3
 """Number of pdflatex runs after which longtable columns and references are stable."""
@@ -58,7 +57,7 @@ def write_paper_source(
     )
 
 
-def _part(shown: Display, folder: Path) -> dict[str, Any]:
+def _part(shown: Shown, folder: Path) -> dict[str, Any]:
     """Return the source file of a table or figure, and the file and digest of its numbers."""
     source, numbers = ("tex", "csv") if shown.kind == "table" else ("pdf", "pdf")
     path = shown.files[numbers]

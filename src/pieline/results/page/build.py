@@ -29,7 +29,7 @@ from pieline.reporting.models import ModelDescription
 from pieline.results.claims.judgement import JudgedClaim
 from pieline.results.claims.tables import PrintedTable
 from pieline.results.comparison import ComparedCell, read_cells
-from pieline.results.displays import Displays, StudyDisplays
+from pieline.results.displays import Displays, Shown, StudyDisplays
 from pieline.results.numbers import (
     STATES,
     PrintedNumber,
@@ -39,7 +39,6 @@ from pieline.results.numbers import (
     read_numbers,
     summarize,
 )
-from pieline.study import Table
 
 _SCALARS = (str, int, float, bool)
 _LINKED = re.compile(r'(?<=data-metrics=")[^"]*')
@@ -62,7 +61,7 @@ class TableView:
     title: str
     caption: str
     numbers: list[PrintedNumber]
-    shown: Table | None = None
+    shown: Shown | None = None
     cells: Sequence[ComparedCell] = ()
 
     @property
