@@ -1,6 +1,6 @@
 """Define the outputs that cover all studies, and their inputs.
 
-The rules `claims`, `comparison`, `results_page`, `paper_source`, `paper_pdf` and `provenance` use
+The rules `cells`, `results_page`, `paper_source`, `paper_pdf` and `provenance` use
 this module.
 """
 
@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -28,8 +28,8 @@ from pieline.reporting.displays import Display, Table
 from pieline.reporting.evidence import check_metrics
 from pieline.reporting.inputs import DisplayInputs
 from pieline.results.claims.tables import load_catalogue
-from pieline.results.displays import Displays, StudyDisplays, shown_display
 from pieline.results.provenance import Code, Model, RunDescription
+from pieline.results.run_results import RunResults, ShownStudy, shown_display
 from pieline.reuse import archive_of, extractions, marks, notes
 from pieline.study import NOT_CONFIGURED, Items, Study
 
@@ -61,21 +61,28 @@ class RunReport:
     Args:
         all_studies: All studies by name, including those that the configuration does not name.
         config: Configuration of the run.
+        configuration: Its files besides config.yaml, as a command names them.
     """
 
-    def __init__(self, all_studies: Mapping[str, Study[Any]], config: Config) -> None:
+    def __init__(
+        self,
+        all_studies: Mapping[str, Study[Any]],
+        config: Config,
+        configuration: Sequence[str] = (),
+    ) -> None:
+        self.configuration = tuple(configuration)
         self.all_studies = all_studies
         self.config = config
         self.project = next(iter(all_studies.values())).project
         self.studies = [all_studies[name] for name in config.studies]
 
     @cached_property
-    def displays(self) -> Displays:
-        """Tables and figures in the form that scripts receive."""
-        return Displays(
+    def results(self) -> RunResults:
+        """Tables and figures, without their cells."""
+        return RunResults(
             studies=(
                 *(
-                    StudyDisplays(
+                    ShownStudy(
                         name=study.name,
                         paper=study.paper,
                         items=items.record if (items := study.items()) else "",
@@ -90,7 +97,7 @@ class RunReport:
                     for study in self.studies
                 ),
                 *(
-                    StudyDisplays(name=study.name, paper=study.paper)
+                    ShownStudy(name=study.name, paper=study.paper)
                     for study in self.all_studies.values()
                     if study not in self.studies
                 ),
@@ -98,6 +105,7 @@ class RunReport:
             mark=self.mark,
             data=self.config.data,
             document=self._document,
+            configuration=self.configuration,
             archives=tuple(
                 sorted(
                     {
@@ -193,11 +201,11 @@ class RunReport:
 
     def files(self, ending: str) -> list[str]:
         """Return the files of tables (csv, html, tex) or figures (pdf, png) with this extension."""
-        return self.displays.files(ending)
+        return self.results.files(ending)
 
     def item_classes(self) -> list[str]:
         """Return the item classes, which also read the files behind metric files."""
-        return [study.items for study in self.displays.studies if study.items]
+        return [study.items for study in self.results.studies if study.items]
 
     def items(self) -> list[str]:
         """Return the paths of all item files."""

@@ -1,15 +1,19 @@
-"""Describe the tables and figures of a run for scripts that span all studies."""
+"""Everything that a run shows: its displays, cells, printed numbers and claims, in one file."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from pieline.core.files import read_json
 from pieline.core.records import Frozen
 from pieline.reporting.displays import Display
+from pieline.results.cells import ComparedCell
+from pieline.results.claims.judgement import JudgedClaim
+from pieline.results.numbers import PrintedNumber
 
 
 class Shown(Frozen):
-    """A table or figure of a run, for jobs; see `pieline.reporting.displays.Display`."""
+    """A table or figure of a run; see `pieline.reporting.displays.Display`."""
 
     name: str
     place: str
@@ -25,7 +29,7 @@ def shown_display(display: Display) -> Shown:
     return Shown.model_validate(display, from_attributes=True)
 
 
-class StudyDisplays(Frozen):
+class ShownStudy(Frozen):
     """Tables and figures of a study in this run; a study that is not configured has none.
 
     Attributes:
@@ -50,22 +54,30 @@ class StudyDisplays(Frozen):
         return (*self.tables, *self.figures)
 
 
-class Displays(Frozen):
-    """Tables and figures of a run by study, with the configured studies first.
+class RunResults(Frozen):
+    """What a run shows; cells, numbers and claims are filled in from its tables.
 
     Attributes:
-        studies: All studies.
+        studies: All studies, the configured ones first.
         mark: Notice on every display if the run uses the user's own data, else empty.
         data: Data source: `sample`, `released` or `own`.
         document: Path of the document with all tables and figures.
         archives: Names of the archives from which predictions were taken.
+        configuration: Configuration files of this run besides config.yaml.
+        cells: Cells of all tables.
+        numbers: All numbers that the papers print, with their verdicts.
+        claims: The papers' claims.
     """
 
-    studies: tuple[StudyDisplays, ...]
+    studies: tuple[ShownStudy, ...]
     mark: str = ""
     data: str = "sample"
     document: str = "paper_tables/paper.tex"
     archives: tuple[str, ...] = ()
+    configuration: tuple[str, ...] = ()
+    cells: tuple[ComparedCell, ...] = ()
+    numbers: tuple[PrintedNumber, ...] = ()
+    claims: tuple[JudgedClaim, ...] = ()
 
     def papers(self) -> dict[str, str]:
         """Return the titles of the papers, by study."""
@@ -83,3 +95,12 @@ class Displays(Frozen):
             for each in study.displays
             for path in each.files.values()
         ]
+
+    def metric_files(self) -> list[str]:
+        """Return the metric files behind the numbers of the tables, sorted by path."""
+        return sorted({path for cell in self.cells for path in cell.metrics})
+
+
+def read_results(path: str | Path) -> RunResults:
+    """Read cells.json of a run."""
+    return RunResults.model_validate(read_json(path))
