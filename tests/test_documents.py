@@ -269,36 +269,34 @@ def _stated() -> dict[str, list[str]]:
             f"{len(claims)} claims",
             f"sentence mode {of_sentences} against",
             f"span mode {of_spans} against",
-        ],
-        "docs/reviewers.md": [
-            f"{len(claims)} claims",
-        ],
-        "docs/studies/finetuning.md": [
-            f"{modes['documents']:,} documents and {modes['queries']:,} queries",
-            f"{seconds['each_mode']} s against {seconds['library']} s, "
-            f"{faster['each_mode']:.1f} times",
-            f"{seconds['documents_once']} s, {faster['documents_once']:.1f} times",
             *(_three_seeds(mode, spread=True) for mode in ("sentence", "span")),
             *(_three_seeds(f"instruction_{mode}", spread=True) for mode in ("sentence", "span")),
             *(_one_choice("nothing", seed) for seed in ("42", "43")),
             *(_one_choice("no dropout", seed) for seed in ("42", "43")),
             _one_choice("no weight decay", "42"),
         ],
+        "docs/reviewers.md": [
+            f"{len(claims)} claims",
+        ],
         "docs/beyond.md": [
             f"{null['interval_leaves_out_0_pct']}% of {null['studies']:,} simulations",
             f"{observed['mean_correlation']} in {observed['interval_leaves_out_0_pct']}%",
         ],
-        "docs/cluster.md": [f"query modes in {seconds['library']:.0f} s"],
-        "docs/language_models.md": [
+        "docs/costs.md": [f"query modes in {seconds['library']:.0f} s"],
+        "docs/maintaining.md": [
             f"{files['answers']:,} answers ({files['bytes'] / 1e6:.0f} MB) opens in "
             f"{took['open']['seconds']:.1f} s with {took['open']['peak_mb']} MB",
             f"in {took['append five, put in order']['seconds']:.1f} s",
+            f"{modes['documents']:,} documents and {modes['queries']:,} queries",
+            f"{seconds['each_mode']} s against {seconds['library']} s, "
+            f"{faster['each_mode']:.1f} times",
+            f"{seconds['documents_once']} s, {faster['documents_once']:.1f} times",
+            f"{magpie['rows']:,} rows, {magpie['megabytes_of_file']} MB",
         ],
         "docs/studies/idiolink_construction.md": [
             f"this project makes {calls['calls']:,} calls",
             f"${calls['usd_without_thoughts']} without thinking",
             f"${calls['usd_of_1000_thought_tokens_a_call']} more",
-            f"{magpie['rows']:,} rows, {magpie['megabytes_of_file']} MB",
         ],
     }
 
