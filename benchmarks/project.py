@@ -126,11 +126,11 @@ def jam_inputs():  # type: ignore[no-untyped-def]
 
 def table() -> None:
     """Write Table 3 of ID10M-JAM from all runs."""
+    from pieline.reporting.displays import Table
     from pieline.reporting.tables import write_table
     from pieline.studies.jam.tables.results import drift_table
-    from pieline.study import Table
 
-    files = Table("jam_drift", "Table 3", "", "").files
+    files = Table("jam_drift", "Table 3", "", drift_table, print).files
     write_table("jam_drift", drift_table(jam_inputs()), templates=ROOT / "templates", **files)
 
 
@@ -145,7 +145,6 @@ def items() -> None:
 def make_page() -> None:
     """Save ID10M-JAM's table, and two runs of IdioLink with ten times its documents and queries."""
     from pieline.core.files import canonical_json, digests, write_json, write_text
-    from pieline.results.numbers import write_numbers
     from pieline.studies.idiolink.predictions.runs import write_run
 
     make_jam()
@@ -179,17 +178,17 @@ def make_page() -> None:
         write_run(run, {f"queries-{q}": ranking for q, ranking in enumerate(best)}, tag=model)
         inputs = digests([run, meanings])
         write_json(f"results/metrics/idiolink/{model}.json", {"computed_from": inputs})
-    write_json("claims.json", {"claims": []})
-    write_numbers("printed_numbers.csv", [])
 
 
 def page() -> None:
     """Write the results page of both studies."""
+    from pieline.reporting.displays import Table
     from pieline.reporting.printed import compare
     from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, write_table
-    from pieline.results.displays import Displays, StudyDisplays
+    from pieline.results.cells import read_cells
     from pieline.results.page.build import write_page
-    from pieline.study import Table
+    from pieline.results.run_results import RunResults, ShownStudy, shown_display
+    from pieline.studies.jam.tables.results import drift_table
 
     rows = tuple(
         Row(
@@ -210,27 +209,25 @@ def page() -> None:
         heads=((Head("Model"), Head("Score")),), groups=(Group(rows),), caption="Two runs."
     )
     tables = {
-        name: Table(name, "Table 1", "", "pieline.studies.jam.tables.results:drift_table")
-        for name in ("jam_drift", "idiolink")
+        name: Table(name, "Table 1", "", drift_table, print) for name in ("jam_drift", "idiolink")
     }
     templates = ROOT / "templates"
     write_table("idiolink", content, templates=templates, **tables["idiolink"].files)
     write_page(
         "paper_tables/index.html",
         template=ROOT / "templates" / "page.html.jinja",
-        displays=Displays(
+        results=RunResults(
             studies=tuple(
-                StudyDisplays(
+                ShownStudy(
                     name=study,
                     paper=study,
                     items=f"pieline.studies.{study}.items:{study.title()}Item",
-                    tables=(table,),
+                    tables=(shown_display(table),),
                 )
                 for study, table in zip(("jam", "idiolink"), tables.values(), strict=True)
-            )
+            ),
+            cells=tuple(read_cells(each.files["csv"] for each in tables.values())),
         ),
-        ledger="claims.json",
-        numbers="printed_numbers.csv",
         catalogue={},
         absent={},
         models=[],

@@ -123,7 +123,7 @@ JAM, IDIOLINK, IDIOTS = EVERY_STUDY["jam"], EVERY_STUDY["idiolink"], EVERY_STUDY
 TABLES = {table.name: table for study in EVERY_STUDY.values() for table in study.tables()}
 FIGURES = {figure.name: figure for study in EVERY_STUDY.values() for figure in study.figures()}
 ITEMS = {name: items for name, study in EVERY_STUDY.items() if (items := study.items())}
-RUN_REPORT = RunReport(EVERY_STUDY, CONFIG)
+RUN_REPORT = RunReport(EVERY_STUDY, CONFIG, named_config_files())
 if workflow.exec_mode == ExecMode.DEFAULT:
     # The command line, because Snakemake's settings are not known yet.
     asked = any(each.startswith(("--force", "-f", "-F", "-R", "--unlock")) for each in sys.argv)
@@ -389,7 +389,7 @@ def displayed(wildcards):
 
 def display_files(wildcards):
     """Return the input files of a table, a figure or items."""
-    return displayed(wildcards).display_inputs.input_files()
+    return RUN_REPORT.inputs_of(displayed(wildcards)).input_files()
 
 
 def display_inputs(wildcards):

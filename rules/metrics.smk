@@ -124,7 +124,7 @@ rule jam_baselines:
         sentences=jam_paths.DATASET,
         manifest=jam_paths.MANIFEST,
     output:
-        jam_runs.baselines("{language}"),
+        jam_paths.baselines("{language}"),
     log:
         log_of(jam_paths.STATISTICS.replace("statistics", "baselines")),
     conda:

@@ -73,67 +73,44 @@ rule items:
         "../scripts/items.py"
 
 
-rule claims:
-    """Judge the papers' claims on the printed numbers and on ours."""
+rule cells:
+    """Join the cells of all tables, and judge every printed number and every claim."""
     input:
-        template=here("templates/claims.tex.jinja"),
+        claims=here("templates/claims.tex.jinja"),
+        comparison=here("templates/comparison.tex.jinja"),
         published=RUN_REPORT.published(),
         catalogue=here("published/tables.yaml"),
         tables=RUN_REPORT.files("csv"),
     output:
-        json="paper_tables/claims.json",
-        csv=shown("paper_tables/claims.csv"),
-        tex="paper_tables/claims.tex",
-    log:
-        "logs/paper/claims.log",
-    conda:
-        "../envs/report.yaml"
-    params:
-        *modules("claims"),
-        contents=contents(RUN_REPORT.published()),
-        names=RUN_REPORT.printed_names(),
-        papers=RUN_REPORT.displays.papers(),
-        without_rows=lambda wildcards: RUN_REPORT.without_rows(),
-        mark=RUN_REPORT.mark,
-    script:
-        "../scripts/claims.py"
-
-
-rule comparison:
-    """Compare every cell with the printed one, and list the verdict on every printed number."""
-    input:
-        template=here("templates/comparison.tex.jinja"),
-        published=RUN_REPORT.published(),
-        catalogue=here("published/tables.yaml"),
-        tables=RUN_REPORT.files("csv"),
-    output:
-        csv=shown("paper_tables/comparison.csv"),
-        tex="paper_tables/comparison.tex",
+        cells="paper_tables/cells.json",
+        claims_json="paper_tables/claims.json",
+        claims_csv=shown("paper_tables/claims.csv"),
+        claims_tex="paper_tables/claims.tex",
+        comparison_csv=shown("paper_tables/comparison.csv"),
+        comparison_tex="paper_tables/comparison.tex",
         numbers=shown("paper_tables/printed_numbers.csv"),
     log:
-        "logs/paper/comparison.log",
+        "logs/paper/cells.log",
     conda:
         "../envs/report.yaml"
     params:
-        *modules("comparison"),
+        *modules("cells"),
         contents=contents(RUN_REPORT.published()),
+        results=lambda wildcards: RUN_REPORT.results.canonical(),
         names=RUN_REPORT.printed_names(),
         labels=RUN_REPORT.printed_labels(),
-        papers=RUN_REPORT.displays.papers(),
         needs=lambda wildcards: RUN_REPORT.needs(),
-        absent=lambda wildcards: RUN_REPORT.absent() | RUN_REPORT.without_rows(),
-        data=CONFIG.data,
-        mark=RUN_REPORT.mark,
-        configuration=named_config_files(),
+        absent=lambda wildcards: RUN_REPORT.absent(),
+        without_rows=lambda wildcards: RUN_REPORT.without_rows(),
     script:
-        "../scripts/comparison.py"
+        "../scripts/cells.py"
 
 
 rule export:
     """Export the scores of all runs as one tidy CSV, one score per row."""
     input:
         metrics=RUN_REPORT.metrics(),
-        tables=RUN_REPORT.files("csv"),
+        cells="paper_tables/cells.json",
     output:
         "results/export.csv",
     log:
@@ -145,8 +122,6 @@ rule export:
         *modules("export"),
         studies=lambda wildcards: {study.name: study.metrics() for study in STUDIES},
         asked=lambda wildcards: RUN_REPORT.configured_digests(RUN_REPORT.metrics()),
-        data=CONFIG.data,
-        mark=RUN_REPORT.mark,
     script:
         "../scripts/export.py"
 
@@ -179,10 +154,8 @@ rule results_page:
     input:
         template=here("templates/page.html.jinja"),
         parts=[here("templates/page.css"), here("templates/page.js")],
-        claims="paper_tables/claims.json",
         catalogue=here("published/tables.yaml"),
-        numbers="paper_tables/printed_numbers.csv",
-        tables=RUN_REPORT.files("csv"),
+        cells="paper_tables/cells.json",
         figures=RUN_REPORT.files("png"),
         html=RUN_REPORT.files("html"),
         metrics=RUN_REPORT.metrics(),
@@ -200,7 +173,6 @@ rule results_page:
         runtime=growing(20),
     params:
         *modules("results_page", *RUN_REPORT.item_classes()),
-        displays=lambda wildcards: RUN_REPORT.displays.canonical(),
         asked=lambda wildcards: RUN_REPORT.configured_digests(RUN_REPORT.metrics()),
         models=RUN_REPORT.described_models(),
         absent=lambda wildcards: RUN_REPORT.absent(),
@@ -213,6 +185,7 @@ rule paper_source:
     """Write a LaTeX document with all tables and figures in the papers' order."""
     input:
         template=here("templates/paper.tex.jinja"),
+        cells="paper_tables/cells.json",
         tables=RUN_REPORT.files("csv"),
         latex=RUN_REPORT.files("tex"),
         figures=RUN_REPORT.files("pdf"),
@@ -225,9 +198,7 @@ rule paper_source:
         "../envs/report.yaml"
     params:
         *modules("paper_source"),
-        displays=lambda wildcards: RUN_REPORT.displays.canonical(),
         models=RUN_REPORT.model_records(),
-        data=CONFIG.data,
     script:
         "../scripts/paper_source.py"
 
@@ -257,6 +228,7 @@ rule provenance:
         upstream=RUN_REPORT.project.upstream,
         licences=here("data/licences.yaml"),
         lock=here("envs/requirements.lock"),
+        cells="paper_tables/cells.json",
         raw=RUN_REPORT.raw_files(),
         metrics=RUN_REPORT.metrics(),
         predictions=RUN_REPORT.behind(),
@@ -282,6 +254,5 @@ rule provenance:
         *modules("provenance"),
         run=lambda wildcards: RUN_REPORT.description(),
         recordings=lambda wildcards: RUN_REPORT.recordings(),
-        displays=lambda wildcards: RUN_REPORT.displays.canonical(),
     script:
         "../scripts/provenance.py"

@@ -5,18 +5,17 @@ from pathlib import Path
 from pieline.core.files import write_json
 from pieline.core.jobs import job
 from pieline.core.upstream import load_upstream
-from pieline.results.comparison import metric_files
-from pieline.results.displays import Displays
 from pieline.results.provenance import (
     RunDescription,
     describe_raw_files,
     load_licenses,
     make_provenance,
 )
+from pieline.results.run_results import read_results
 
 with job(snakemake):
     run = RunDescription.model_validate_json(snakemake.params.run)
-    displays = Displays.model_validate_json(snakemake.params.displays)
+    results = read_results(snakemake.input.cells)
     data = run.config["data"]
     upstream = load_upstream(snakemake.input.upstream)
     licences = load_licenses(snakemake.input.licences)
@@ -30,8 +29,8 @@ with job(snakemake):
         predictions=snakemake.input.predictions,
         recordings=[path for path in map(Path, snakemake.params.recordings) if path.is_file()],
         outputs=[
-            *displays.all_files(),
-            *metric_files(displays.files("csv")),
+            *results.all_files(),
+            *results.metric_files(),
             *snakemake.input.reports,
         ],
     )

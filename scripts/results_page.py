@@ -4,17 +4,15 @@ from pieline.core.jobs import job, optional
 from pieline.reporting.evidence import check_metrics
 from pieline.reporting.models import load_descriptions
 from pieline.results.claims.tables import load_catalogue
-from pieline.results.displays import Displays
 from pieline.results.page.build import write_page
+from pieline.results.run_results import read_results
 
 with job(snakemake) as j:
     check_metrics(snakemake.input.metrics, snakemake.params.asked, j.known)
     write_page(
         snakemake.output.page,
         template=snakemake.input.template,
-        displays=Displays.model_validate_json(snakemake.params.displays),
-        ledger=snakemake.input.claims,
-        numbers=snakemake.input.numbers,
+        results=read_results(snakemake.input.cells),
         catalogue=load_catalogue(snakemake.input.catalogue),
         absent=snakemake.params.absent,
         models=load_descriptions(snakemake.params.models),

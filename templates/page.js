@@ -322,6 +322,7 @@
     const scores = Object.fromEntries(Object.entries(metric.scores).filter(([name]) => !(name in metric.fields)));
     return [
       make("h3", "", "Metric file"), file(metric.path, metric.digest), make("p", "soft", fields),
+      make("p", "command", "Computed again by ", make("code", "", metric.command)),
       folded("Numbers", listed(scores)),
       Object.keys(metric.settings).length ? folded("Settings and weights", listed(metric.settings)) : null,
       evidence ? [make("h3", "", "Predictions"), file(evidence.predictions, metric.inputs[evidence.predictions])] : null,

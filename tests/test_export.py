@@ -8,7 +8,7 @@ import pytest
 
 from pieline.core.conditions import digest_of
 from pieline.core.files import canonical_json, write_json
-from pieline.results.comparison import ComparedCell
+from pieline.results.cells import ComparedCell
 from pieline.results.export import EXPORT_COLUMNS, ExportedScore, scores_of, write_export
 
 BOUNDS = {"low": 0.25, "high": 0.75}

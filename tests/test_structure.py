@@ -1,17 +1,17 @@
 """The structure of the library: imports never point up, and packages have no cycles."""
 
 import ast
+import subprocess
+import sys
 from collections import Counter
 
 import grimp
 import pytest
 from support import ROOT
 
-from pieline.config import layered, load_config, load_studies
+from pieline.config import study_classes
 from pieline.core.code import imports_of, modules_behind, source_of
 from pieline.core.imports import import_object
-from pieline.core.yamls import read_yaml
-from pieline.models.registry import load_registry
 
 LIBRARY = ROOT / "src" / "pieline"
 LAYERS = [
@@ -136,7 +136,7 @@ def test_modules_of_a_study_are_named_after_the_stages(study: str) -> None:
     own = {path.stem for path in folder.iterdir() if not path.name.startswith("_")}
     besides = {
         *("study", "settings", "paths", "records", "bio", "verdicts", "items"),
-        *("runs", "files", "models", "questions", "tasks", "checks", "displays"),
+        *("runs", "files", "models", "questions", "tasks", "checks", "inputs"),
     }
     assert own - besides <= {*STAGES, "tables", "figures"}
     order = {stage: place for place, stage in enumerate([*STAGES, "tables", "figures"])}
@@ -194,12 +194,15 @@ def test_no_two_classes_share_a_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["idiots", "idiolink", "jam"])
-def test_tables_and_figures_have_a_function_and_a_spelled_out_name(name: str) -> None:
-    raw = layered(read_yaml(ROOT / "config.yaml"), ROOT / "config" / "sample.yaml")
-    study = load_studies(load_config(raw), load_registry(ROOT / "models.yaml"), ROOT)[name]
-    declared = (ROOT / f"src/pieline/studies/{name}/displays.py").read_text(encoding="utf-8")
-    displays = [*study.tables(), *study.figures()]
+def test_a_job_finds_the_function_of_each_display(name: str) -> None:
+    displays = study_classes()[name].displays
     assert displays
-    assert len({table.name for table in study.tables()}) == len(study.tables())
-    assert all(callable(import_object(item.maker)) for item in displays)
-    assert not [item.name for item in displays if f'"{item.name}"' not in declared]
+    assert all(import_object(each.maker) is each.make for each in displays)
+    names = Counter((each.kind, each.name) for each in displays)
+    assert max(names.values()) == 1
+
+
+def test_reading_the_declarations_loads_no_plotting_library() -> None:
+    code = "import sys; from pieline.config import study_classes; study_classes()"
+    code += "; sys.exit('matplotlib' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

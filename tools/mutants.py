@@ -55,7 +55,7 @@ TESTS = {
     "studies/idiots/predictions": (*DETECTION, "idiots/test_tasks", "own/test_predictions"),
     "reporting/columns": ("test_columns", "idiolink/test_wide_tables"),
     "reporting/printed": ("claims/test_comparison", "claims/test_published"),
-    "results/comparison": ("claims/test_comparison",),
+    "results/cells": ("claims/test_comparison",),
     "results/claims/judgement": ("claims/test_judgement",),
     "llm/costs": MONEY,
     "llm/estimates": (*MONEY, "idiots/test_tasks"),

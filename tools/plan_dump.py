@@ -55,8 +55,8 @@ def dump(study: Study[Any]) -> dict[str, Any]:
             task.recordings: json.loads(task.model_dump_json())
             for task in sorted(study.tasks(), key=lambda task: task.recordings)
         },
-        "tables": {table.name: list(table.display_inputs.metrics) for table in study.tables()},
-        "figures": {figure.name: list(figure.display_inputs.metrics) for figure in study.figures()},
+        "tables": {table.name: list(study.shown[table].metrics) for table in study.tables()},
+        "figures": {figure.name: list(study.shown[figure].metrics) for figure in study.figures()},
     }
 
 

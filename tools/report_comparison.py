@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pieline.core.errors import run_command
-from pieline.results.comparison import COMPARED
+from pieline.results.cells import COMPARED
 from pieline.results.numbers import ranked, read_numbers, summarize
 
 

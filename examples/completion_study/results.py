@@ -1,17 +1,17 @@
 """Metric, table, figure and items of the study."""
 
 from collections.abc import Iterator
-from typing import Self
-
-from matplotlib import figure, pyplot
+from typing import Any, Self
 
 from pieline.core.conditions import MetricRecord
 from pieline.core.records import load_jsonl, load_records
 from pieline.llm.text_task import TextPrediction
 from pieline.reporting.columns import Column, model_table
+from pieline.reporting.displays import Figure, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.items import Item, runs
 from pieline.reporting.tables import TableContent
+from pieline.text_study import TextStudy
 
 
 class Completion(TextPrediction):
@@ -38,13 +38,25 @@ def accuracy_table(inputs: DisplayInputs) -> TableContent:
     return model_table(inputs, CompletionMetrics, [column], caption="Completed idioms in percent.")
 
 
-def accuracy_figure(inputs: DisplayInputs) -> figure.Figure:
+ACCURACY = Table(
+    "completion_accuracy", "Table 1", "Idioms completed.", accuracy_table, TextStudy.all_runs
+)
+
+
+def accuracy_figure(inputs: DisplayInputs) -> Any:
     """Draw the accuracy of each model as a bar."""
+    from matplotlib import pyplot
+
     metrics, labels = load_records(inputs.metrics, CompletionMetrics), inputs.labels()
     drawing, axis = pyplot.subplots(figsize=(4, 2), layout="constrained")
     axis.barh([labels[item.model] for item in metrics], [item.accuracy for item in metrics])
     axis.set(xlim=(0, 1), xlabel="accuracy")
     return drawing
+
+
+BARS = Figure(
+    "completion_bars", "Figure 1", "Idioms completed.", accuracy_figure, TextStudy.all_runs
+)
 
 
 class CompletionItem(Completion, Item):

@@ -1,6 +1,7 @@
 """Declaration of the study."""
 
-from pieline.study import Figure, Items, Table
+from pieline.studies.completion.results import ACCURACY, BARS
+from pieline.study import Items
 from pieline.text_study import TextSettings, TextStudy
 
 
@@ -23,19 +24,10 @@ class CompletionStudy(TextStudy[CompletionSettings]):
     published = "src/pieline/studies/completion/published.csv"
     predictions = "results/predictions/completion/{model}.jsonl"
     scores = "results/metrics/completion/{model}.json"
-
-    def tables(self) -> list[Table]:
-        """Return the table of accuracies."""
-        maker = "pieline.studies.completion.results:accuracy_table"
-        return [Table("completion_accuracy", "Table 1", "Idioms completed.", maker, self.shown())]
-
-    def figures(self) -> list[Figure]:
-        """Return the figure of accuracies."""
-        maker = "pieline.studies.completion.results:accuracy_figure"
-        return [Figure("completion_bars", "Figure 1", "Idioms completed.", maker, self.shown())]
+    displays = (ACCURACY, BARS)
 
     def items(self) -> Items:
         """Return the declaration of the items: every answer as a row."""
         record = "pieline.studies.completion.results:CompletionItem"
         predictions = tuple(run.predictions for run in self.plan.made())
-        return Items("completion", record, self.shown(), predictions)
+        return Items("completion", record, self.all_runs(), predictions)

@@ -248,8 +248,8 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
 def _check_tables(config: Config, loaded: Mapping[str, Study[Any]]) -> None:
     """Raise a `UserError` if the setting `tables` names a table that shows no models of a study."""
     names = config.tables.keys() - {"rows"}
-    tables = [table for name in loaded for table in loaded[name].tables()] if names else []
-    made = [table.name for table in tables if table.display_inputs.shows_models]
+    shown = [pair for study in loaded.values() for pair in study.shown.items()] if names else []
+    made = [each.name for each, given in shown if each.kind == "table" and given.shows_models]
     if unknown := sorted(names.difference(made)):
         raise UserError(
             f"this configuration has no result table {unknown[0]!r}",

@@ -1,4 +1,4 @@
-"""Base class of studies, which declare their settings, model queries, tables and figures.
+"""Base class of studies, which name their settings, model queries, tables and figures.
 
 Each study is declared once, in `pieline.studies.<name>.study`. The rules, the cost estimate, the
 results page, the claims, the provenance and the SLURM groups are derived from this declaration.
@@ -11,9 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, get_args
-
-from pydantic import Field
+from typing import Any, ClassVar, Generic, TypeVar, get_args
 
 from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError, nearest
@@ -26,6 +24,7 @@ from pieline.models.llm import Parameter
 from pieline.models.predictions import PredictionFile, PredictionsEntry
 from pieline.plan import Plan, Run, make_plan
 from pieline.project import EXTERNAL, Project, raw_name
+from pieline.reporting.displays import Display, Figure, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reuse import archived_models, marks
@@ -38,58 +37,6 @@ OWN_PROMPT = "the prompt is {}, not one of the paper's"
 """Template of the deviation for a custom prompt."""
 REWORDED_PROMPT = "the prompt {} is not the paper's wording"
 """Template of the deviation for an edited prompt file."""
-
-
-@dataclass(frozen=True)
-class Display:
-    """A table or figure: its place in the paper and the function that creates it.
-
-    Attributes:
-        name: Base name of its files.
-        place: Place in the paper ("Table 2"), or `not in the paper`.
-        caption: One sentence for the results page and the report.
-        maker: `module:function` that converts `DisplayInputs` to a `TableContent` or a matplotlib
-            figure. It is imported on use, so that loading a study does not load plotting libraries.
-        display_inputs: Inputs of the function; not part of the JSON (see
-            `pieline.results.displays`).
-    """
-
-    kind: ClassVar[Literal["table", "figure"]]
-    folders: ClassVar[Mapping[str, str]]
-    """Folder below paper_tables/ by file extension."""
-    name: str
-    place: str
-    caption: str
-    maker: str
-    display_inputs: Annotated[DisplayInputs, Field(exclude=True)] = field(
-        default_factory=DisplayInputs
-    )
-
-    @property
-    def title(self) -> str:
-        """Place in the paper, or the caption of a display that is not in the paper."""
-        return self.caption.rstrip(".") if self.place == "not in the paper" else self.place
-
-    @property
-    def files(self) -> dict[str, str]:
-        """Output files by extension."""
-        return {
-            end: f"paper_tables/{folder}{self.name}.{end}" for end, folder in self.folders.items()
-        }
-
-
-class Table(Display):
-    """A table as LaTeX, CSV and HTML (for the results page)."""
-
-    kind = "table"
-    folders: ClassVar = {"csv": "", "html": "html/", "tex": ""}
-
-
-class Figure(Display):
-    """A figure as PDF (for LaTeX) and PNG (for the results page)."""
-
-    kind = "figure"
-    folders: ClassVar = {"pdf": "figures/", "png": "figures/"}
 
 
 @dataclass(frozen=True)
@@ -164,6 +111,8 @@ class Study(ABC, Generic[S]):
     paper: ClassVar[str]
     """Title of the paper, as shown to readers."""
     Settings: ClassVar[type[Settings]]
+    displays: ClassVar[tuple[Display, ...]] = ()
+    """Tables and then figures that the study can show, in the paper's order."""
 
     def __init__(self, settings: S, project: Project, *, chosen: bool = True) -> None:
         self.settings = settings
@@ -180,13 +129,23 @@ class Study(ABC, Generic[S]):
     def check_archives(self, where: str) -> None:
         """Raise a `UserError` if runs that must come from an archive do not."""
 
-    @abstractmethod
+    @cached_property
+    def shown(self) -> dict[Display, DisplayInputs]:
+        """The inputs of the displays that this configuration shows, in the paper's order."""
+        inputs = ((display, display.inputs_in(self)) for display in self.displays)
+        return {display: given for display, given in inputs if given}
+
     def tables(self) -> list[Table]:
         """Return the tables of this configuration in the paper's order."""
+        return [display for display in self.shown if isinstance(display, Table)]
 
     def figures(self) -> list[Figure]:
         """Return the figures of this configuration in the paper's order."""
-        return []
+        return [display for display in self.shown if isinstance(display, Figure)]
+
+    def notes(self) -> tuple[str, ...]:
+        """Return notes on data that are not the paper's."""
+        return (SAMPLE_NOTE,) if self.project.is_sample else ()
 
     def llm_tasks(self) -> list[LLMTaskSpec]:
         """Return the specifications of the language model tasks."""
@@ -279,7 +238,7 @@ class Study(ABC, Generic[S]):
     def metrics(self) -> list[str]:
         """Return the metric files behind the tables, without duplicates."""
         return list(
-            dict.fromkeys(name for table in self.tables() for name in table.display_inputs.metrics)
+            dict.fromkeys(name for table in self.tables() for name in self.shown[table].metrics)
         )
 
     def tasks(self) -> list[Task]:

@@ -127,7 +127,7 @@ class TextStudy(Study[T]):
             deviations=(*changed, *others),
         )
 
-    def shown(self) -> DisplayInputs:
+    def all_runs(self) -> DisplayInputs:
         """Return the inputs of tables, figures and items."""
         inputs = self.display_inputs(self.plan.metrics(), self.settings.models, "llm")
         return inputs.with_files(published=self.project.here(self.published))

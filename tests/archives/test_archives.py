@@ -41,7 +41,7 @@ from pieline.llm.questions import Message, Question
 from pieline.llm.recordings import read_answers, record
 from pieline.models.registry import load_registry
 from pieline.reporting.printed import compare, write_comparisons
-from pieline.results.comparison import read_cells
+from pieline.results.cells import read_cells
 from pieline.reuse import extractions
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.predictions.bm25 import build_index, search

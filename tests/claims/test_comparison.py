@@ -21,8 +21,9 @@ from pieline.reporting.printed import (
     state,
     write_comparisons,
 )
-from pieline.results.comparison import metric_files, read_cells, write_comparison
+from pieline.results.cells import read_cells, write_comparison
 from pieline.results.numbers import PrintedNumber, write_numbers_as_latex
+from pieline.results.run_results import RunResults
 
 METRICS = "results/metrics/b.json"
 
@@ -73,8 +74,9 @@ def test_cells_within_sampling_range_have_their_own_verdict(tmp_path: Path) -> N
 
 def test_metric_files_are_the_sources_of_numbers(tmp_path: Path) -> None:
     tables = write_tables(tmp_path)
-    assert read_cells(tables)[0].metrics == (METRICS, "results/a.json")
-    assert metric_files(tables) == ["results/a.json", METRICS]
+    cells = read_cells(tables)
+    assert cells[0].metrics == (METRICS, "results/a.json")
+    assert RunResults(studies=(), cells=tuple(cells)).metric_files() == ["results/a.json", METRICS]
 
 
 def test_files(tmp_path: Path) -> None:

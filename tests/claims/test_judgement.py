@@ -14,6 +14,7 @@ from support import ROOT
 
 from pieline.core.errors import UserError
 from pieline.reporting.printed import compare, write_comparisons
+from pieline.results.cells import ComparedCell, missing, read_cells
 from pieline.results.claims.claim import Claim, load_claims
 from pieline.results.claims.formulas import ClaimError
 from pieline.results.claims.judgement import (
@@ -24,10 +25,9 @@ from pieline.results.claims.judgement import (
     write_claims,
 )
 from pieline.results.claims.tables import (
-    OurCell,
     OurNumbers,
     PrintedNumbers,
-    load_ours,
+    match_cells,
     select,
 )
 
@@ -240,12 +240,17 @@ def test_claims_that_restate_the_print_can_fail(ledger: Ledger, name: str) -> No
 # On our numbers ----------------------------------------------------------------------------------
 
 
+def our_cell(value: float, comparable: bool, reason: str) -> ComparedCell:
+    """Return a cell with a number of ours."""
+    return missing(reason).model_copy(update={"ours": str(value), "comparable": comparable})
+
+
 def as_ours(printed: PrintedNumbers, *, comparable: bool = True) -> OurNumbers:
     """Return a run that reproduces every printed cell."""
     reason = "" if comparable else "sample data"
     return {
         table: {
-            (row, column): OurCell(number, comparable, reason)
+            (row, column): our_cell(number, comparable, reason)
             for row, numbers in rows.items()
             for column, number in numbers.items()
         }
@@ -282,7 +287,7 @@ def replacements(claim: Claim, ledger: Ledger) -> Iterator[OurNumbers]:
                 else:
                     values = selected[source]
                     _, value = values.get(label) or next(iter(values.values()))
-                ours[number.table][row, number.column] = OurCell(value, True, "")
+                ours[number.table][row, number.column] = our_cell(value, True, "")
         yield ours
     for printed in mutations(claim, ledger):
         yield as_ours({name: printed[name] for name in ours})
@@ -335,7 +340,8 @@ def test_claims_on_table_5_prefer_the_released_loss(
     ]  # fmt: skip
     write_comparisons(path, rows, decimals=2)
     names = {"sbert": "sentence-transformers/all-MiniLM-L6-v2"}
-    ours = load_ours([path], ledger.catalogue, ledger.printed, names)["idiolink_table5"]
+    cells = read_cells([path])
+    ours = match_cells(cells, ledger.catalogue, ledger.printed, names)["idiolink_table5"]
     values = {row[2]: cell.value for (row, _), cell in ours.items()}
     assert values == {"sentence": 43.01, "span": 35.97}
 
@@ -346,13 +352,13 @@ def test_claims_on_table_5_prefer_the_released_loss(
         (
             "idiolink-bm25-span-lowers-ndcg",
             ("idiolink_bm25", ("span",), "ndcg_at_10_pct"),
-            OurCell(99.0, True, ""),
+            our_cell(99.0, True, ""),
             *("fails", "99 against 59.07", ""),
         ),
         (
             "idiolink-span-gain-ndcg",
             ("idiolink_table2", ("GritLM/GritLM-7B", "span"), "ndcg_at_10_pct"),
-            OurCell(None, False, "not run: no GPU"),
+            missing("not run: no GPU"),
             *("not run", ""),
             "1 of 48 numbers missing: not run: no GPU (1: GritLM/GritLM-7B / span)",
         ),
@@ -360,7 +366,7 @@ def test_claims_on_table_5_prefer_the_released_loss(
         (
             "jam-adversarial-context-confuses-more",
             ("text_numbers", ("jam.neutral_confused",), "value"),
-            OurCell(0.0, True, ""),
+            our_cell(0.0, True, ""),
             *("fails", "undefined: ", ""),
         ),
     ],
@@ -369,7 +375,7 @@ def test_our_numbers_replace_the_printed_ones(
     ledger: Ledger,
     name: str,
     place: CellName,
-    ours: OurCell,
+    ours: ComparedCell,
     verdict: str,
     statement: str,
     reason: str,
@@ -404,18 +410,23 @@ def test_our_cells_are_read_from_the_csv_of_a_run(ledger: Ledger, tmp_path: Path
     key = {"model": "sbert", "query_mode": "span", "metric": "ndcg_at_10"}
     write_comparisons(path, [(key, compare(58.86, 58.86, obstacles=[]), ())], decimals=2)
     names = {"sbert": "sentence-transformers/all-MiniLM-L6-v2"}
-    ours = load_ours([path], ledger.catalogue, ledger.printed, names)
+    ours = match_cells(read_cells([path]), ledger.catalogue, ledger.printed, names)
     row = ("sentence-transformers/all-MiniLM-L6-v2", "span")
-    assert ours == {
-        "idiolink_table2": {(row, "ndcg_at_10_pct"): OurCell(58.86, True, "", "reproduced")}
-    }
+    ((table, cells),) = ours.items()
+    (((place, cell),)) = cells.items()
+    assert (table, place) == ("idiolink_table2", (row, "ndcg_at_10_pct"))
+    assert (cell.value, cell.comparable, cell.reason, cell.verdict) == (
+        *(58.86, True, "", "reproduced"),
+    )
 
 
 def test_a_run_with_another_setting_is_ignored(ledger: Ledger, tmp_path: Path) -> None:
     path = tmp_path / "idiots_detection.csv"
     key = {"model": "vicuna-7b", "setting": "zero_shot_schema", "seed": "0", "metric": "recall"}
     write_comparisons(path, [(key, compare(1.0, 0.9, obstacles=[]), ())], decimals=3)
-    ours = load_ours([path], ledger.catalogue, ledger.printed, {"vicuna-7b": "Vicuna-7b"})
+    ours = match_cells(
+        read_cells([path]), ledger.catalogue, ledger.printed, {"vicuna-7b": "Vicuna-7b"}
+    )
     assert ours == {"idiots_table1": {}}
 
 

@@ -20,7 +20,8 @@ from pieline.reporting.printed import (
     read_printed,
     write_comparisons,
 )
-from pieline.results.claims.tables import load_ours
+from pieline.results.cells import read_cells
+from pieline.results.claims.tables import match_cells
 from pieline.results.numbers import (
     NO_NUMBER,
     PrintedNumber,
@@ -36,7 +37,7 @@ METRICS = "results/metrics/jam/english/gpt/zero_shot/seed-42.json"
 
 
 def account(ledger: Ledger, *files: Path, **settings: Any) -> list[PrintedNumber]:
-    ours = load_ours(files, ledger.catalogue, ledger.printed, {"gpt": "GPT-4o mini"})
+    ours = match_cells(read_cells(files), ledger.catalogue, ledger.printed, {"gpt": "GPT-4o mini"})
     absent, models = {"jam_usage": "no time"}, {"GPT-4o mini": "a key"}
     return account_for(PUBLISHED, ledger.catalogue, ours, absent=absent, models=models, **settings)
 

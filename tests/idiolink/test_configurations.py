@@ -10,7 +10,6 @@ import pytest
 from support import ROOT
 
 from pieline.core.files import write_json
-from pieline.core.imports import import_object
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.project import Project
@@ -93,9 +92,9 @@ def shown(idiolink: IdiolinkStudy) -> Iterator[tuple[str, list[dict[str, str]], 
     """Yield every table with its rows and LaTeX, and every figure with its notes."""
     data("full").save("results/datasets/idiolink/test")
     for item in (*idiolink.tables(), *idiolink.figures()):
-        for path in item.display_inputs.metrics:
+        for path in idiolink.shown[item].metrics:
             write_json(path, measured(idiolink, path).model_dump())
-        content = import_object(item.maker)(item.display_inputs)
+        content = item.make(idiolink.shown[item])
         if item.kind == "figure":
             yield item.name, [], content.get_supxlabel().replace("\n", " ")
             plt.close(content)

@@ -14,7 +14,7 @@ from pieline.reporting.described import PACKAGES, same_size
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import StatedText, read_printed
 from pieline.reporting.tables import TableContent, write_table
-from pieline.results.comparison import read_cells
+from pieline.results.cells import read_cells
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables.described import artifacts, checkpoints, hyperparameters
@@ -28,7 +28,7 @@ def inputs_of(name: str, **settings: Any) -> DisplayInputs:
     run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
     idiolink = IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
     return next(
-        table.display_inputs for table in idiolink.tables() if table.name == f"idiolink_{name}"
+        idiolink.shown[table] for table in idiolink.tables() if table.name == f"idiolink_{name}"
     )
 
 

@@ -311,7 +311,7 @@ class TestStudy:
         idiolink = study({"late": entry(**LATE)})
         assert idiolink_runs.modes_of(idiolink, "late") == list(QUERY_MODES)
         assert idiolink.left_out() == {}
-        tables = {table.name: table.display_inputs.metrics for table in idiolink.tables()}
+        tables = {table.name: idiolink.shown[table].metrics for table in idiolink.tables()}
         assert len(tables["idiolink_zero_shot"]) == 4
         assert len(tables["idiolink_ablation"]) == 3 * 4
 
@@ -350,7 +350,7 @@ class TestStudy:
         assert idiolink.left_out() == {"api": reason, "rr": f"api: {reason}"}
         assert idiolink.llm_tasks()[-1].tasks() == idiolink.plan.made() == []
         (table,) = (table for table in idiolink.tables() if table.name == "idiolink_zero_shot")
-        content = zero_shot(table.display_inputs)
+        content = zero_shot(idiolink.shown[table])
         shown = {row.labels[0]: row.reason for row in content.groups[-1].rows}
         assert shown == {"API": reason, "Tiny (over API)": f"api: {reason}"}
 
@@ -401,8 +401,8 @@ class TestStudy:
         for mode in ("sentence", "instruction_sentence"):
             files.append(str(tmp_path / f"{mode}.json"))
             write_json(files[-1], metrics("rr", mode, (50, 60)).model_dump())
-        assert len(files) == len(table.display_inputs.metrics)
-        content = zero_shot(table.display_inputs.model_copy(update={"metrics": tuple(files)}))
+        assert len(files) == len(idiolink.shown[table].metrics)
+        content = zero_shot(idiolink.shown[table].model_copy(update={"metrics": tuple(files)}))
         assert [row.labels[0] for row in content.groups[-1].rows] == ["Tiny (over BM25)"]
         cells = {
             row["query_mode"]: (row["ours"], row["reason"])

@@ -15,8 +15,8 @@ from pieline.llm.settings import LLMSettings
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
 from pieline.project import Project
-from pieline.studies.idiolink import displays as idiolink_displays
 from pieline.studies.idiolink import files as idiolink_files
+from pieline.studies.idiolink import inputs as idiolink_inputs
 from pieline.studies.idiolink import models as idiolink_models
 from pieline.studies.idiolink import questions as idiolink_questions
 from pieline.studies.idiolink import runs as idiolink_runs
@@ -366,7 +366,7 @@ class TestLeftOut:
         )
         assert not any("bge-m3" in path for path in idiolink.metrics())
         for name in ("idiolink_zero_shot", "idiolink_finetuned"):
-            (inputs,) = (table.display_inputs for table in idiolink.tables() if table.name == name)
+            (inputs,) = (idiolink.shown[table] for table in idiolink.tables() if table.name == name)
             assert inputs.why_not("bge-m3") == "our GPU is too small"
             assert "bge-m3" in {model.name for model in inputs.absent}
         assert idiolink.left_out() == {"bge-m3": "our GPU is too small"}
@@ -395,7 +395,7 @@ class TestDeclaration:
         assert len(idiolink.plan.made(seed="0")) == (24 * 4 + 2) * 3
         # With both losses.
         assert len(idiolink_runs.tuned_models(idiolink)) == 20 * 2
-        assert len(idiolink_displays.tuned_metrics(idiolink)) == (10 * 2 + 10) * 3 * 2
+        assert len(idiolink_inputs.tuned_metrics(idiolink)) == (10 * 2 + 10) * 3 * 2
 
 
 class TestAsking:

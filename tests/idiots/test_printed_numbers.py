@@ -263,7 +263,7 @@ def test_a_mirror_without_the_sentences_gives_rows_with_a_reason(tmp_path: Path)
     assert study.raw_files() == study.plan.made() == study.tasks() == []
     sizes, first, *_ = study.tables()
     for table, cells in ((sizes, 4), (first, 18)):
-        content = import_object(table.maker)(table.display_inputs)
+        content = table.make(study.shown[table])
         rows = [row for group in content.groups for row in group.rows]
         assert {row.reason for row in rows} == {lack}
         assert len(list(content.numbers())) == cells

@@ -11,7 +11,6 @@ import pytest
 from support import ROOT
 
 from pieline.core.files import write_json
-from pieline.core.imports import import_object
 from pieline.core.records import load_jsonl, load_record, save_jsonl
 from pieline.languages.registry import get_language
 from pieline.llm.answers import Answer
@@ -24,7 +23,6 @@ from pieline.reporting.tables import write_table
 from pieline.studies.jam import files as jam_files
 from pieline.studies.jam import paths as files
 from pieline.studies.jam import questions as jam_questions
-from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam.datasets.dataset import JamManifest, build_dataset
 from pieline.studies.jam.metrics.runs import JamMetrics, jam_metrics, match_predictions
 from pieline.studies.jam.metrics.statistics import jam_statistics
@@ -141,7 +139,7 @@ def predict(study: JamStudy) -> None:
 def measure(study: JamStudy) -> dict[tuple[str, str, str], JamMetrics]:
     """Return metrics by language, model and setting; also write the statistics per language."""
     records = {}
-    baselines = [Path(path) for language in LANGUAGES for path in jam_runs.baselines(language)]
+    baselines = [Path(path) for language in LANGUAGES for path in files.baselines(language)]
     for path in [*map(Path, study.plan.metrics(experiment="")), *baselines]:
         language, model, setting, seed = path.with_suffix("").parts[-4:]
         sentences = load_jsonl(files.DATASET.format(language=language), JamSentence)
@@ -190,12 +188,12 @@ def test_four_languages_from_originals_to_tables(study: JamStudy) -> None:
     assert len(asked) == 4 * 3
     shown = {}
     for table in study.tables():
-        if not table.display_inputs.metrics and table.name != "jam_example":
+        if not study.shown[table].metrics and table.name != "jam_example":
             continue  # descriptive tables without data
-        if not all(Path(path).exists() for path in table.display_inputs.metrics):
+        if not all(Path(path).exists() for path in study.shown[table].metrics):
             assert table.name == "jam_humans"  # English only
             continue
-        content = import_object(table.maker)(table.display_inputs)
+        content = table.make(study.shown[table])
         outputs = {end: Path(table.files[end]) for end in ("tex", "csv", "html")}
         write_table(table.name, content, templates=ROOT / "templates", **outputs)
         shown[table.name] = outputs["tex"].read_text(encoding="utf-8")
@@ -217,7 +215,7 @@ def test_four_languages_from_originals_to_tables(study: JamStudy) -> None:
             True
         ] * 2
     for figure in study.figures():
-        drawn = import_object(figure.maker)(figure.display_inputs)
+        drawn = figure.make(study.shown[figure])
         save_figure(drawn, **{end: Path(path) for end, path in figure.files.items()})
         labels = {re.split("[:\n]", axis.get_title())[0] for axis in drawn.axes}
         labels |= {text.get_text() for legend in drawn.legends for text in legend.get_texts()}

@@ -20,6 +20,7 @@ from pieline.llm.settings import LLMSettings
 from pieline.llm.task import load_task
 from pieline.models.registry import load_registry
 from pieline.project import Project
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.jam import files as jam_files
 from pieline.studies.jam import questions as jam_questions
@@ -31,11 +32,12 @@ from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.settings import RELEASED as RELEASED_FORM
 from pieline.studies.jam.settings import ConfusedModels, JamSettings
 from pieline.studies.jam.study import JamStudy
+from pieline.studies.jam.tables.appendix import HUMANS_TABLE
+from pieline.studies.jam.tables.results import DRIFT_TABLE
 from pieline.studies.jam.training.settings import RELEASED_DEVIATIONS, FormDetails
 from pieline.studies.jam.variants.generation import HardVariants
 from pieline.studies.jam.variants.released import read_variants
 from pieline.studies.jam.variants.validation import check_variants
-from pieline.study import Table
 
 RELEASED: dict[str, Any] = {"data": "released"}
 
@@ -463,13 +465,13 @@ def test_languages_without_a_release(tmp_path: Path) -> None:
         "Italian: originals by ID10M's tags alone, without filtering.",
         "Hard variants by Gemini 2.5 Pro (Italian).",
     )
-    shown = [item for item in (*jam.tables(), *jam.figures()) if item.display_inputs.metrics]
-    assert {item.display_inputs.notes for item in shown} == {expected}
+    shown = [item for item in (*jam.tables(), *jam.figures()) if jam.shown[item].metrics]
+    assert {jam.shown[item].notes for item in shown} == {expected}
     (tmp_path / "english.tsv").touch()
     own = study(run=RELEASED, decisions=str(tmp_path), languages=["english"])
-    assert own.tables()[0].display_inputs.notes == ("English: originals by custom decisions.",)
-    assert study(run=RELEASED).tables()[0].display_inputs.notes == ()
-    assert study().tables()[0].display_inputs.notes == (SAMPLE_NOTE,)
+    assert own.notes() == ("English: originals by custom decisions.",)
+    assert study(run=RELEASED).notes() == ()
+    assert study().notes() == (SAMPLE_NOTE,)
 
 
 def test_own_decisions_for_one_language_leave_the_others_derived(tmp_path: Path) -> None:
@@ -497,12 +499,11 @@ def test_own_decisions_for_one_language_leave_the_others_derived(tmp_path: Path)
 
 
 def test_models_without_runs_have_a_reason() -> None:
-    tables = {table.name: table for table in study(models=["gpt-4o"]).tables()}
-    drift = tables["jam_drift"]
-    assert [model.name for model in drift.display_inputs.models] == ["gpt-4o", *BASELINES]
-    assert drift.display_inputs.not_run["mbert"] == "not in this configuration"
-    assert "gpt-4o" not in drift.display_inputs.not_run
-    assert "minilm-tagger" not in drift.display_inputs.not_run  # the paper has no row for it
+    drift = study(models=["gpt-4o"]).shown[DRIFT_TABLE]
+    assert [model.name for model in drift.models] == ["gpt-4o", *BASELINES]
+    assert drift.not_run["mbert"] == "not in this configuration"
+    assert "gpt-4o" not in drift.not_run
+    assert "minilm-tagger" not in drift.not_run  # the paper has no row for it
 
 
 def test_every_table_of_the_paper_exists() -> None:
@@ -521,21 +522,17 @@ def test_every_table_of_the_paper_exists() -> None:
 
 
 def test_human_baseline_requires_labels() -> None:
-    def humans(**settings: Any) -> Table | None:
-        jam = study(run=RELEASED, models=["gpt-4o"], **settings)
-        return next((table for table in jam.tables() if table.name == "jam_humans"), None)
+    def humans(**settings: Any) -> DisplayInputs | None:
+        return study(run=RELEASED, models=["gpt-4o"], **settings).shown.get(HUMANS_TABLE)
 
     nobody = humans()
     assert nobody
-    assert nobody.display_inputs.metrics == ()
-    assert (
-        "fill in results/datasets/jam/english.human_form.csv"
-        in nobody.display_inputs.not_run["people"]
-    )
+    assert nobody.metrics == ()
+    assert "fill in results/datasets/jam/english.human_form.csv" in nobody.not_run["people"]
     filled = humans(humans=["a.csv", "b.csv"])
     assert filled
-    assert filled.display_inputs.metrics == ("results/metrics/jam/english/humans.json",)
-    assert filled.display_inputs.not_run == {}
+    assert filled.metrics == ("results/metrics/jam/english/humans.json",)
+    assert filled.not_run == {}
     assert humans(languages=["german"]) is None
     assert jam_files.human_labels(study(humans="both.csv")) == ["both.csv"]
     assert jam_files.human_labels(study(humans=["a.csv", "b.json"])) == ["a.csv", "b.json"]

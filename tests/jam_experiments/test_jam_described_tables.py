@@ -8,32 +8,32 @@ from idiolink.test_described_tables import statements
 from support import ROOT
 from test_baselines import jam_sentence as sentence
 
-from pieline.core.imports import import_object
 from pieline.core.records import save_jsonl
 from pieline.llm.prompts import load_prompt
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.project import Project
+from pieline.reporting.displays import Display
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_comparisons, read_printed
 from pieline.reporting.tables import TableContent, write_table
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
-from pieline.study import Table
 
 PUBLISHED = ROOT / "published"
 
 
-def declared(name: str, **settings: Any) -> Table:
-    """Return a table as declared by the study on real data."""
+def declared(name: str, **settings: Any) -> tuple[Display, DisplayInputs]:
+    """Return a table of the study on real data, and its inputs."""
     settings = {"models": ["gpt-4o"], **settings}
     run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), data="released", root=ROOT)
-    tables = JamStudy(JamSettings.model_validate(settings), run).tables()
-    return next(table for table in tables if table.name == name)
+    shown = JamStudy(JamSettings.model_validate(settings), run).shown
+    return next((each, given) for each, given in shown.items() if each.name == name)
 
 
 def table_content(name: str, **settings: Any) -> TableContent:
-    table = declared(name, **settings)
-    content: TableContent = import_object(table.maker)(table.display_inputs)
+    table, given = declared(name, **settings)
+    content: TableContent = table.make(given)
     return content
 
 
@@ -59,11 +59,9 @@ def test_table_1_has_the_languages_of_the_files_that_are_read() -> None:
 def test_table_1_follows_the_list_of_public_files(tmp_path: Path) -> None:
     listed = tmp_path / "upstream.yaml"
     listed.write_text("id10m/test_italian.tsv: {url: null, sha256: null}\n", encoding="utf-8")
-    table = declared("jam_datasets")
-    inputs = table.display_inputs.model_copy(
-        update={"files": {**table.display_inputs.files, "upstream": str(listed)}}
-    )
-    cells = statements(import_object(table.maker)(inputs))
+    table, given = declared("jam_datasets")
+    inputs = given.with_files(**given.files | {"upstream": str(listed)})
+    cells = statements(table.make(inputs))
     assert {name: cell.ours for (name, _), cell in cells.items() if cell.ours} == {
         "ID10M gold": "IT"
     }
@@ -166,10 +164,10 @@ def test_figure_1_has_an_original_of_each_usage_and_a_variant(tmp_path: Path) ->
             for number in range(4)
         ],
     )
-    table = declared("jam_example", languages=["english"])
-    assert table.display_inputs.files == {"english": "results/datasets/jam/english.jsonl"}
-    inputs = table.display_inputs.model_copy(update={"files": {"english": str(data)}})
-    content = import_object(table.maker)(inputs)
+    table, given = declared("jam_example", languages=["english"])
+    assert given.files == {"english": "results/datasets/jam/english.jsonl"}
+    inputs = given.with_files(english=str(data))
+    content = table.make(inputs)
     assert [row.labels for row in content.groups[0].rows] == [
         ("go dutch (literal)", "original"),
         ("go dutch (literal)", "hard variant"),

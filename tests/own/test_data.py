@@ -92,7 +92,7 @@ def run_report(models: Path = ROOT / "models.yaml", **raw: Any) -> RunReport:
 def check_marks(run: RunReport) -> list[str]:
     """Make all tables and figures of the configured studies and return the tables' names."""
     mark = "Own data: corpus."
-    assert run.mark == run.displays.mark == mark
+    assert run.mark == run.results.mark == mark
     names = []
     for study in run.studies:
         for metrics in study.metrics():
@@ -524,7 +524,7 @@ def test_a_new_language_appears_in_all_tables(folder: Path, tmp_path: Path) -> N
     )  # fmt: skip
     run_script(
         "jam_baselines", input={"sentences": data, "manifest": manifest},
-        output=jam_runs.baselines("dutch"),
+        output=jam_paths.baselines("dutch"),
         params={**scoring, "conditions": jam_runs.baseline_conditions(study).canonical()},
     )  # fmt: skip
     assert "jam_drift" in check_marks(run)
@@ -545,7 +545,7 @@ def test_copies_of_the_papers_files_count_as_own_data(released: bool) -> None:
 def test_page_and_provenance_state_the_data_source(folder: Path) -> None:
     shutil.copytree(SAMPLE / "idiolink" / "test", folder / "idiolink" / "test")
     run = run_report(studies=["idiolink"], idiolink=BM25)
-    assert _kind(run.displays, []) == "own"
+    assert _kind(run.results, []) == "own"
     described = json.loads(run.description())
     assert (described["config"]["data"], described["config"]["own_data"]) == ("own", "corpus")
     name = "idiolink/test/queries.json"

@@ -15,7 +15,6 @@ from pyarrow import parquet
 from support import ROOT
 
 from pieline.core.errors import UserError
-from pieline.core.imports import import_object
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.project import Project
@@ -29,7 +28,7 @@ from pieline.studies.idiolink.predictions.runs import (
     write_run,
 )
 from pieline.studies.idiolink.records import QUERY_MODES
-from pieline.studies.idiolink.tables.zero_shot import zero_shot
+from pieline.studies.idiolink.tables.zero_shot import ZERO_SHOT_TABLE, zero_shot
 from pieline.studies.idiots import predictions as idiots
 from pieline.studies.idiots import runs as idiots_runs
 from pieline.studies.idiots.records import IdiotsSentence
@@ -514,7 +513,12 @@ def test_every_study_reads_its_own_files(entry: Path) -> None:
     assert own_files <= {path for each in items if each for path in each.display_inputs.metrics}
     # No model is queried, and no number of the running text uses external predictions.
     assert not [task for study in run.studies[:2] for task in study.tasks() if task.model == "mine"]
-    tables = {table.name: table.display_inputs for study in run.studies for table in study.tables()}
+    tables = {
+        each.name: given
+        for study in run.studies
+        for each, given in study.shown.items()
+        if each.kind == "table"
+    }
     assert not own_files & {*tables["jam_text"].metrics, *tables["idiolink_gains"].metrics}
     for name in ("jam_drift", "idiots_detection", "idiolink_zero_shot"):
         assert own_files & set(tables[name].metrics)
@@ -522,8 +526,7 @@ def test_every_study_reads_its_own_files(entry: Path) -> None:
 
 
 def test_a_query_mode_without_a_run_is_explained(entry: Path) -> None:
-    tables = run_report(entry, idiolink={"models": ["mine"]}).studies[-1].tables()
-    (inputs,) = (table.display_inputs for table in tables if table.name == "idiolink_zero_shot")
+    inputs = run_report(entry, idiolink={"models": ["mine"]}).studies[-1].shown[ZERO_SHOT_TABLE]
     content = zero_shot(inputs.model_copy(update={"metrics": ()}))
     (row,) = (row for group in content.groups for row in group.rows if "Mine" in row.labels[0])
     reasons = {cell.number.comparison.reason for cell in row.cells if cell.number}
@@ -622,10 +625,8 @@ def test_a_custom_setting_has_its_own_table_section(entry: Path, tmp_path: Path)
     assert len(tables) == len(shown)
     for table in tables:
         files = {end: tmp_path / f"{table.name}.{end}" for end in ("tex", "csv", "html")}
-        made_from = table.display_inputs.model_copy(update={"metrics": (str(path),)})
-        write_table(
-            table.name, import_object(table.maker)(made_from), templates=ROOT / "templates", **files
-        )
+        made_from = study.shown[table].model_copy(update={"metrics": (str(path),)})
+        write_table(table.name, table.make(made_from), templates=ROOT / "templates", **files)
         if table.name == "jam_pairs":
             continue  # undefined for a single run
         text = files["html"].read_text("utf-8")

@@ -9,19 +9,23 @@ from support import ROOT
 from pieline.core.files import digests, write_json
 from pieline.core.records import save_jsonl
 from pieline.core.sidecars import write_sidecar
+from pieline.reporting.displays import Figure, Table
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import compare
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, write_table
+from pieline.results.cells import read_cells
 from pieline.results.claims.claim import Claim, load_claims
 from pieline.results.claims.judgement import judge_claims, write_claims
-from pieline.results.claims.tables import load_catalogue, load_ours, load_printed
-from pieline.results.displays import Displays, StudyDisplays
+from pieline.results.claims.tables import load_catalogue, load_printed, match_cells
 from pieline.results.numbers import account_for, write_numbers
 from pieline.results.page.build import write_page
+from pieline.results.run_results import RunResults, ShownStudy, shown_display
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.figures.modes import modes
 from pieline.studies.idiolink.metrics.scores import idiolink_metrics
 from pieline.studies.idiolink.predictions.runs import read_run, write_run
 from pieline.studies.idiolink.records import Document, Query, QueryUsage, Usage
+from pieline.studies.idiolink.tables.zero_shot import zero_shot
 from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
@@ -30,7 +34,6 @@ from pieline.studies.jam.bio import tags_of
 from pieline.studies.jam.metrics.runs import jam_metrics, match_predictions
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
-from pieline.study import Figure, Table
 
 MODELS = [
     ModelDescription(
@@ -43,7 +46,6 @@ MODELS = [
     ModelDescription(name="vicuna-7b", kind="llm", label="Vicuna 7B", published_as="Vicuna-7b"),
     ModelDescription(name="gpt-4o", kind="llm", label="GPT-4o", published_as="GPT-4o"),
 ]
-MAKER = "pieline.studies.idiolink.tables.zero_shot:zero_shot"
 SAMPLE = ["sample data"]
 PLACES = {
     "jam": ("ID10M-JAM", {"jam_drift": "Table 3"}),
@@ -89,26 +91,27 @@ def make_run(folder: Path) -> Path:
         return make_page()
 
 
-def displays() -> Displays:
+def displays() -> RunResults:
     """Return the run's tables and its figure."""
     figure = Figure(
         "idiolink_modes",
         "Figure 4",
         "Scores by query mode.",
-        "pieline.studies.idiolink.figures.modes:modes",
+        modes,
+        print,
     )
-    return Displays(
+    return RunResults(
         studies=tuple(
-            StudyDisplays(
+            ShownStudy(
                 name=study,
                 paper=paper,
                 items=f"pieline.studies.{study}.items:{study.title()}Item",
                 recordings=RECORDINGS.get(study, {}),
                 tables=tuple(
-                    Table(name, place, f"Caption of {name}.", MAKER)
+                    shown_display(Table(name, place, f"Caption of {name}.", zero_shot, print))
                     for name, place in tables.items()
                 ),
-                figures=(figure,) if study == "idiolink" else (),
+                figures=(shown_display(figure),) if study == "idiolink" else (),
             )
             for study, (paper, tables) in PLACES.items()
         )
@@ -137,7 +140,7 @@ def save_table(name: str, numbers: list[Number], *, decimals: int = 2) -> None:
             decimals=decimals,
         ),
         templates=ROOT / "templates",
-        **Table(name, "", "", MAKER).files,
+        **Table(name, "", "", zero_shot, print).files,
     )
 
 
@@ -150,7 +153,7 @@ def claims() -> list[Claim]:
 def make_page(**fields: str) -> Path:
     """Write the page of the current folder's tables and metric files, and return its path.
 
-    `fields` replace fields of `Displays`.
+    `fields` replace fields of `RunResults`.
     """
     shown = displays().model_copy(update=fields)
     tables = shown.files("csv")
@@ -160,7 +163,8 @@ def make_page(**fields: str) -> Path:
     catalogue = load_catalogue(ROOT / "published/tables.yaml")
     printed = load_printed(ROOT / "published", catalogue)
     names = {model.name: model.published_as for model in MODELS if model.published_as}
-    ours = load_ours(tables, catalogue, printed, names)
+    cells = read_cells(tables)
+    ours = match_cells(cells, catalogue, printed, names)
     judged = judge_claims(claims(), catalogue, printed, ours)
     ledger = Path("paper_tables/claims.json")
     write_claims(
@@ -175,14 +179,13 @@ def make_page(**fields: str) -> Path:
     accounted = account_for(
         ROOT / "published", catalogue, ours, absent=ABSENT, models={"GPT-4o": "the key K"}
     )
-    write_numbers(numbers, [] if shown.data == "own" else accounted)
+    accounted = [] if shown.data == "own" else accounted
+    write_numbers(numbers, accounted)
     page = Path("paper_tables/index.html")
     write_page(
         page,
         template=ROOT / "templates/page.html.jinja",
-        displays=shown,
-        ledger=ledger,
-        numbers=numbers,
+        results=shown.model_copy(update={"cells": cells, "numbers": accounted, "claims": judged}),
         catalogue=catalogue,
         absent=ABSENT,
         models=MODELS,

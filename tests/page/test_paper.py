@@ -9,13 +9,13 @@ import pytest
 from support import ROOT
 
 from pieline.core.errors import UserError
+from pieline.reporting.displays import Figure, Table
 from pieline.reporting.figures import save_figure
 from pieline.reporting.printed import compare
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, write_table
-from pieline.results.displays import Displays, StudyDisplays
 from pieline.results.paper import compile_pdf, write_paper_source
 from pieline.results.provenance import Model
-from pieline.study import Figure, Table
+from pieline.results.run_results import RunResults, Shown, ShownStudy, shown_display
 
 needs_latex = pytest.mark.skipif(
     shutil.which("pdflatex") is None,
@@ -35,25 +35,23 @@ a & 1.00 \\
 """
 
 
-def displays() -> Displays:
+def results() -> RunResults:
     """Return displays of two studies with outputs, without the third study."""
 
-    def table(name: str, place: str) -> Table:
-        return Table(name, place, "A caption.", "no.module:table")
+    def table(name: str, place: str) -> Shown:
+        return shown_display(Table(name, place, "A caption.", print, print))
 
-    modes = Figure("idiolink_modes", "Figure 4", "A caption.", "no.module:figure")
-    return Displays(
+    modes = shown_display(Figure("idiolink_modes", "Figure 4", "A caption.", print, print))
+    return RunResults(
         studies=(
-            StudyDisplays(
-                name="jam", paper="ID10M-JAM", tables=(table("jam_statistics", "Table 2"),)
-            ),
-            StudyDisplays(
+            ShownStudy(name="jam", paper="ID10M-JAM", tables=(table("jam_statistics", "Table 2"),)),
+            ShownStudy(
                 name="idiolink",
                 paper="IdioLink",
                 tables=(table("idiolink_bm25", "Table 4"),),
                 figures=(modes,),
             ),
-            StudyDisplays(name="idiots", paper="IdioTS"),
+            ShownStudy(name="idiots", paper="IdioTS"),
         )
     )
 
@@ -78,7 +76,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_paper_source(
         output,
         template=ROOT / "templates/paper.tex.jinja",
-        displays=displays(),
+        results=results(),
         models=[
             Model(
                 name="m",
@@ -90,7 +88,6 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
                 licence="MIT",
             )
         ],
-        data="sample",
     )
     return output
 

@@ -4,7 +4,6 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,31 +19,33 @@ from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.plan import Run
 from pieline.project import Project
+from pieline.reporting.displays import Figure, Table
 from pieline.reporting.inputs import DisplayInputs
-from pieline.results.displays import Displays
 from pieline.results.provenance import RunDescription
 from pieline.results.run_report import CATEGORY, RunReport, code_state
-from pieline.study import Figure, Study, Table
+from pieline.results.run_results import RunResults
+from pieline.study import Study
 
 METRICS = ("results/metrics/a/x.json", "results/metrics/a/y.json")
 
 
+def displays_of(name: str) -> tuple[Table, Figure]:
+    """Return a table and a figure, whose inputs are the metric files."""
+    return (
+        Table(
+            f"{name}_scores", "Table 1", "Scores.", print, lambda _: DisplayInputs(metrics=METRICS)
+        ),
+        Figure(f"{name}_curve", "Figure 1", "A curve.", print, lambda _: DisplayInputs()),
+    )
+
+
 class StandIn(Study[Settings]):
-    """Stub study with a table and a figure."""
+    """Stub study."""
 
     Settings = Settings
 
     def check(self, where: str) -> None:
         """Accept any settings."""
-
-    def tables(self) -> list[Table]:
-        """Return one table."""
-        inputs = DisplayInputs(metrics=METRICS)
-        return [Table(f"{self.name}_scores", "Table 1", "Scores.", "no.module:scores", inputs)]
-
-    def figures(self) -> list[Figure]:
-        """Return one figure."""
-        return [Figure(f"{self.name}_curve", "Figure 1", "A curve.", "no.module:curve")]
 
     def models(self) -> list[str]:
         """Return a language model and an embedder."""
@@ -76,6 +77,7 @@ class First(StandIn):
 
     name = "a"
     paper = "Paper A"
+    displays = displays_of("a")
 
 
 class Second(StandIn):
@@ -83,6 +85,7 @@ class Second(StandIn):
 
     name = "b"
     paper = "Paper B"
+    displays = displays_of("b")
 
 
 def report_of(*names: str, root: Path = ROOT) -> RunReport:
@@ -92,17 +95,15 @@ def report_of(*names: str, root: Path = ROOT) -> RunReport:
 
 
 def test_displays_are_limited_to_the_selected_studies() -> None:
-    displays = report_of("b").displays
+    displays = report_of("b").results
     assert displays.papers() == {"b": "Paper B", "a": "Paper A"}
     assert displays.files("csv") == ["paper_tables/b_scores.csv"]
     assert displays.files("png") == ["paper_tables/figures/b_curve.png"]
     (study, _) = displays.studies
     assert [shown.name for shown in study.displays] == ["b_scores", "b_curve"]
-    read = Displays.model_validate_json(displays.canonical())
+    read = RunResults.model_validate_json(displays.canonical())
     assert read.all_files() == displays.all_files()
-    (table,) = read.studies[0].tables
-    # The inputs of a table affect neither page nor provenance.
-    assert table == replace(study.tables[0], display_inputs=DisplayInputs())
+    assert read == displays
 
 
 def test_studies_are_in_the_order_of_the_configuration() -> None:
@@ -111,7 +112,7 @@ def test_studies_are_in_the_order_of_the_configuration() -> None:
         "paper_tables/b_scores.csv",
         "paper_tables/a_scores.csv",
     ]
-    assert list(report_of("b", "a").displays.papers().items()) == [
+    assert list(report_of("b", "a").results.papers().items()) == [
         ("b", "Paper B"),
         ("a", "Paper A"),
     ]
@@ -199,7 +200,7 @@ def test_the_page_reads_the_items_of_each_study() -> None:
     config = load_config(layered(read_yaml(ROOT / "config.yaml"), ROOT / "config/sample.yaml"))
     every = load_studies(config, load_registry(ROOT / "models.yaml"), ROOT)
     run = RunReport(every, config)
-    assert {study.name: study.items for study in run.displays.studies} == {
+    assert {study.name: study.items for study in run.results.studies} == {
         name: f"pieline.studies.{name}.items:{name.title()}Item" for name in every
     }
     assert all("evidence" in vars(import_object(item)) for item in run.item_classes())
@@ -221,7 +222,7 @@ def test_recordings_are_found_from_predictions() -> None:
         assert bool(recordings) == (study.name != "idiolink")
     (jam,) = [
         study
-        for study in RunReport(every, load_config(config)).displays.studies
+        for study in RunReport(every, load_config(config)).results.studies
         if study.name == "jam"
     ]
     run = "english/smollm2-135m-instruct/zero_shot"

@@ -5,13 +5,14 @@ printed text is shown where it differs from ours.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from pieline.core.errors import pluralize
 from pieline.core.files import read_text
 from pieline.core.upstream import UpstreamFile, load_upstream
 from pieline.core.yamls import read_yaml
+from pieline.reporting.displays import ConfiguredStudy
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import StatedText, number_in, read_printed, state
 from pieline.reporting.tables import BESIDE, Cell, Group, Head, Number, Row, TableContent
@@ -109,6 +110,13 @@ def artifacts(inputs: DisplayInputs) -> TableContent:
     )
 
 
+def artifact_inputs(study: ConfiguredStudy) -> DisplayInputs:
+    """Return the inputs of `artifacts`, besides the printed table."""
+    here = study.project.here
+    files = {"lock": here("envs/requirements.lock"), "licences": here("data/licences.yaml")}
+    return DisplayInputs(files={**files, "upstream": study.project.upstream})
+
+
 def _pinned(public: Mapping[str, UpstreamFile], folder: str) -> str:
     """Return how a corpus is pinned.
 
@@ -155,6 +163,28 @@ def checkpoints(
         " If a model's size is not published, the paper estimates it.",
         texts=True,
     )
+
+
+def checkpoint_options(
+    study: ConfiguredStudy, names: Iterable[str], printed: Callable[[Any], str | None]
+) -> DisplayInputs:
+    """Return the inputs of `checkpoints`: the entries of models by the name in the printed table.
+
+    Args:
+        study: The study.
+        names: Models of models.yaml; the first with a printed name is shown.
+        printed: Function from an entry to its printed name; models without one are omitted.
+    """
+    fields = {"checkpoint", "licence", "parameters", "revision", "source", "package"}
+    found: dict[str, Any] = {}
+    for name in names:
+        entry = study.project.registry[name]
+        stated = entry.model_dump(include=fields)
+        if entry.kind == "llm":
+            stated["checkpoint"] = entry.litellm_id.partition("/")[2]
+        if label := printed(entry):
+            found.setdefault(label, {"name": name, **stated})
+    return DisplayInputs(options=found)
 
 
 def _of_entry(entry: Mapping[str, Any], row: Mapping[str, str]) -> dict[str, StatedText]:

@@ -1,14 +1,16 @@
 """Style and reproducible output of figures."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from pathlib import Path
 from textwrap import wrap
-
-import matplotlib as mpl
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from pieline.core.files import atomic_path
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLUMN_WIDTH = 3.3
 """Width of a column in the papers, in inches."""
@@ -20,6 +22,9 @@ SMALLEST = 6.0
 
 def use_style(path: str | Path) -> None:
     """Select matplotlib's non-interactive backend and a style file over matplotlib's defaults."""
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
     mpl.use("Agg")
     # A matplotlibrc in the working directory takes precedence over every environment variable.
     mpl.rcdefaults()
@@ -44,6 +49,8 @@ def save_figure(figure: Figure, *, pdf: str | Path, png: str | Path, mark: str =
         png: PNG output.
         mark: Small text below the figure.
     """
+    import matplotlib.pyplot as plt
+
     if mark:
         below = figure.text(1, 0, mark, ha="right", va="bottom", color="#555555")
         below.set(fontsize=SMALLEST, in_layout=False)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from pieline.core.tables import write_csv
 from pieline.reporting.evidence import load_metric_file
 from pieline.reporting.printed import number_in, rounded
-from pieline.results.comparison import ComparedCell
+from pieline.results.cells import ComparedCell
 
 EXPORT_COLUMNS = (
     *("study", "model", "setting", "language", "composition", "seed", "part", "metric"),

@@ -14,15 +14,14 @@ from pieline.core.records import Frozen
 from pieline.core.tables import read_table, write_csv
 from pieline.reporting.latex import render_latex
 from pieline.reporting.printed import VERDICTS, number_in, read_printed
+from pieline.results.cells import COMPARED, missing
 from pieline.results.claims.tables import (
     TEXT_NUMBERS,
     Kind,
-    OurCell,
     OurNumbers,
     Place,
     PrintedTable,
 )
-from pieline.results.comparison import COMPARED
 
 STATES = (*VERDICTS.values(), "not comparable", "not run")
 """Possible verdicts on a printed number."""
@@ -153,7 +152,7 @@ def account_for(
                 cell = ours.get(name, {}).get((key, column))
                 if cell is None:
                     why = absent.get(file, f"{file}.csv has no such row") if file else NOWHERE
-                    cell = OurCell(None, comparable=False, reason=why)
+                    cell = missing(why)
                 is_compared = cell.verdict in COMPARED
                 reason = _first_reason(cell.reason, mark)
                 needs = [general_need, *table.needs.get(file, ()), models.get(model, "")]
@@ -175,7 +174,7 @@ def account_for(
                     verdict=cell.verdict,
                     reason="" if is_compared else reason,
                     needs=() if is_compared else tuple(filter(None, needs)),
-                    command=_command(file, cell.metrics, configuration if is_compared else None),
+                    command=command_of(file, cell.metrics, configuration if is_compared else None),
                 )
     return [
         number.model_copy(update={"also_in": tuple(dict.fromkeys(repeated.get(place, ())))})
@@ -261,7 +260,7 @@ def read_numbers(path: str | Path) -> list[PrintedNumber]:
     ]
 
 
-def _command(file: str, metrics: Sequence[str], configuration: Sequence[str] | None) -> str:
+def command_of(file: str, metrics: Sequence[str], configuration: Sequence[str] | None) -> str:
     """Return the command that computes a number of a table.
 
     Args:

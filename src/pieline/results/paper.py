@@ -13,9 +13,8 @@ from typing import Any
 from pieline.core.errors import UserError
 from pieline.core.files import read_text, sha256, write_bytes
 from pieline.reporting.latex import render_latex
-from pieline.results.displays import Displays
 from pieline.results.provenance import Model
-from pieline.study import Display
+from pieline.results.run_results import RunResults, Shown
 
 _RUNS = 3
 """Number of pdflatex runs after which longtable columns and references are stable."""
@@ -29,9 +28,8 @@ def write_paper_source(
     output: str | Path,
     *,
     template: str | Path,
-    displays: Displays,
+    results: RunResults,
     models: Sequence[Model],
-    data: str,
 ) -> None:
     """Write the LaTeX document, which includes tables and figures by relative paths.
 
@@ -39,9 +37,8 @@ def write_paper_source(
         output: LaTeX file; its folder contains the tables, and its `figures/` subfolder contains
             the figures.
         template: LaTeX template.
-        displays: Tables and figures of the run.
+        results: What the run shows.
         models: Models of the run, for the provenance section.
-        data: Data source: `sample`, `released` or `own`.
     """
     folder = Path(output).parent
     render_latex(
@@ -49,16 +46,16 @@ def write_paper_source(
         output,
         papers={
             study.paper: [_part(each, folder) for each in study.displays]
-            for study in displays.studies
+            for study in results.studies
             if study.displays
         },
         models=models,
-        data=data,
-        mark=displays.mark,
+        data=results.data,
+        mark=results.mark,
     )
 
 
-def _part(shown: Display, folder: Path) -> dict[str, Any]:
+def _part(shown: Shown, folder: Path) -> dict[str, Any]:
     """Return the source file of a table or figure, and the file and digest of its numbers."""
     source, numbers = ("tex", "csv") if shown.kind == "table" else ("pdf", "pdf")
     path = shown.files[numbers]

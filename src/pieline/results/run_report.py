@@ -1,6 +1,6 @@
 """Define the outputs that cover all studies, and their inputs.
 
-The rules `claims`, `comparison`, `results_page`, `paper_source`, `paper_pdf` and `provenance` use
+The rules `cells`, `results_page`, `paper_source`, `paper_pdf` and `provenance` use
 this module.
 """
 
@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -24,12 +24,14 @@ from pieline.core.sidecars import MAKE_AGAIN, load_sidecar, sidecar_of
 from pieline.models.llm import LLMEntry
 from pieline.models.sizing import describe_requirement
 from pieline.project import own_data_name, raw_name
+from pieline.reporting.displays import Display, Table
 from pieline.reporting.evidence import check_metrics
+from pieline.reporting.inputs import DisplayInputs
 from pieline.results.claims.tables import load_catalogue
-from pieline.results.displays import Displays, StudyDisplays
 from pieline.results.provenance import Code, Model, RunDescription
+from pieline.results.run_results import RunResults, ShownStudy, shown_display
 from pieline.reuse import archive_of, extractions, marks, notes
-from pieline.study import NOT_CONFIGURED, Display, Items, Study, Table
+from pieline.study import NOT_CONFIGURED, Items, Study
 
 CATEGORY = "The whole artifact"
 """Category in the Snakemake report for files that do not belong to a single paper."""
@@ -59,21 +61,28 @@ class RunReport:
     Args:
         all_studies: All studies by name, including those that the configuration does not name.
         config: Configuration of the run.
+        configuration: Its files besides config.yaml, as a command names them.
     """
 
-    def __init__(self, all_studies: Mapping[str, Study[Any]], config: Config) -> None:
+    def __init__(
+        self,
+        all_studies: Mapping[str, Study[Any]],
+        config: Config,
+        configuration: Sequence[str] = (),
+    ) -> None:
+        self.configuration = tuple(configuration)
         self.all_studies = all_studies
         self.config = config
         self.project = next(iter(all_studies.values())).project
         self.studies = [all_studies[name] for name in config.studies]
 
     @cached_property
-    def displays(self) -> Displays:
-        """Tables and figures in the form that scripts receive."""
-        return Displays(
+    def results(self) -> RunResults:
+        """Tables and figures, without their cells."""
+        return RunResults(
             studies=(
                 *(
-                    StudyDisplays(
+                    ShownStudy(
                         name=study.name,
                         paper=study.paper,
                         items=items.record if (items := study.items()) else "",
@@ -82,13 +91,13 @@ class RunReport:
                             for run in study.plan.made()
                             if run.recordings
                         },
-                        tables=tuple(study.tables()),
-                        figures=tuple(study.figures()),
+                        tables=tuple(map(shown_display, study.tables())),
+                        figures=tuple(map(shown_display, study.figures())),
                     )
                     for study in self.studies
                 ),
                 *(
-                    StudyDisplays(name=study.name, paper=study.paper)
+                    ShownStudy(name=study.name, paper=study.paper)
                     for study in self.all_studies.values()
                     if study not in self.studies
                 ),
@@ -96,6 +105,7 @@ class RunReport:
             mark=self.mark,
             data=self.config.data,
             document=self._document,
+            configuration=self.configuration,
             archives=tuple(
                 sorted(
                     {
@@ -118,22 +128,31 @@ class RunReport:
         ]
         return " ".join(filter(None, notes))
 
+    def inputs_of(self, shown: Display | Items) -> DisplayInputs:
+        """Return the inputs of a table, a figure or items."""
+        if isinstance(shown, Items):
+            return shown.display_inputs
+        return next(
+            study.shown[shown] for study in self.all_studies.values() if shown in study.shown
+        )
+
     def display_inputs_json(self, shown: Display | Items) -> str:
         """Return the inputs of a table, a figure or items as canonical JSON."""
+        given = self.inputs_of(shown)
         update: dict[str, Any] = {
             "mark": self.mark,
             "is_own": bool(self.project.own_data),
-            "asked": self.configured_digests(shown.display_inputs.metrics),
+            "asked": self.configured_digests(given.metrics),
             "archived": {
                 path: archive_of(study.plan[path])
                 for study in self.studies
-                for path in shown.display_inputs.metrics
+                for path in given.metrics
                 if path in study.plan and study.plan[path].archived
             },
         }
-        if isinstance(shown, Table) and shown.display_inputs.shows_models:
+        if isinstance(shown, Table) and given.shows_models:
             update["rows"] = self.config.rows_of(shown.name)
-        return shown.display_inputs.model_copy(update=update).canonical()
+        return given.model_copy(update=update).canonical()
 
     def configured_digests(self, metrics: Iterable[str]) -> dict[str, str]:
         """Return digests of the configured conditions of metric files that have any, by path."""
@@ -182,11 +201,11 @@ class RunReport:
 
     def files(self, ending: str) -> list[str]:
         """Return the files of tables (csv, html, tex) or figures (pdf, png) with this extension."""
-        return self.displays.files(ending)
+        return self.results.files(ending)
 
     def item_classes(self) -> list[str]:
         """Return the item classes, which also read the files behind metric files."""
-        return [study.items for study in self.displays.studies if study.items]
+        return [study.items for study in self.results.studies if study.items]
 
     def items(self) -> list[str]:
         """Return the paths of all item files."""
@@ -333,8 +352,9 @@ class RunReport:
             for run, reason in study.left_out().items():
                 runs.setdefault((study.name, reason), Counter())[run.partition("/")[0]] += 1
             for table in study.tables():
-                shown = {model.name for model in table.display_inputs.models}
-                for model, reason in table.display_inputs.not_run.items():
+                inputs = study.shown[table]
+                shown = {model.name for model in inputs.models}
+                for model, reason in inputs.not_run.items():
                     if model in shown:
                         runs.setdefault((table.name, reason), Counter())[model] += 1
         archived = [line for study in self.studies for line in notes(study.plan, study.name)]

@@ -11,10 +11,10 @@ from pieline.core.errors import UserError, nearest
 from pieline.core.files import write_json, write_text
 from pieline.core.records import Frozen
 from pieline.reporting.latex import render_latex
+from pieline.results.cells import ComparedCell, missing
 from pieline.results.claims.claim import Claim
 from pieline.results.claims.formulas import ClaimError
 from pieline.results.claims.tables import (
-    OurCell,
     OurNumbers,
     PrintedNumbers,
     PrintedTable,
@@ -145,7 +145,7 @@ def judge_on_ours(
     if claim.restates:
         return Finding(verdict="restates the print", reason="no number in this claim is measured")
     columns: dict[str, dict[str, float]] = {}
-    missing: list[tuple[str, str]] = []
+    lacking: list[tuple[str, str]] = []
     obstacles: list[str] = []
     total = 0
     for name, number in claim.numbers.items():
@@ -157,13 +157,13 @@ def judge_on_ours(
             total += 1
             cell = _our_cell(number, row, catalogue, ours, without_rows)
             if cell.value is None:
-                missing.append((" / ".join(row), cell.reason))
+                lacking.append((" / ".join(row), cell.reason))
                 continue
             columns[name][label] = cell.value
             if not cell.comparable:
                 obstacles.append(cell.reason)
-    if missing:
-        return Finding(verdict="not run", reason=_why_missing(missing, total))
+    if lacking:
+        return Finding(verdict="not run", reason=_why_missing(lacking, total))
     try:
         finding = _finding(claim, columns)
     except ClaimError as error:
@@ -256,25 +256,25 @@ def _our_cell(
     catalogue: Mapping[str, PrintedTable],
     ours: OurNumbers,
     without_rows: Mapping[str, str],
-) -> OurCell:
+) -> ComparedCell:
     source = catalogue[number.table].ours
     if source is None:
-        return OurCell(None, False, "nothing here computes this table")
+        return missing("nothing here computes this table")
     if number.table not in ours:
-        return OurCell(None, False, f"this run made no {' or '.join(source.files)}.csv")
+        return missing(f"this run made no {' or '.join(source.files)}.csv")
     if cell := ours[number.table].get((row, number.column)):
         return cell
     usual = f"{' or '.join(source.files)}.csv has no such row"
     reasons = (without_rows[file] for file in source.files if file in without_rows)
-    return OurCell(None, False, next(reasons, usual))
+    return missing(next(reasons, usual))
 
 
-def _why_missing(missing: Sequence[tuple[str, str]], total: int) -> str:
+def _why_missing(lacking: Sequence[tuple[str, str]], total: int) -> str:
     """Summarize the missing numbers in one line, by reason and with examples."""
-    reasons = Counter(reason for _, reason in missing)
+    reasons = Counter(reason for _, reason in lacking)
     parts = []
     for reason, times in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
-        rows = list(dict.fromkeys(row for row, why in missing if why == reason))
+        rows = list(dict.fromkeys(row for row, why in lacking if why == reason))
         more = f" and {len(rows) - 2} more" if len(rows) > 2 else ""
         parts.append(f"{reason} ({times}: {', '.join(rows[:2])}{more})")
-    return f"{len(missing)} of {total} numbers missing: {'; '.join(parts)}"
+    return f"{len(lacking)} of {total} numbers missing: {'; '.join(parts)}"

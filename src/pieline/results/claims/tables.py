@@ -1,7 +1,6 @@
 """Load the printed tables and match our numbers to their cells."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,12 +9,8 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from pieline.core.records import Frozen, Id, validated
 from pieline.core.yamls import read_mapping
-from pieline.reporting.printed import (
-    number_in,
-    read_comparisons,
-    read_published,
-    verdict_of,
-)
+from pieline.reporting.printed import read_published
+from pieline.results.cells import ComparedCell
 from pieline.results.claims.formulas import ClaimError, Values
 
 TEXT_NUMBERS = "text_numbers"
@@ -93,25 +88,6 @@ class PrintedTable(Frozen):
     )
 
 
-@dataclass(frozen=True)
-class OurCell:
-    """Our number for a printed cell.
-
-    Attributes:
-        value: Our number, if any.
-        comparable: Whether it may be compared with the printed one.
-        reason: Why it is missing or not comparable.
-        verdict: One of `VERDICTS`, `not comparable` or `not run`.
-        metrics: Metric files behind it.
-    """
-
-    value: float | None
-    comparable: bool
-    reason: str
-    verdict: str = "not run"
-    metrics: tuple[str, ...] = ()
-
-
 class Selection(Frozen):
     """Numbers in a column of a printed table, in rows that match `where` but not `but_not`.
 
@@ -148,7 +124,7 @@ class Selection(Frozen):
 PrintedNumbers = dict[str, dict[Row, dict[str, float]]]
 """Printed numbers by table, row (values of its keys) and column."""
 
-OurNumbers = dict[str, dict[tuple[Row, str], OurCell]]
+OurNumbers = dict[str, dict[tuple[Row, str], ComparedCell]]
 """Our cells by printed table, then by row and printed column; tables without a CSV are omitted."""
 
 
@@ -172,70 +148,64 @@ def load_printed(folder: str | Path, catalogue: Mapping[str, PrintedTable]) -> P
     }
 
 
-def load_ours(
-    files: Iterable[str | Path],
+def match_cells(
+    cells: Iterable[ComparedCell],
     catalogue: Mapping[str, PrintedTable],
     printed: PrintedNumbers,
     published_names: Mapping[str, str],
 ) -> OurNumbers:
-    """Collect our numbers for printed cells from the CSVs of a run.
+    """Match our cells with the printed ones.
 
     Args:
-        files: CSVs in paper_tables/.
+        cells: Cells of all tables of a run.
         catalogue: Printed tables by name.
         printed: Printed numbers.
         published_names: Printed model names, by name in models.yaml.
     """
-    made = {Path(file).stem: file for file in files}
+    made: dict[str, list[ComparedCell]] = {}
+    for cell in cells:
+        made.setdefault(cell.table, []).append(cell)
     ours: OurNumbers = {}
     for name, table in catalogue.items():
         source = table.ours
         if source is None or not made.keys() & set(source.files):
             continue
-        cells: dict[tuple[Row, str], OurCell] = {}
         columns = {column for row in printed[name].values() for column in row}
         metrics = {column: column for column in columns}
         metrics |= {column.removesuffix("_pct"): column for column in columns}
-        files_made = [made[file] for file in source.files if file in made]
-        rows = [row for file in files_made for row in read_comparisons(file)]
-        rows.sort(
-            key=lambda row: any(
-                row.get(name) != preferred for name, preferred in source.prefer.items()
-            )
-        )
-        for row in rows:
-            if any(row.get(column) != value for column, value in source.where.items()):
+        of_table = [cell for file in source.files for cell in made.get(file, ())]
+        of_table.sort(key=lambda cell: not _has(cell, source.prefer))
+        found: dict[tuple[Row, str], ComparedCell] = {}
+        for cell in of_table:
+            if not _has(cell, source.where):
                 continue
-            column = metrics.get(row.get(source.metric, ""))
+            column = metrics.get(cell.keys.get(source.metric, ""))
             if name == TEXT_NUMBERS:
                 # The id alone identifies a number of the running text.
                 column = "value"
-            values = [row.get(source.rows.get(key, key)) for key in table.keys]
+            values = [cell.keys.get(source.rows.get(key, key)) for key in table.keys]
             if column is None or None in values:
                 continue
             named = tuple(
                 published_names.get(str(value), str(value)) if key == "model" else str(value)
                 for key, value in zip(table.keys, values, strict=True)
             )
-            cell = OurCell(
-                value=number_in(row["ours"]),
-                comparable=row["comparable"] == "yes",
-                reason=_reason(row),
-                verdict=verdict_of(row),
-                metrics=tuple(row.get("metrics", "").split()),
-            )
             # If several models match one printed row, use the first one that has a number.
-            known = cells.get((named, column))
+            known = found.get((named, column))
             if known is None or known.value is None:
-                cells[named, column] = cell
-        ours[name] = cells
+                found[named, column] = cell.model_copy(update={"reason": _reason(cell)})
+        ours[name] = found
     return ours
 
 
-def _reason(row: Mapping[str, str]) -> str:
+def _has(cell: ComparedCell, keys: Mapping[str, str]) -> bool:
+    return all(cell.keys.get(name) == value for name, value in keys.items())
+
+
+def _reason(cell: ComparedCell) -> str:
     # Only cells with text have both values and no difference.
-    is_stated = row["ours"] and row["printed"] and not row.get("difference")
-    return f"stated, not measured: {row['reason']}" if is_stated else row.get("reason", "")
+    is_stated = cell.ours and cell.printed and not cell.difference
+    return f"stated, not measured: {cell.reason}" if is_stated else cell.reason
 
 
 def select(

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from pieline.core.files import canonical_json, read_json, read_text, write_text
+from pieline.core.files import canonical_json, read_text, write_text
 from pieline.core.imports import import_object
 from pieline.reporting.evidence import (
     Json,
@@ -26,20 +26,20 @@ from pieline.reporting.evidence import (
 )
 from pieline.reporting.latex import render_html
 from pieline.reporting.models import ModelDescription
+from pieline.results.cells import ComparedCell
 from pieline.results.claims.judgement import JudgedClaim
 from pieline.results.claims.tables import PrintedTable
-from pieline.results.comparison import ComparedCell, read_cells
-from pieline.results.displays import Displays, StudyDisplays
 from pieline.results.numbers import (
     STATES,
     PrintedNumber,
+    command_of,
     describe,
     kinds_of,
     ranked,
     read_numbers,
     summarize,
 )
-from pieline.study import Table
+from pieline.results.run_results import RunResults, Shown, ShownStudy
 
 _SCALARS = (str, int, float, bool)
 _LINKED = re.compile(r'(?<=data-metrics=")[^"]*')
@@ -58,11 +58,11 @@ class TableView:
         cells: Cells of our CSV; empty if the run did not make the table.
     """
 
-    study: StudyDisplays
+    study: ShownStudy
     title: str
     caption: str
     numbers: list[PrintedNumber]
-    shown: Table | None = None
+    shown: Shown | None = None
     cells: Sequence[ComparedCell] = ()
 
     @property
@@ -112,7 +112,7 @@ class TableView:
 class StudyView:
     """A study on the page: its printed numbers, and its tables in the paper's order."""
 
-    study: StudyDisplays
+    study: ShownStudy
     numbers: list[PrintedNumber]
     tables: list[TableView]
 
@@ -149,9 +149,7 @@ def write_page(
     *,
     items: str | Path,
     template: str | Path,
-    displays: Displays,
-    ledger: str | Path,
-    numbers: str | Path,
+    results: RunResults,
     catalogue: Mapping[str, PrintedTable],
     absent: Mapping[str, str],
     models: Sequence[ModelDescription],
@@ -164,9 +162,7 @@ def write_page(
         path: Path of the page.
         items: Folder for the detail files; its previous content is deleted.
         template: HTML template.
-        displays: Tables and figures of the run.
-        ledger: Path of claims.json.
-        numbers: Path of printed_numbers.csv.
+        results: What the run shows.
         catalogue: Printed tables by name.
         absent: Reasons why CSVs with printed numbers were not made, by name.
         models: Descriptions of the papers' and the run's models.
@@ -176,29 +172,31 @@ def write_page(
     Raises:
         UserError: A file behind the numbers has changed since they were computed.
     """
-    counted = read_numbers(numbers)
+    counted = results.numbers
+    cells_of: dict[str, list[ComparedCell]] = {}
+    for cell in results.cells:
+        cells_of.setdefault(cell.table, []).append(cell)
     studies = [
         _study_view(
             study,
             [number for number in counted if number.paper == study.name],
+            cells_of,
             catalogue if counted else {},
             absent,
         )
-        for study in displays.studies
+        for study in results.studies
     ]
     tables = [table for study in studies for table in study.tables if table.shown]
-    cells = [cell for view in tables for cell in view.cells]
     study_of = {path: view.study for view in tables for cell in view.cells for path in cell.metrics}
-    _write_items(Path(items), study_of, depth)
-    claims = [JudgedClaim.model_validate(claim) for claim in read_json(ledger)["claims"]]
+    _write_items(Path(items), study_of, depth, results.configuration)
     folder = Path(path).parent
     render_html(
         template,
         path,
-        kind=_kind(displays, cells),
-        mark=displays.mark,
+        kind=_kind(results),
+        mark=results.mark,
         summary=summarize(counted),
-        archives=displays.archives,
+        archives=results.archives,
         other=other and os.path.relpath(Path(other).with_name("index.html"), folder),
         scores=_scores_by_paper(read_numbers(other)) if other else {},
         describe=describe,
@@ -206,25 +204,25 @@ def write_page(
         states=STATES,
         studies=studies,
         needs=_needs(counted, {model.published_as: model.label for model in reversed(models)}),
-        papers=displays.papers(),
-        claims=claims,
-        words=_search_terms(claims, models),
+        papers=results.papers(),
+        claims=results.claims,
+        words=_search_terms(results.claims, models),
         labels=[model.label for model in models],
         table_names={view.shown.name for view in tables if view.shown},
-        figures=[(study, shown) for study in displays.studies for shown in study.figures],
+        figures=[(study, shown) for study in results.studies for shown in study.figures],
         places={path: number for number, path in enumerate(sorted(study_of))},
         items=os.path.relpath(items, folder),
         root=os.path.relpath(".", folder),
         beside=lambda file: os.path.relpath(file, folder),
         source=_source,
-        document=displays.document,
+        document=results.document,
     )
 
 
-def _kind(displays: Displays, cells: Iterable[ComparedCell]) -> str:
+def _kind(results: RunResults) -> str:
     """Return `mixed` (a released run with cells of sample data) or the data source."""
-    of_sample = any("sample data" in cell.reason for cell in cells)
-    return "mixed" if of_sample and displays.data == "released" else displays.data
+    of_sample = any("sample data" in cell.reason for cell in results.cells)
+    return "mixed" if of_sample and results.data == "released" else results.data
 
 
 def _scores_by_paper(numbers: Iterable[PrintedNumber]) -> dict[str, tuple[int, int]]:
@@ -255,8 +253,9 @@ def _needs(numbers: Sequence[PrintedNumber], labels: Mapping[str | None, str]) -
 
 
 def _study_view(
-    study: StudyDisplays,
+    study: ShownStudy,
     numbers: list[PrintedNumber],
+    cells_of: Mapping[str, Sequence[ComparedCell]],
     catalogue: Mapping[str, PrintedTable],
     absent: Mapping[str, str],
 ) -> StudyView:
@@ -281,7 +280,7 @@ def _study_view(
         order = list(printed)
         before = order[: order.index(shown.name)] if shown.name in order else []
         tables += [not_made(file) for file in before if file in missing]
-        cells = read_cells([shown.files["csv"]])
+        cells = cells_of.get(shown.name, ())
         tables.append(TableView(study, shown.title, shown.caption, of(shown.name), shown, cells))
     tables += [not_made(file) for file in list(missing)]
     files = {*printed, *(shown.name for shown in study.tables)}
@@ -307,7 +306,9 @@ def _source(maker: str) -> str:
     return str(spec.origin) if spec else ""
 
 
-def _write_items(folder: Path, study_of: Mapping[str, StudyDisplays], depth: int) -> None:
+def _write_items(
+    folder: Path, study_of: Mapping[str, ShownStudy], depth: int, configuration: Sequence[str]
+) -> None:
     """Write the details on each metric file, and the texts that they share."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -324,6 +325,7 @@ def _write_items(folder: Path, study_of: Mapping[str, StudyDisplays], depth: int
             str(number),
             {
                 "path": metric.path,
+                "command": command_of(metric.path, [metric.path], configuration),
                 "digest": metric.digest,
                 "inputs": metric.inputs,
                 "fields": {

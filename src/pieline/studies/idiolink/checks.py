@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pieline.core.errors import UserError
 from pieline.core.texts import text_key
-from pieline.studies.idiolink import files, models, paths, questions
+from pieline.studies.idiolink import files, inputs, models, paths, questions
 from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
 from pieline.studies.idiolink.models import Idiolink
 from pieline.studies.idiolink.originals.splits import SPLITS
@@ -22,7 +22,7 @@ def check(study: Idiolink, where: str) -> None:
         UserError: A setting is invalid, or a prompt file is missing.
     """
     settings, tuning = study.settings, study.settings.finetuning
-    kinds = ("bm25", "embedder", *models.OWN_RANKERS, "predictions")
+    kinds = ("bm25", "embedder", *inputs.OWN_RANKERS, "predictions")
     study.check_models(settings.models, *kinds, where=f"{where}.models")
     study.check_external(settings.models, where=f"{where}.models")
     _check_first_stages(study, where)

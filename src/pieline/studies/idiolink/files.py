@@ -6,7 +6,7 @@ from pieline.archives.matching import Extraction
 from pieline.models.entries import Bm25Entry
 from pieline.models.rankers import RerankerEntry
 from pieline.project import raw_name
-from pieline.studies.idiolink import models, paths
+from pieline.studies.idiolink import inputs, models, paths
 from pieline.studies.idiolink.models import Idiolink
 from pieline.studies.idiolink.originals.splits import SPLITS
 from pieline.studies.idiolink.records import QUERY_MODES
@@ -215,7 +215,7 @@ def raw_files(study: Idiolink) -> list[str]:
     if not has_texts(study):
         return []
     files = checked_files(study, "released_format")
-    if models.tuned_bases(study) and tuples_source(study) == "released":
+    if inputs.tuned_bases(study) and tuples_source(study) == "released":
         files.append(RELEASED_TUPLES)
     if models.constructs(study):
         files.append(magpie(study))

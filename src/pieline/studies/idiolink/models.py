@@ -10,6 +10,7 @@ from pieline.models.api_embedder import ApiEmbedderEntry
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.rankers import RerankerEntry
 from pieline.project import alternatives
+from pieline.studies.idiolink.inputs import OWN_RANKERS, ranked, tuned_bases
 from pieline.studies.idiolink.originals import domains
 from pieline.studies.idiolink.originals.pie_filter import FilterOptions
 from pieline.studies.idiolink.originals.splits import SPLITS
@@ -27,26 +28,6 @@ from pieline.study import Study
 Idiolink = Study[IdiolinkSettings]
 COLLECTIONS: tuple[domains.Collection, ...] = get_args(domains.Collection)
 TEXT_FILES = ("indexes", "queries")
-OWN_RANKERS = ("reranker", "late_interaction")
-"""Kinds of ranking models that the paper does not evaluate."""
-
-
-def skipped(study: Idiolink) -> dict[str, str]:
-    """Return the reasons for skipping models, by model."""
-    lacking = {run.base: run.lacks for run in study.plan if run.lacks}
-    return {**study.settings.leave_out, **lacking}
-
-
-def ranked(study: Idiolink) -> list[str]:
-    """Return the models to evaluate without fine-tuning."""
-    without = skipped(study)
-    return [name for name in study.settings.models if name not in without]
-
-
-def tuned_bases(study: Idiolink) -> list[str]:
-    """Return the models to fine-tune."""
-    without = skipped(study)
-    return [name for name in study.settings.finetuning.models if name not in without]
 
 
 def wildcards() -> dict[str, str]:
@@ -88,11 +69,6 @@ def all_models(study: Idiolink) -> list[str]:
     zero_shot = ranked(study)
     ranking = [*zero_shot, *first_stages(study, zero_shot).values(), *tuned_bases(study)]
     return list(dict.fromkeys([*ranking, *(roles(study).values() if constructs(study) else ())]))
-
-
-def models_of_kinds(study: Idiolink, *kinds: str) -> list[str]:
-    """Return the zero-shot models of these kinds."""
-    return [name for name in ranked(study) if study.project.registry[name].kind in kinds]
 
 
 def first_stages(study: Idiolink, models: Iterable[str]) -> dict[str, str]:

@@ -58,3 +58,8 @@ def scoring_files(index: str) -> dict[str, str]:
     """Return the paths of the dataset files for scoring, which contain no texts, by name."""
     folder = f"results/datasets/idiolink/{index}"
     return {"meanings": f"{folder}/meanings.jsonl", "manifest": f"{folder}/manifest.json"}
+
+
+def index_of(composition: str) -> str:
+    """Return the index with a composition of the test split."""
+    return "test" if composition == "full" else f"test-{composition}"

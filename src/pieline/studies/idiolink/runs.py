@@ -10,7 +10,7 @@ from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import Bm25Entry
 from pieline.models.rankers import RerankerEntry
 from pieline.plan import Plan, Run
-from pieline.studies.idiolink import files, models, paths, questions
+from pieline.studies.idiolink import files, inputs, models, paths, questions
 from pieline.studies.idiolink.models import Idiolink
 from pieline.studies.idiolink.settings import FineTuning
 from pieline.studies.idiolink.training.settings import TrainingSettings, evaluated_modes
@@ -50,16 +50,11 @@ def configured_runs(study: Idiolink) -> Iterator[Run]:
         for model in settings.models:
             if composition == "full" or not study.prediction_files(model):
                 for mode in modes_of(study, model):
-                    yield run(index_of(composition), model, mode, 0)
+                    yield run(paths.index_of(composition), model, mode, 0)
     for model in tuned_models(study):
         for mode in modes_of(study, model):
             for seed in settings.finetuning.seeds:
                 yield run("test", model, mode, seed)
-
-
-def index_of(composition: str) -> str:
-    """Return the index with a composition of the test split."""
-    return "test" if composition == "full" else f"test-{composition}"
 
 
 def tuned_models(study: Idiolink) -> list[str]:
@@ -245,12 +240,12 @@ def left_out(study: Idiolink) -> dict[str, str]:
         f"{model}/{mode}": PAIRS_OF_TEXTS
         if isinstance(entry(model), RerankerEntry)
         else NO_SPAN_VECTOR
-        for model in models.ranked(study)
+        for model in inputs.ranked(study)
         if not has_token_vectors(study, model)
         for mode in study.settings.query_modes
         if mode.endswith("span")
     }
-    return models.skipped(study) | without
+    return inputs.skipped(study) | without
 
 
 def tested_runs(study: Idiolink, model: str, seed: str) -> list[str]:

@@ -1,9 +1,36 @@
 """IdioLink, a study of whether embeddings match texts by meaning despite different wording."""
 
-from pieline.studies.idiolink import checks, displays, files, runs, tasks
+from pieline.studies.idiolink import checks, files, inputs, runs, tasks
+from pieline.studies.idiolink.figures import by_pie as by_pie_figure
+from pieline.studies.idiolink.figures import construction as construction_figure
+from pieline.studies.idiolink.figures import domains, modes
+from pieline.studies.idiolink.figures import finetuning as finetuning_figure
+from pieline.studies.idiolink.figures import shortcuts as shortcuts_figure
 from pieline.studies.idiolink.models import all_models, archived_models
+from pieline.studies.idiolink.records import query_scores_file
 from pieline.studies.idiolink.settings import IdiolinkSettings
-from pieline.study import Study
+from pieline.studies.idiolink.tables import (
+    by_pie,
+    dataset,
+    described,
+    finetuning,
+    gains,
+    released,
+    shortcuts,
+    significance,
+    zero_shot,
+)
+from pieline.study import NOT_CONFIGURED, Items, Study
+
+_WHY_NOT = {
+    "idiolink_finetuned": "idiolink.finetuning.models names no model",
+    "idiolink_construction": "idiolink.construction.enabled is false",
+    "idiolink_dataset": "idiolink.dataset is 'archived': there are no texts",
+    "idiolink_example": "idiolink.dataset is 'archived': there are no texts",
+    "idiolink_overlap": "idiolink.shortcuts is false",
+    "idiolink_shortcuts": "idiolink.shortcuts is false",
+}
+"""Why a configuration does not show a table, by table."""
 
 
 class IdiolinkStudy(Study[IdiolinkSettings]):
@@ -12,6 +39,31 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     name = "idiolink"
     paper = "IdioLink"
     Settings = IdiolinkSettings
+    displays = (
+        described.EXAMPLE_TABLE,
+        dataset.DATASET_TABLE,
+        dataset.CONSTRUCTION_TABLE,
+        zero_shot.ZERO_SHOT_TABLE,
+        gains.GAINS_TABLE,
+        zero_shot.BM25_TABLE,
+        described.HYPERPARAMETERS_TABLE,
+        described.ARTIFACTS_TABLE,
+        finetuning.FINETUNED_TABLE,
+        described.CHECKPOINTS_TABLE,
+        zero_shot.ABLATION_TABLE,
+        released.RELEASED_TABLE,
+        significance.SIGNIFICANCE_TABLE,
+        significance.PAIRS_TABLE,
+        by_pie.BY_PIE_TABLE,
+        shortcuts.OVERLAP_TABLE,
+        shortcuts.SHORTCUTS_TABLE,
+        domains.DOMAINS_FIGURE,
+        construction_figure.FLOW,
+        modes.MODES_FIGURE,
+        finetuning_figure.FINETUNING_FIGURE,
+        by_pie_figure.BY_PIE_FIGURE,
+        shortcuts_figure.SHORTCUTS_FIGURE,
+    )
 
     check = checks.check
     check_own_data = checks.check_own_data
@@ -26,7 +78,13 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     llm_tasks = tasks.llm_tasks
     raw_files = files.raw_files
     other_targets = files.other_targets
-    tables = displays.tables
-    figures = displays.figures
-    items = displays.items
-    why_no_table = displays.why_no_table
+
+    def why_no_table(self, name: str) -> str:
+        """Return why this configuration does not include a table."""
+        return _WHY_NOT.get(name, NOT_CONFIGURED)
+
+    def items(self) -> Items:
+        """Return the specification of the item rows, one per query and run."""
+        metrics = self.plan.metrics()
+        names = dict.fromkeys([*inputs.ranked(self), *inputs.tuned_bases(self)])
+        return self.items_of(metrics, names, map(query_scores_file, metrics))

@@ -3,7 +3,7 @@
 from functools import partial
 
 from pieline.project import alternatives
-from pieline.studies.idiolink import models, paths, questions, runs
+from pieline.studies.idiolink import inputs, models, paths, questions, runs
 from pieline.studies.idiolink.models import Idiolink
 from pieline.studies.idiolink.predictions.api_embedding import Embedding
 from pieline.studies.idiolink.variants.generation import Writing
@@ -46,7 +46,7 @@ def llm_tasks(study: Idiolink) -> list[LLMTaskSpec]:
             partial(questions.embedding, study),
             [
                 {"split": "test", "model": model, "texts": texts, "seed": "0"}
-                for model in runs.embedding_models(study, computed, models.ranked(study))
+                for model in runs.embedding_models(study, computed, inputs.ranked(study))
                 if model in apis
                 for texts in ("documents", *TEXT_MODES)
                 if texts == "documents" or texts in study.settings.query_modes

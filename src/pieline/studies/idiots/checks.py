@@ -2,7 +2,7 @@
 
 from pieline.core.errors import UserError
 from pieline.llm.prompts import load_prompt
-from pieline.studies.idiots import files, questions
+from pieline.studies.idiots import inputs, questions
 from pieline.studies.idiots.files import Idiots
 from pieline.studies.idiots.verdicts import read_cases
 
@@ -19,9 +19,11 @@ def check(study: Idiots, where: str) -> None:
     study.check_models(settings.settings_by_model, "llm", where=f"{where}.settings_by_model")
     for setting in settings.prompts:
         load_prompt(questions.prompt(study, setting)).check_shows("sentence")
-    if study.project.own_data and all(map(study.project.is_available, (files.TABLE, files.ARRAY))):
+    if study.project.own_data and all(
+        map(study.project.is_available, (inputs.TABLE, inputs.ARRAY))
+    ):
         raise UserError(
-            f"both {files.TABLE} and {files.ARRAY} exist",
+            f"both {inputs.TABLE} and {inputs.ARRAY} exist",
             where=study.project.own_data,
             hint="remove one",
         )

@@ -1,18 +1,28 @@
 """Figures of IdioTS: recall and specificity, and signal detection."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-import matplotlib.pyplot as plt
-from matplotlib.artist import Artist
-from matplotlib.figure import Figure
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pieline.core.records import load_records
+from pieline.reporting.displays import NOT_IN_PAPER, Figure
 from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.idiots.metrics.bias import BiasMetrics, SignalEstimate
 from pieline.studies.idiots.metrics.detection import DetectionMetrics, Score
-from pieline.studies.idiots.tables import SETTING_LABELS, run_labels, run_of
+from pieline.studies.idiots.tables import (
+    SETTING_LABELS,
+    all_runs,
+    compared_prompts,
+    run_labels,
+    run_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.figure import Figure as Drawing
 
 _GREY = "#777777"
 _PRINTED = " (printed)"
@@ -21,12 +31,14 @@ _MARKERS = "os^v<>pX*h"
 """Shapes of our runs; they differ so that coinciding points stay visible."""
 
 
-def recall_against_specificity(inputs: DisplayInputs) -> Figure:
+def recall_against_specificity(inputs: DisplayInputs) -> Drawing:
     """Plot each run with its 95% intervals, and the printed numbers as hollow markers.
 
     The dashed line marks a balanced accuracy of 0.5, which a model can reach without using the
     sentence. Runs with undefined recall or specificity have no marker, but are in the legend.
     """
+    import matplotlib.pyplot as plt
+
     metrics = load_records(inputs.metrics, DetectionMetrics)
     figure, axis = plt.subplots(figsize=(COLUMN_WIDTH, 2.8), layout="constrained")
     axis.plot([0, 1], [1, 0], linestyle="--", linewidth=0.8, color=_GREY)
@@ -85,13 +97,25 @@ def recall_against_specificity(inputs: DisplayInputs) -> Figure:
     return figure
 
 
-def sensitivity_against_criterion(inputs: DisplayInputs) -> Figure:
+RECALL_SPECIFICITY = Figure(
+    "idiots_recall_specificity",
+    "Section 5.1",
+    "Recall against specificity of each run.",
+    recall_against_specificity,
+    all_runs,
+    printed="idiots_table1",
+)
+
+
+def sensitivity_against_criterion(inputs: DisplayInputs) -> Drawing:
     """Plot each setting of each model with its 95% intervals over PIEs.
 
     The reference setting has a diamond marker. Models that ignore the sentence have a sensitivity
     of about 0; models that readily say yes have a negative criterion. Settings that lack readable
     answers for either class of sentences have no marker.
     """
+    import matplotlib.pyplot as plt
+
     metrics, labels = load_records(inputs.metrics, BiasMetrics), inputs.labels()
     figure, axis = plt.subplots(figsize=(COLUMN_WIDTH, 2.8), layout="constrained")
     axis.axhline(0, linestyle="--", linewidth=0.8, color=_GREY)
@@ -120,7 +144,16 @@ def sensitivity_against_criterion(inputs: DisplayInputs) -> Figure:
     return figure
 
 
-def _add_legend(figure: Figure, handles: Sequence[Artist], labels: Sequence[str]) -> None:
+BIAS_FIGURE = Figure(
+    "idiots_bias",
+    NOT_IN_PAPER,
+    "Sensitivity d′ against the criterion.",
+    sensitivity_against_criterion,
+    compared_prompts,
+)
+
+
+def _add_legend(figure: Drawing, handles: Sequence[Artist], labels: Sequence[str]) -> None:
     """Draw a legend above the axes, and make room for it."""
     # At this font size, two labels of up to 26 characters fit side by side.
     columns = 2 if max(map(len, labels), default=0) <= 26 else 1

@@ -5,14 +5,11 @@ from typing import get_args
 from pieline.project import alternatives
 from pieline.studies.idiots import paths
 from pieline.studies.idiots.datasets import Origin
+from pieline.studies.idiots.inputs import no_data, raw_name
 from pieline.studies.idiots.settings import DetectionSetting, IdiotsSettings
 from pieline.study import Study
 
 Idiots = Study[IdiotsSettings]
-TABLE = "idiots/idioms_sentences.tsv"
-"""Name of a raw file that may contain the sentences."""
-ARRAY = "idiots/idiots.json"
-"""Name of the other raw file that may contain the sentences."""
 
 
 def constraints(study: Idiots, *kinds: str) -> dict[str, str]:
@@ -36,17 +33,6 @@ def raw_files(study: Idiots) -> list[str]:
     return [path for path in files if path]
 
 
-def raw_name(study: Idiots) -> str:
-    """Return the raw file name of the sentences.
-
-    The file is a JSON array in the sample, and in own data that has an array but no table. In
-    all other cases, the file is a table.
-    """
-    own_array = study.project.own_data and not study.project.is_available(TABLE)
-    is_array = study.project.is_sample or (own_array and study.project.is_available(ARRAY))
-    return ARRAY if is_array else TABLE
-
-
 def origin(study: Idiots) -> Origin:
     """Return the origin of the sentences before their digest is checked."""
     return "unverified" if study.project.data == "released" else study.project.data
@@ -55,10 +41,3 @@ def origin(study: Idiots) -> Origin:
 def other_targets(study: Idiots) -> list[str]:
     """Return the paths of the files with cases for human judgment."""
     return [paths.CASES.format(**run.where) for run in study.plan.made()]
-
-
-def no_data(study: Idiots) -> str:
-    """Return why the sentences are missing; empty if they are available."""
-    name = raw_name(study)
-    is_available = study.project.data != "released" or study.project.is_available(name)
-    return "" if is_available else f"the mirror has no {name}"

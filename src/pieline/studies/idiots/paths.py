@@ -2,6 +2,9 @@
 
 SAMPLE_KINDS = "results/raw/idiots/distractor_kinds.csv"
 
+PROMPT = "prompts/idiots/detect.jinja"
+"""The paper's prompt, relative to the project."""
+
 SENTENCES = "results/datasets/idiots/sentences.jsonl"
 MANIFEST = "results/datasets/idiots/manifest.json"
 

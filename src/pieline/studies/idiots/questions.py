@@ -5,8 +5,6 @@ from pieline.studies.idiots.files import Idiots
 from pieline.studies.idiots.predictions import Detection, StrictDetection
 from pieline.studies.idiots.settings import DetectionParameters, OwnParameters
 
-PROMPT = "prompts/idiots/detect.jinja"
-
 
 def recordings(study: Idiots) -> str:
     """Return the path pattern of the recordings of runs."""
@@ -18,7 +16,7 @@ def recordings(study: Idiots) -> str:
 def prompt(study: Idiots, setting: str) -> str:
     """Return the path of a setting's template."""
     own = study.settings.prompts.get(setting)
-    return study.project.configured_file(own.file) if own else study.project.here(PROMPT)
+    return study.project.configured_file(own.file) if own else study.project.here(paths.PROMPT)
 
 
 def parameters(study: Idiots, setting: str) -> DetectionParameters:

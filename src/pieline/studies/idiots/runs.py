@@ -9,7 +9,7 @@ from pieline.core.conditions import Conditions, digest_of
 from pieline.llm.obstacles import unsupported_reason
 from pieline.models.llm import LLMEntry
 from pieline.plan import Plan, Run
-from pieline.studies.idiots import files, paths, questions
+from pieline.studies.idiots import inputs, paths, questions
 from pieline.studies.idiots.files import Idiots
 from pieline.study import OWN_PROMPT
 
@@ -38,13 +38,13 @@ def configured_runs(study: Idiots) -> Iterator[Run]:
                 conditions=run_conditions(model, setting),
                 recordings=questions.recordings(study).format(**where) if kind == "llm" else "",
                 behind=(predictions, paths.SENTENCES),
-                unsupported=files.no_data(study) or _unsupported(study, model, setting),
+                unsupported=inputs.no_data(study) or _unsupported(study, model, setting),
             )
 
 
 def lacks(study: Idiots, runs: Sequence[Run], archived: Collection[str]) -> dict[str, str]:
     """Return why runs cannot be made, by metric file."""
-    if reason := files.no_data(study):
+    if reason := inputs.no_data(study):
         return {run.metrics: reason for run in runs}
     asked = [run for run in runs if run.kind == "llm" and run.metrics not in archived]
     reasons = {

@@ -1,8 +1,8 @@
 """The IdioTS study."""
 
-from pieline.studies.idiots import checks, displays, files, runs, tasks
+from pieline.studies.idiots import checks, figures, files, paths, runs, tables, tasks
 from pieline.studies.idiots.settings import IdiotsSettings
-from pieline.study import Study
+from pieline.study import Items, Study
 
 
 class IdiotsStudy(Study[IdiotsSettings]):
@@ -11,6 +11,17 @@ class IdiotsStudy(Study[IdiotsSettings]):
     name = "idiots"
     paper = "IdioTS"
     Settings = IdiotsSettings
+    displays = (
+        tables.DATASET_TABLE,
+        tables.DETECTION_TABLE,
+        tables.CONSISTENCY_TABLE,
+        tables.DISTRACTORS_TABLE,
+        tables.ERRORS_TABLE,
+        tables.PROMPT_TABLE,
+        tables.BIAS_TABLE,
+        figures.RECALL_SPECIFICITY,
+        figures.BIAS_FIGURE,
+    )
 
     check = checks.check
     configured_runs = runs.configured_runs
@@ -21,6 +32,10 @@ class IdiotsStudy(Study[IdiotsSettings]):
     llm_tasks = tasks.llm_tasks
     raw_files = files.raw_files
     other_targets = files.other_targets
-    tables = displays.tables
-    figures = displays.figures
-    items = displays.items
+
+    def items(self) -> Items:
+        """Return the specification of the items, one per sentence and run."""
+        made = self.plan.made()
+        behind = [*(run.predictions for run in made), *([paths.SENTENCES] if made else [])]
+        reviewed = {"verdicts": self.settings.verdicts} if self.settings.verdicts else {}
+        return self.items_of(self.plan.metrics(), self.settings.models, behind, **reviewed)

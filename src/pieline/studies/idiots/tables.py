@@ -21,11 +21,14 @@ from pieline.reporting.columns import (
     sources,
     text_cell,
 )
+from pieline.reporting.displays import NOT_IN_PAPER, ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.printed import PrintedRow, per_cent, probability, read_published, rounded
 from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
+from pieline.studies.idiots import paths
 from pieline.studies.idiots.datasets import IdiotsManifest, Origin
+from pieline.studies.idiots.inputs import no_data
 from pieline.studies.idiots.metrics.bias import BiasMetrics, SettingSignal, SignalEstimate
 from pieline.studies.idiots.metrics.detection import DetectionMetrics, Score
 from pieline.studies.idiots.records import DistractorKind
@@ -242,6 +245,21 @@ def detection(inputs: DisplayInputs) -> TableContent:
     )
 
 
+def all_runs(study: ConfiguredStudy) -> DisplayInputs:
+    """Return inputs with all runs, and the paper's models that are not configured."""
+    return study.display_inputs(study.plan.metrics(), study.settings.models, "llm")
+
+
+DETECTION_TABLE = Table(
+    "idiots_detection",
+    "Table 1",
+    "Automatic metrics of idiom detection.",
+    detection,
+    all_runs,
+    printed="idiots_table1",
+)
+
+
 def consistency(inputs: DisplayInputs) -> TableContent:
     """Build Table 2: the share of true positives that name the right idiom."""
     return _table(
@@ -252,6 +270,16 @@ def consistency(inputs: DisplayInputs) -> TableContent:
         " distractors) that a person judged; κ: Cohen's kappa of these verdicts and the automatic"
         " ones.",
     )
+
+
+CONSISTENCY_TABLE = Table(
+    "idiots_consistency",
+    "Table 2",
+    "True positives that name the right idiom.",
+    consistency,
+    all_runs,
+    printed="idiots_table2",
+)
 
 
 def distractors(inputs: DisplayInputs) -> TableContent:
@@ -267,6 +295,16 @@ def distractors(inputs: DisplayInputs) -> TableContent:
         "Distractors of IdioTS whose associated PIE was given a figurative meaning (FP),"
         " and the ratio by kind of distractor.",
     )
+
+
+DISTRACTORS_TABLE = Table(
+    "idiots_distractors",
+    "Table 3",
+    "Distractors whose PIE was given a figurative meaning.",
+    distractors,
+    all_runs,
+    printed="idiots_table3",
+)
 
 
 def errors(inputs: DisplayInputs) -> TableContent:
@@ -311,6 +349,16 @@ def errors(inputs: DisplayInputs) -> TableContent:
     )
 
 
+ERRORS_TABLE = Table(
+    "idiots_errors",
+    "Section 5.2.1",
+    "Errors, and their types as people sorted them.",
+    errors,
+    all_runs,
+    text_numbers=True,
+)
+
+
 def dataset(inputs: DisplayInputs) -> TableContent:
     """Build the table of the counts in section 3."""
     manifest = inputs.files.get("manifest")
@@ -340,6 +388,22 @@ def dataset(inputs: DisplayInputs) -> TableContent:
     )
 
 
+def _manifest(study: ConfiguredStudy) -> DisplayInputs:
+    if obstacle := no_data(study):
+        return DisplayInputs(notes=(obstacle,))
+    return DisplayInputs(files={"manifest": paths.MANIFEST})
+
+
+DATASET_TABLE = Table(
+    "idiots_dataset",
+    "Section 3",
+    "PIEs and sentences of the test suite.",
+    dataset,
+    _manifest,
+    text_numbers=True,
+)
+
+
 def prompt(inputs: DisplayInputs) -> TableContent:
     """Build the table with the prompt (Figure 1) and its layout for Llama 2 (Figure 2)."""
     system, user = load_prompt(inputs.files["prompt"]).messages(sentence="sentence")
@@ -358,6 +422,19 @@ def prompt(inputs: DisplayInputs) -> TableContent:
         " layout; other local models use the template of their entry or weights.",
         wraps=True,
     )
+
+
+def _prompt(study: ConfiguredStudy) -> DisplayInputs:
+    return DisplayInputs(files={"prompt": study.project.here(paths.PROMPT)})
+
+
+PROMPT_TABLE = Table(
+    "idiots_prompt",
+    "Figures 1 and 2",
+    "The prompt, and its layout for Llama 2.",
+    prompt,
+    _prompt,
+)
 
 
 def _table(
@@ -560,3 +637,22 @@ def bias(inputs: DisplayInputs) -> TableContent:
         " model (Holm), for d′ and c apart.",
         notes=(*left_out_seeds, *_data_notes(metrics)),
     )
+
+
+def compared_prompts(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return inputs with the signal detection of all settings, if `prompts_against` is set."""
+    settings = study.settings
+    if not settings.prompts_against:
+        return None
+    inputs = study.display_inputs(study.plan.others, settings.models, "llm")
+    options = {"against": settings.prompts_against}
+    return inputs.model_copy(update={"absent": (), "options": options})
+
+
+BIAS_TABLE = Table(
+    "idiots_bias",
+    NOT_IN_PAPER,
+    "Effects of prompts on the criterion and on d′.",
+    bias,
+    compared_prompts,
+)

@@ -1,6 +1,8 @@
 """Path patterns of the ID10M-JAM files, used by rules and modules."""
 
 from pieline.core.sidecars import LIST_ENDING
+from pieline.studies.jam.predictions.baselines import BASELINES
+from pieline.studies.jam.settings import BASELINE
 
 RELEASED = "id10m-jam/{language}.json"
 """Path of the released originals, relative to results/raw and to a mirror."""
@@ -54,3 +56,9 @@ STATISTICS = "results/metrics/jam/{language}/statistics.json"
 HUMANS = "results/metrics/jam/english/humans.json"
 NEUTRAL_METRICS = "results/metrics/jam_neutral/{language}/{model}/{setting}/seed-{seed}.json"
 ATTENTION = "results/metrics/jam_attention/{language}/{model}.json"
+
+
+def baselines(language: str) -> list[str]:
+    """Return the paths of the metric files of a language's baselines."""
+    where = {"language": language, "setting": BASELINE, "seed": "0"}
+    return [METRICS.format(model=name, **where) for name in BASELINES]

@@ -13,15 +13,18 @@ from pieline.models.llm import LLMEntry
 from pieline.plan import Plan, Run
 from pieline.studies.jam import files, paths, questions
 from pieline.studies.jam.files import Jam
-from pieline.studies.jam.predictions.baselines import BASELINES
 from pieline.studies.jam.predictions.prompt_settings import RELEASED_EXAMPLES, RELEASED_FORM
 from pieline.studies.jam.predictions.prompting import FEW_SHOT, is_asked
-from pieline.studies.jam.settings import ADDED, BASELINE, FINE_TUNED, AttentionAnalysis, JamVariants
+from pieline.studies.jam.settings import (
+    ADDED,
+    FINE_TUNED,
+    NEUTRAL,
+    AttentionAnalysis,
+    JamVariants,
+)
 from pieline.studies.jam.training.settings import RELEASED_DEVIATIONS
 from pieline.study import OWN_PROMPT
 
-NEUTRAL = "neutral"
-"""Experiment of the neutral-context ablation."""
 WRITER = "Gemini 2.5 Pro"
 """Model that wrote the paper's variants (section 3.3, appendix G)."""
 _STRICT_MAJORITY = "Table 6 by a strict majority of all answers, unlike the paper's vote"
@@ -154,18 +157,12 @@ def unsupported(study: Jam, language: str, model: str, setting: str) -> str:
 # Conditions --------------------------------------------------------------------------------------
 
 
-def baselines(language: str) -> list[str]:
-    """Return the paths of the metric files of a language's baselines."""
-    where = {"language": language, "setting": BASELINE, "seed": "0"}
-    return [paths.METRICS.format(model=name, **where) for name in BASELINES]
-
-
 def other_metrics(study: Jam, plan: Plan) -> dict[str, Conditions]:
     """Return the conditions of metric files that do not belong to one run, by path."""
     languages, attention = study.settings.languages, study.settings.attention
     data, baseline = data_conditions(study), baseline_conditions(study)
     others = {paths.STATISTICS.format(language=language): data for language in languages}
-    others |= {path: baseline for language in languages for path in baselines(language)}
+    others |= {path: baseline for language in languages for path in paths.baselines(language)}
     others[paths.HUMANS] = data
     if attention:
         place = attention.model_dump(include={"language", "model"})

@@ -125,6 +125,8 @@ FOLDS = 2
 """Number of folds, each tagged by its own encoder, if test sentences are added to training."""
 BASELINE = "baseline"
 """Setting of baselines that need no model."""
+NEUTRAL = "neutral"
+"""Experiment of the runs on neutral contexts (Appendix G)."""
 
 
 class AttentionAnalysis(Settings):

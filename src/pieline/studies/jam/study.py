@@ -1,8 +1,25 @@
 """The ID10M-JAM study."""
 
-from pieline.studies.jam import checks, displays, files, runs, tasks
-from pieline.studies.jam.settings import JamSettings
-from pieline.study import Study
+from collections.abc import Iterable
+
+from pieline.languages.registry import get_language
+from pieline.reporting.models import SAMPLE_NOTE
+from pieline.studies.jam import checks, files, runs, tasks
+from pieline.studies.jam.figures import attention as attention_figure
+from pieline.studies.jam.figures import dataset as dataset_figure
+from pieline.studies.jam.figures import prompt_effects as effects_figure
+from pieline.studies.jam.figures import results as figures
+from pieline.studies.jam.settings import NO_VARIANTS, JamSettings
+from pieline.studies.jam.tables import appendix, dataset, described, prompt_effects, results, text
+from pieline.studies.jam.tables import runs as run_tables
+from pieline.study import NOT_CONFIGURED, Items, Study
+
+_NOT_OF_PAPER = {
+    "file": "{}: originals by custom decisions.",
+    "tags": "{}: originals by ID10M's tags alone, without filtering.",
+}
+"""Notes on languages whose originals are not the released ones, by source of the decisions."""
+_WRITTEN = "Hard variants by {} ({})."
 
 
 class JamStudy(Study[JamSettings]):
@@ -11,6 +28,32 @@ class JamStudy(Study[JamSettings]):
     name = "jam"
     paper = "ID10M-JAM"
     Settings = JamSettings
+    displays = (
+        described.EXAMPLE_TABLE,
+        described.DATASETS_TABLE,
+        dataset.STATISTICS_TABLE,
+        results.ORIGINALS_TABLE,
+        results.DRIFT_TABLE,
+        text.TEXT_TABLE,
+        appendix.HUMANS_TABLE,
+        described.HYPERPARAMETERS_TABLE,
+        described.PROMPT_TABLE,
+        results.USAGE_TABLE,
+        results.CONFUSION_TABLE,
+        appendix.NEUTRAL_TABLE,
+        appendix.ATTENTION_TABLE,
+        prompt_effects.PROMPTS_TABLE,
+        described.CHECKPOINTS_TABLE,
+        described.ARTIFACTS_TABLE,
+        run_tables.PAIRS_TABLE,
+        run_tables.RUNS_TABLE,
+        dataset_figure.FLOW,
+        figures.ACCURACY_VS_DRIFT,
+        figures.CONFUSED_MODELS,
+        figures.ALL_VS_MIXED,
+        attention_figure.ATTENTION_FIGURE,
+        effects_figure.PROMPTS_FIGURE,
+    )
 
     check = checks.check
     check_own_data = checks.check_own_data
@@ -23,7 +66,35 @@ class JamStudy(Study[JamSettings]):
     llm_tasks = tasks.llm_tasks
     raw_files = files.raw_files
     other_targets = files.other_targets
-    tables = displays.tables
-    figures = displays.figures
-    items = displays.items
-    why_no_table = displays.why_no_table
+
+    def why_no_table(self, name: str) -> str:
+        """Return why this configuration does not include a table."""
+        if not files.has_variants(self):
+            return NO_VARIANTS
+        return NOT_CONFIGURED if self.settings.models else "jam.models names no model"
+
+    def notes(self) -> tuple[str, ...]:
+        """Return notes on data that are not the paper's."""
+        if self.project.is_sample:
+            return (SAMPLE_NOTE,)
+        notes = []
+        for decided, note in _NOT_OF_PAPER.items():
+            chosen = [
+                name for name in self.settings.languages if files.decided_by(self, name) == decided
+            ]
+            notes += [note.format(_listed(chosen))] if chosen else []
+        # An inactive study may lack its writer model.
+        if (model := self.settings.variants.model) and files.written_languages(self):
+            writer = self.project.entry(model).label
+            notes.append(_WRITTEN.format(writer, _listed(files.written_languages(self))))
+        return tuple(notes)
+
+    def items(self) -> Items:
+        """Return the specification of the items, one per sentence and run."""
+        made = self.plan.made(experiment="")
+        behind = (path for run in made for path in run.behind)
+        return self.items_of([run.metrics for run in made], self.settings.models, behind)
+
+
+def _listed(languages: Iterable[str]) -> str:
+    return ", ".join(get_language(name).label for name in languages)

@@ -4,9 +4,10 @@ from functools import partial
 
 from pieline.languages.registry import language_names
 from pieline.project import alternatives
-from pieline.studies.jam import files, paths, questions, runs
+from pieline.studies.jam import files, paths, questions
 from pieline.studies.jam.files import Jam
 from pieline.studies.jam.predictions.prompting import Identification
+from pieline.studies.jam.settings import NEUTRAL
 from pieline.studies.jam.variants.generation import HardVariants, NeutralContexts, NeutralVariants
 from pieline.study import LLMTaskSpec
 
@@ -55,7 +56,7 @@ def llm_tasks(study: Jam) -> list[LLMTaskSpec]:
                 task=NeutralVariants,
                 outputs=questions.with_report(paths.NEUTRAL_VARIANTS),
                 make=partial(questions.neutral_variants, study),
-                runs=[run.where for run in study.plan.select(experiment=runs.NEUTRAL)],
+                runs=[run.where for run in study.plan.select(experiment=NEUTRAL)],
                 constraints=files.constraints(study, "llm", "encoder"),
                 minutes=60,
                 after_answers=("metrics", "dataset") if writes else ("metrics",),
@@ -80,7 +81,7 @@ def llm_tasks(study: Jam) -> list[LLMTaskSpec]:
             task=Identification,
             outputs={"predictions": paths.NEUTRAL_PREDICTIONS},
             make=partial(questions.neutral_identification, study),
-            runs=[run.where for run in study.plan.asked(experiment=runs.NEUTRAL)],
+            runs=[run.where for run in study.plan.asked(experiment=NEUTRAL)],
             constraints=llm,
             minutes=120,
             after_answers=("sentences",),

@@ -1,18 +1,19 @@
 """Figure of nDCG@10 by PIE (not in the paper)."""
 
-from collections.abc import Iterable
+from __future__ import annotations
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from pieline.core.records import load_records
+from pieline.reporting.displays import NOT_IN_PAPER, Figure
 from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiolink.figures.modes import MODE_COLORS, MODE_LABELS, MODE_MARKERS
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.by_pie import (
+    by_pie_inputs,
     gains_by_pie,
     hardest_first,
     is_fine_tuned,
@@ -23,13 +24,19 @@ from pieline.studies.idiolink.tables.by_pie import (
 from pieline.studies.idiolink.tables.finetuning import LOSSES, Tuned
 from pieline.studies.idiolink.tables.zero_shot import notes_on
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
-def by_pie(inputs: DisplayInputs) -> Figure:
+
+def by_pie(inputs: DisplayInputs) -> Drawing:
     """Plot the mean nDCG@10 over zero-shot models by PIE (hardest first) and query mode.
 
     If there are fine-tuned models, a second panel shows the mean change from fine-tuning. The means
     of a panel are over the same models, which the notes name.
     """
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
     metrics = load_records(inputs.metrics, IdiolinkMetrics)
     scores = scores_by_pie(metrics)
     means, gains, labels = zero_shot_means(scores), gains_by_pie(scores), inputs.labels()
@@ -88,6 +95,15 @@ def by_pie(inputs: DisplayInputs) -> Figure:
     figure.legend(handles, [MODE_LABELS[m] for m in modes], loc="outside upper center", ncols=2)
     add_notes(figure, (*notes, *notes_on(metrics)))
     return figure
+
+
+BY_PIE_FIGURE = Figure(
+    "idiolink_by_pie",
+    NOT_IN_PAPER,
+    "nDCG@10 of each PIE.",
+    by_pie,
+    by_pie_inputs,
+)
 
 
 def _losses(metrics: Iterable[IdiolinkMetrics]) -> list[str]:

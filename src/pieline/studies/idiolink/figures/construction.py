@@ -1,18 +1,26 @@
 """Figure of the flow from MAGPIE to IdioLink's texts (section 3.2)."""
 
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from pieline.core.records import load_record
+from pieline.reporting.displays import Figure
 from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
+from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink.datasets.assembly import ConstructionMetrics
 from pieline.studies.idiolink.originals.released_list import FilterReport
 from pieline.studies.idiolink.tables.dataset import about_data
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
-def flow(inputs: DisplayInputs) -> Figure:
+
+def flow(inputs: DisplayInputs) -> Drawing:
     """Plot the number of PIEs and of texts after each step of the construction."""
+    import matplotlib.pyplot as plt
+
     metrics = load_record(inputs.metrics[0], ConstructionMetrics)
     report = load_record(inputs.files["filter_report"], FilterReport)
     corrections = (metrics.gold_corrections, metrics.silver_corrections)
@@ -46,3 +54,12 @@ def flow(inputs: DisplayInputs) -> Figure:
         axis.grid(axis="y", visible=False)
     add_notes(figure, about_data(sample=metrics.sample, released=False)[1])
     return figure
+
+
+FLOW = Figure(
+    "idiolink_flow",
+    "Section 3.2",
+    "From the PIEs of MAGPIE to documents and queries.",
+    flow,
+    given.construction,
+)

@@ -1,18 +1,26 @@
 """Figure of IdioLink's texts by domain and usage (section 3.2.2)."""
 
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from pieline.core.records import load_record
+from pieline.reporting.displays import Figure
 from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
+from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink.datasets.composition import DatasetChecks
 from pieline.studies.idiolink.originals.domains import DOMAINS, TEXTS_PER_PAIR
 from pieline.studies.idiolink.tables.dataset import about_data
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
-def domains(inputs: DisplayInputs) -> Figure:
+
+def domains(inputs: DisplayInputs) -> Drawing:
     """Plot the number of documents and queries by domain and usage, as a heat map."""
+    import matplotlib.pyplot as plt
+
     checks = load_record(inputs.metrics[0], DatasetChecks)
     columns = [
         (collection, usage) for collection, usages in TEXTS_PER_PAIR.items() for usage in usages
@@ -51,3 +59,12 @@ def domains(inputs: DisplayInputs) -> Figure:
     is_paper_or_own = checks.released or checks.conditions.are_of_own_data
     add_notes(figure, about_data(sample=checks.sample, released=is_paper_or_own)[1])
     return figure
+
+
+DOMAINS_FIGURE = Figure(
+    "idiolink_domains",
+    "Section 3.2.2",
+    "Texts by domain and usage.",
+    domains,
+    given.data_checks,
+)

@@ -1,22 +1,25 @@
 """Figure 3 of IdioLink: zero-shot and fine-tuned models in each query mode."""
 
-from textwrap import wrap
-from typing import Any
+from __future__ import annotations
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
 
 from pieline.core.records import load_records
+from pieline.reporting.displays import ConfiguredStudy, Figure
 from pieline.reporting.figures import COLUMN_WIDTH, PAGE_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
+from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink.figures.modes import MODE_LABELS
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.by_pie import is_fine_tuned
 from pieline.studies.idiolink.tables.finetuning import LOSSES, Tuned, best_trainings, shown_loss
 from pieline.studies.idiolink.tables.zero_shot import METRICS, notes_on, score_pct
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
 
 _FILLS: dict[str, dict[str, Any]] = {
     "zero-shot": {"facecolor": "#d0d0d0", "hatch": ""},
@@ -27,12 +30,15 @@ _FILLS: dict[str, dict[str, Any]] = {
 _WIDTH = 0.38
 
 
-def finetuning(inputs: DisplayInputs) -> Figure:
+def finetuning(inputs: DisplayInputs) -> Drawing:
     """Plot both metrics (percent) by model as bars, with a row per metric and a column per mode.
 
     Error bars are standard deviations over seeds; `shown_loss` selects the loss. Models without a
     zero-shot run have no zero-shot bars.
     """
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
     metrics = load_records(inputs.metrics, IdiolinkMetrics)
     zero_shot = [item for item in metrics if not is_fine_tuned(item.model)]
     fine_tuned = [item for item in metrics if is_fine_tuned(item.model)]
@@ -77,6 +83,22 @@ def finetuning(inputs: DisplayInputs) -> Figure:
     notes = [f"Loss of the fine-tuning: {loss}.{error_bars}", *notes_on(metrics)]
     add_notes(figure, notes)
     return figure
+
+
+def _tuned(study: ConfiguredStudy) -> DisplayInputs | None:
+    if not (tuned := given.tuned_bases(study)):
+        return None
+    untuned = given.zero_shot(study, "full", given.models_of_kinds(study, "embedder"))
+    return given.shown(study, [*untuned, *given.tuned_metrics(study)], tuned)
+
+
+FINETUNING_FIGURE = Figure(
+    "idiolink_finetuning",
+    "Figure 3",
+    "Fine-tuned models against zero-shot.",
+    finetuning,
+    _tuned,
+)
 
 
 def _bar(axis: Axes, place: float, value: float, label: str, deviation: float | None = None) -> str:

@@ -1,18 +1,21 @@
 """Figure of both metrics by model and query mode (IdioLink, section 6)."""
 
-from textwrap import wrap
-from typing import Any
+from __future__ import annotations
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
 
 from pieline.core.records import load_records
+from pieline.reporting.displays import ConfiguredStudy, Figure
 from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
+from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.zero_shot import METRICS, notes_on, score_pct
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 MODE_LABELS = {
     "sentence": "sentence",
@@ -37,11 +40,14 @@ MODE_HATCHES = {
 """Hatches distinguish the two hues in grey print."""
 
 
-def modes(inputs: DisplayInputs) -> Figure:
+def modes(inputs: DisplayInputs) -> Drawing:
     """Plot both metrics (percent) as bars by model and query mode, for the full index.
 
     Error bars are bootstrap intervals over PIEs.
     """
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
     metrics, models = load_records(inputs.metrics, IdiolinkMetrics), inputs.models
     runs = {(item.model, item.query_mode): item for item in metrics}
     size = (COLUMN_WIDTH, 0.8 + 0.48 * len(models))
@@ -76,6 +82,19 @@ def modes(inputs: DisplayInputs) -> Figure:
     ]
     add_notes(figure, [*notes, *notes_on(metrics)])
     return figure
+
+
+def _zero_shot(study: ConfiguredStudy) -> DisplayInputs | None:
+    return given.shown(study, given.of_ranked(study), given.ranked(study))
+
+
+MODES_FIGURE = Figure(
+    "idiolink_modes",
+    "Section 6",
+    "Each model in the four query modes, with intervals over PIEs.",
+    modes,
+    _zero_shot,
+)
 
 
 def _fill(mode: str) -> dict[str, Any]:

@@ -1,29 +1,35 @@
 """Figure of retrieval scores by word overlap (not in the paper)."""
 
+from __future__ import annotations
+
 from itertools import cycle, product
 from math import nan
-
-import matplotlib as mpl
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from pieline.core.records import load_records
+from pieline.reporting.displays import NOT_IN_PAPER, Figure
 from pieline.reporting.figures import PAGE_WIDTH, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import per_cent
 from pieline.studies.idiolink.figures.modes import MODE_LABELS
 from pieline.studies.idiolink.metrics.shortcuts import TENTHS, ShortcutMetrics
 from pieline.studies.idiolink.records import QUERY_MODES
-from pieline.studies.idiolink.tables.shortcuts import tenths_of
+from pieline.studies.idiolink.tables.shortcuts import measured, tenths_of
 from pieline.studies.idiolink.tables.zero_shot import notes_on
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
-def shortcuts(inputs: DisplayInputs) -> Figure:
+
+def shortcuts(inputs: DisplayInputs) -> Drawing:
     """Plot nDCG@10 (percent) by tenth of overlap, with one line per model.
 
     Rows are usages of the queries, and columns are query modes. Bands are bootstrap intervals over
     PIEs.
     """
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
     metrics = load_records(inputs.metrics, ShortcutMetrics)
     modes = [mode for mode in QUERY_MODES if any(item.query_mode == mode for item in metrics)]
     usages = [*metrics[0].overlap]
@@ -71,3 +77,12 @@ def shortcuts(inputs: DisplayInputs) -> Figure:
     )
     add_notes(figure, (about, *notes_on(metrics)))
     return figure
+
+
+SHORTCUTS_FIGURE = Figure(
+    "idiolink_shortcuts",
+    NOT_IN_PAPER,
+    "nDCG@10 by tenth of word overlap.",
+    shortcuts,
+    measured,
+)

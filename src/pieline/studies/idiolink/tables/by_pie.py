@@ -8,9 +8,11 @@ from statistics import fmean
 from typing import NamedTuple, TypeVar
 
 from pieline.reporting.columns import Column, Source, cell, records_of, sources
+from pieline.reporting.displays import NOT_IN_PAPER, ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import rounded
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
+from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.zero_shot import (
@@ -183,3 +185,20 @@ def by_pie(inputs: DisplayInputs) -> TableContent:
         notes=(*notes_on_means(means, metrics, inputs.labels()), *notes_on(metrics)),
         long=True,
     )
+
+
+def by_pie_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return inputs with all zero-shot and fine-tuned runs; None without zero-shot ones."""
+    if not (zero_shot := given.of_ranked(study)):
+        return None
+    metrics = [*zero_shot, *given.tuned_metrics(study)]
+    return given.shown(study, metrics, given.ranked(study))
+
+
+BY_PIE_TABLE = Table(
+    "idiolink_by_pie",
+    NOT_IN_PAPER,
+    "R-Precision and nDCG@10 of each PIE.",
+    by_pie,
+    by_pie_inputs,
+)

@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 
 from pieline.core.records import load_record
 from pieline.reporting.columns import Column, Source, headers, row, text_cell
+from pieline.reporting.displays import Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE
 from pieline.reporting.printed import per_cent, read_published
 from pieline.reporting.tables import Group, Head, Row, TableContent
+from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink.datasets.assembly import ConstructionMetrics
 from pieline.studies.idiolink.datasets.composition import DatasetChecks, SplitCounts
 from pieline.studies.idiolink.originals.released_list import FilterReport
@@ -132,6 +134,17 @@ def dataset(inputs: DisplayInputs) -> TableContent:
         decimals=0,
         wide=False,
     )
+
+
+DATASET_TABLE = Table(
+    "idiolink_dataset",
+    "Table 1",
+    "Size of the IdioLink dataset.",
+    dataset,
+    given.data_checks,
+    printed="idiolink_table1",
+    text_numbers=True,
+)
 
 
 class ConstructionNumbers(NamedTuple):
@@ -279,3 +292,13 @@ def construction(inputs: DisplayInputs) -> TableContent:
         notes=notes,
         wide=False,
     )
+
+
+CONSTRUCTION_TABLE = Table(
+    "idiolink_construction",
+    "Sections 3.2.1 to 3.2.4",
+    "Statistics of the dataset's construction.",
+    construction,
+    given.construction,
+    printed="text_numbers",
+)

@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 from pieline.core.uncertainty import Spread
 from pieline.reporting.columns import Source, over_seeds, records_of, row, sources
+from pieline.reporting.displays import ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_published
 from pieline.reporting.seeds import PrintedSeeds
 from pieline.reporting.tables import Row, TableContent
+from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.tables.zero_shot import (
     COLUMNS,
@@ -126,6 +128,24 @@ def finetuned(inputs: DisplayInputs) -> TableContent:
         " 0.05). The paper does not state which loss it used for its numbers.",
         (_JUDGED, *(_TUPLES[name] for name in _TUPLES if name in tuples), *notes_on(metrics)),
     )
+
+
+def _tuned(study: ConfiguredStudy) -> DisplayInputs | None:
+    configured = study.settings.finetuning.models
+    if not configured:
+        return None
+    metrics, models = given.tuned_metrics(study), given.tuned_bases(study)
+    return given.with_paper(study, metrics, models, configured)
+
+
+FINETUNED_TABLE = Table(
+    "idiolink_finetuned",
+    "Table 5",
+    "Retrieval by fine-tuned models, in percent.",
+    finetuned,
+    _tuned,
+    printed="idiolink_table5",
+)
 
 
 def shown_loss(metrics: Sequence[IdiolinkMetrics]) -> str:

@@ -6,9 +6,11 @@ from math import isnan, nan
 from statistics import fmean
 
 from pieline.reporting.columns import Column, Source, headers, records_of, row, sources
+from pieline.reporting.displays import ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_published
 from pieline.reporting.tables import Group, TableContent
+from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.tables.zero_shot import (
     METRICS,
@@ -95,3 +97,19 @@ def gains(inputs: DisplayInputs) -> TableContent:
         notes=notes_on(metrics),
         wide=False,
     )
+
+
+def _of_embedders(study: ConfiguredStudy) -> DisplayInputs | None:
+    models = given.models_of_kinds(study, "embedder")
+    metrics = given.zero_shot(study, "full", models)
+    return study.display_inputs(metrics, models, "embedder") if models else None
+
+
+GAINS_TABLE = Table(
+    "idiolink_gains",
+    "Section 6",
+    "Average gains by instructions and span embedding, in points.",
+    gains,
+    _of_embedders,
+    printed="text_numbers",
+)

@@ -5,10 +5,12 @@ from collections.abc import Mapping
 
 from pieline.core.errors import pluralize
 from pieline.reporting.columns import Source, records_of, sources
+from pieline.reporting.displays import NOT_IN_PAPER, ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import Comparison, rounded
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
+from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.reference import (
@@ -98,6 +100,22 @@ def released_run(inputs: DisplayInputs) -> TableContent:
         notes=(*_counted(counts), *notes_on(measured)),
         long=True,
     )
+
+
+def _reference(study: ConfiguredStudy) -> DisplayInputs | None:
+    reference = given.released_run(study)
+    inputs = given.shown(study, given.of_compositions(study), given.ranked(study))
+    return inputs.with_files(**reference) if inputs and reference else None
+
+
+RELEASED_TABLE = Table(
+    "idiolink_released",
+    NOT_IN_PAPER,
+    "Our scores and those of the authors' released run, in percent.",
+    released_run,
+    _reference,
+    printed="idiolink_table2",
+)
 
 
 def _counted(counts: Mapping[str, Counter[str]]) -> list[str]:

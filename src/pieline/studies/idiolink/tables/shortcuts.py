@@ -15,9 +15,12 @@ from pieline.reporting.columns import (
     row,
     sources,
 )
+from pieline.reporting.displays import NOT_IN_PAPER, ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import per_cent
 from pieline.reporting.tables import Group, Head, TableContent
+from pieline.studies.idiolink import inputs as given
+from pieline.studies.idiolink import paths
 from pieline.studies.idiolink.metrics.shortcuts import (
     ALL,
     MEASURES,
@@ -75,6 +78,20 @@ def overlap(inputs: DisplayInputs) -> TableContent:
     )
 
 
+def _texts(study: ConfiguredStudy) -> DisplayInputs | None:
+    # All runs share the same texts.
+    return given.shown(study, given.others(study, paths.SHORTCUTS)[:1])
+
+
+OVERLAP_TABLE = Table(
+    "idiolink_overlap",
+    NOT_IN_PAPER,
+    "Words that queries share with their relevant documents.",
+    overlap,
+    _texts,
+)
+
+
 def tenths_of(item: ShortcutMetrics, measure: str, usage: str = ALL) -> list[Tenth]:
     """Return the tenths of a query usage, from least to most overlap; empty if unknown."""
     return [tenth for tenth in item.tenths.get(measure, ()) if tenth.usage == usage]
@@ -128,6 +145,20 @@ def shortcuts(inputs: DisplayInputs) -> TableContent:
         " its relevant documents, of whole sentences and without the marked spans.",
         notes=notes_on(metrics),
     )
+
+
+def measured(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return inputs with the word overlap of all zero-shot runs, if it is measured."""
+    return given.shown(study, given.others(study, paths.SHORTCUTS), given.ranked(study))
+
+
+SHORTCUTS_TABLE = Table(
+    "idiolink_shortcuts",
+    NOT_IN_PAPER,
+    "Whether queries that share more words with relevant documents score higher.",
+    shortcuts,
+    measured,
+)
 
 
 def _column(

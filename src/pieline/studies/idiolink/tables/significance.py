@@ -1,6 +1,6 @@
 """Tables of significance tests between query modes and between models (not in the paper)."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from pieline.core.conditions import Measured
@@ -15,9 +15,12 @@ from pieline.reporting.columns import (
     records_of,
     sources,
 )
+from pieline.reporting.displays import NOT_IN_PAPER, ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import per_cent, rounded
 from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
+from pieline.studies.idiolink import inputs as given
+from pieline.studies.idiolink import paths
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.metrics.significance import (
     ModeSignificance,
@@ -62,6 +65,20 @@ def significance(inputs: DisplayInputs) -> TableContent:
     )
 
 
+def _tests(study: ConfiguredStudy) -> DisplayInputs | None:
+    models = dict.fromkeys([*given.ranked(study), *given.tuned_bases(study)])
+    return given.shown(study, given.others(study, paths.SIGNIFICANCE), models)
+
+
+SIGNIFICANCE_TABLE = Table(
+    "idiolink_significance",
+    NOT_IN_PAPER,
+    "Paired randomization tests over PIEs between query modes, with intervals.",
+    significance,
+    _tests,
+)
+
+
 def model_pairs(inputs: DisplayInputs) -> TableContent:
     """Build the table of differences between models by query mode, in points, with p-values."""
     runs = sources(inputs, IdiolinkMetrics, ["query_mode", "model"], obstacles_of)
@@ -95,6 +112,31 @@ def model_pairs(inputs: DisplayInputs) -> TableContent:
         f" {_TESTED} for a query mode's pairs of models. {resampling}",
         notes_on(metrics),
     )
+
+
+def _pairs(study: ConfiguredStudy) -> DisplayInputs | None:
+    ranked, settings = given.ranked(study), study.settings
+    runs = study.plan.select(index="test", model=ranked)
+    modes = Counter(mode for _, mode in {(run.model, run.where["query_mode"]) for run in runs})
+    if max(modes.values(), default=0) < 2:
+        return None
+    return DisplayInputs(
+        metrics=tuple(given.of_ranked(study)),
+        models=study.describe_models(ranked),
+        options={
+            "permutations": settings.permutations,
+            "resamples": settings.bootstrap_resamples,
+        },
+    )
+
+
+PAIRS_TABLE = Table(
+    "idiolink_pairs",
+    NOT_IN_PAPER,
+    "Paired randomization tests over PIEs between all pairs of models, with intervals.",
+    model_pairs,
+    _pairs,
+)
 
 
 _TESTED = (

@@ -16,10 +16,12 @@ from pieline.reporting.columns import (
     row,
     sources,
 )
+from pieline.reporting.displays import NOT_IN_PAPER, ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.printed import read_published, rounded
 from pieline.reporting.tables import Group, Head, Row, TableContent
+from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.reference import (
@@ -210,6 +212,23 @@ def zero_shot(inputs: DisplayInputs) -> TableContent:
     )
 
 
+def _all_rows(study: ConfiguredStudy) -> DisplayInputs:
+    rows = given.models_of_kinds(study, "embedder", *given.OWN_RANKERS, "predictions")
+    metrics = given.zero_shot(study, "full", rows)
+    inputs = given.with_paper(study, metrics, rows, study.settings.models)
+    return inputs.with_files(**given.released_run(study))
+
+
+ZERO_SHOT_TABLE = Table(
+    "idiolink_zero_shot",
+    "Table 2",
+    "Zero-shot retrieval in four query modes, in percent.",
+    zero_shot,
+    _all_rows,
+    printed="idiolink_table2",
+)
+
+
 def _tolerance(source: Source[IdiolinkMetrics], metric: str) -> float:
     """Return the tolerance of a cell in Table 2, in points.
 
@@ -261,6 +280,20 @@ def bm25(inputs: DisplayInputs) -> TableContent:
     )
 
 
+def _of_bm25(study: ConfiguredStudy) -> DisplayInputs | None:
+    return given.shown(study, given.zero_shot(study, "full", given.models_of_kinds(study, "bm25")))
+
+
+BM25_TABLE = Table(
+    "idiolink_bm25",
+    "Appendix E",
+    "BM25 by sentence and by span.",
+    bm25,
+    _of_bm25,
+    printed="idiolink_bm25",
+)
+
+
 def ablation(inputs: DisplayInputs) -> TableContent:
     """Build the ablation table: both metrics (percent) by model, mode and index composition.
 
@@ -297,6 +330,22 @@ def ablation(inputs: DisplayInputs) -> TableContent:
         " without the idiomatic documents, and literal and idiomatic documents only.",
         notes=notes_on(metrics),
     )
+
+
+def _compositions(study: ConfiguredStudy) -> DisplayInputs | None:
+    if not {*study.settings.compositions} - {"full"}:
+        return None
+    models = given.models_of_kinds(study, "bm25", "embedder", *given.OWN_RANKERS)
+    return given.shown(study, given.of_compositions(study), models)
+
+
+ABLATION_TABLE = Table(
+    "idiolink_ablation",
+    NOT_IN_PAPER,
+    "The same queries over an index without some usages, in percent.",
+    ablation,
+    _compositions,
+)
 
 
 def _tuned_values(source: Source[IdiolinkMetrics]) -> dict[str, str]:

@@ -1,25 +1,32 @@
 """Draw ID10M-JAM's Figure 7: attention from the PIE to the words before it."""
 
-import matplotlib.pyplot as plt
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
-from matplotlib.axes import Axes
-from matplotlib.colors import PowerNorm
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from pieline.core.records import load_record
+from pieline.reporting.displays import ConfiguredStudy, Figure
 from pieline.reporting.figures import COLUMN_WIDTH, PAGE_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
+from pieline.studies.jam import inputs as given
 from pieline.studies.jam.metrics.attention_records import AttendedVariant, AttentionMetrics
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
 
-def attention(inputs: DisplayInputs) -> Figure:
+
+def attention(inputs: DisplayInputs) -> Drawing:
     """Draw the attention of the first pair by layer, MIS above COR (Figure 7).
 
     The PIE is blank, as is the first word, which attracts attention regardless of its meaning. If
     there are no pairs, the figure contains only a message.
     """
+    import matplotlib.pyplot as plt
+
     metrics = load_record(inputs.metrics[0], AttentionMetrics)
     if not metrics.pairs:
         figure, axis = plt.subplots(figsize=(COLUMN_WIDTH, 1.2), layout="constrained")
@@ -39,6 +46,20 @@ def attention(inputs: DisplayInputs) -> Figure:
     return figure
 
 
+def _made(study: ConfiguredStudy) -> DisplayInputs | None:
+    inputs = given.attention(study)
+    return inputs if inputs and inputs.metrics else None
+
+
+ATTENTION_FIGURE = Figure(
+    "jam_attention",
+    "Figure 7",
+    "Attention from the tokens of a PIE to its context.",
+    attention,
+    _made,
+)
+
+
 def _visible_attention(variant: AttendedVariant) -> npt.NDArray[np.float64]:
     """Return the attention by layer, with NaN for the first word and the PIE."""
     values = np.array(variant.by_layer)
@@ -48,6 +69,9 @@ def _visible_attention(variant: AttendedVariant) -> npt.NDArray[np.float64]:
 
 def _heat_map(axis: Axes, variant: AttendedVariant, title: str, highest: float) -> None:
     # Share the scale between panels, and use the square root because most attention is near zero.
+    from matplotlib.colors import PowerNorm
+    from matplotlib.ticker import MaxNLocator
+
     norm = PowerNorm(0.5, vmin=0, vmax=highest)
     image = axis.imshow(_visible_attention(variant), aspect="auto", cmap="viridis", norm=norm)
     axis.figure.colorbar(image, ax=axis, label="attention", pad=0.01)

@@ -1,19 +1,23 @@
 """Draw the flow from ID10M to the ID10M-JAM dataset."""
 
+from __future__ import annotations
+
 import textwrap
 from collections.abc import Mapping
 from itertools import zip_longest
-
-import matplotlib as mpl
-import matplotlib.pyplot as plt
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from pieline.core.records import load_records
 from pieline.languages.registry import get_language
+from pieline.reporting.displays import Figure
 from pieline.reporting.figures import COLUMN_WIDTH, PAGE_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
+from pieline.studies.jam.inputs import statistics
 from pieline.studies.jam.metrics.statistics import JamStatistics
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
 
 _SENTENCES, _VARIANTS = "#2171b5", "#fdae6b"
 _PANEL = 1.15
@@ -29,8 +33,11 @@ _REASONS = {
 }
 
 
-def flow(inputs: DisplayInputs) -> Figure:
+def flow(inputs: DisplayInputs) -> Drawing:
     """Draw the number of sentences and variants after each stage, one panel per language."""
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
     statistics = load_records(inputs.metrics, JamStatistics)
     columns = min(2, len(statistics))
     rows = -(-len(statistics) // columns)
@@ -45,6 +52,15 @@ def flow(inputs: DisplayInputs) -> Figure:
     figure.legend(handles, ["sentences", "hard variants"], loc="outside upper center", ncols=2)
     add_notes(figure, inputs.notes)
     return figure
+
+
+FLOW = Figure(
+    "jam_flow",
+    "Section 3",
+    "From ID10M's test split to originals and hard variants.",
+    flow,
+    statistics,
+)
 
 
 def _draw_language(axis: Axes, item: JamStatistics) -> None:

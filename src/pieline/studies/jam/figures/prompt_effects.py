@@ -1,10 +1,12 @@
 """Draw a forest plot of the effects of custom prompts and of added training data."""
 
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from pieline.languages.registry import get_language
 from pieline.reporting.columns import records_of
+from pieline.reporting.displays import NOT_IN_PAPER, Figure
 from pieline.reporting.figures import PAGE_WIDTH, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.jam.metrics.prompt_effects import Effect
@@ -12,9 +14,13 @@ from pieline.studies.jam.tables.common import notes_on, run_sources
 from pieline.studies.jam.tables.prompt_effects import (
     PromptRow,
     compared,
+    effects,
     prompt_label,
     prompt_rows,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 PANELS = {
     "all": "ND",
@@ -29,12 +35,14 @@ def _effect(row: PromptRow) -> Effect | None:
     return measures.drift_effect if row.usage == "all" else measures.errors_effect
 
 
-def forest(inputs: DisplayInputs) -> Figure:
+def forest(inputs: DisplayInputs) -> Drawing:
     """Draw the differences from the reference, in percentage points, with 95% intervals.
 
     Negative differences are improvements. Filled markers denote differences that are significant at
     5% after Holm's correction.
     """
+    import matplotlib.pyplot as plt
+
     rows = [row for row in prompt_rows(inputs) if _effect(row)]
     runs = list(dict.fromkeys(row.run for row in rows))
     labels = inputs.labels()
@@ -70,3 +78,12 @@ def forest(inputs: DisplayInputs) -> Figure:
     )
     add_notes(figure, notes)
     return figure
+
+
+PROMPTS_FIGURE = Figure(
+    "jam_prompts",
+    NOT_IN_PAPER,
+    "Effects of prompts and training data, with 95% intervals.",
+    forest,
+    effects,
+)

@@ -1,31 +1,24 @@
 """Draw ID10M-JAM's Figures 2 (accuracy and drift), 3 (confused models) and 6 (AC and MX)."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, product
 from statistics import fmean
-from typing import NamedTuple
-
-import matplotlib as mpl
-import matplotlib.pyplot as plt
-from adjustText import adjust_text
-from matplotlib import patheffects
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
-from matplotlib.transforms import Bbox
+from typing import TYPE_CHECKING, NamedTuple
 
 from pieline.core.conditions import deviations
 from pieline.core.records import load_records
 from pieline.languages.registry import get_language, language_names
 from pieline.reporting.columns import over_seeds
+from pieline.reporting.displays import ConfiguredStudy, Figure
 from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import read_published
+from pieline.studies.jam.inputs import has_results, runs_of
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import (
     RunKey,
@@ -48,6 +41,11 @@ from pieline.studies.jam.tables.common import (
     printed_runs,
     title_of,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
 
 COLORS = ("#2171b5", "#d95f0e", "#238b45", "#6a51a3", "#b8860b", "#c51b7d", "#4d4d4d", "#01665e")
 """Colors assigned to the languages in alphabetical order."""
@@ -99,7 +97,7 @@ class _Mark(NamedTuple):
     suffix: str = ""
 
 
-def accuracy_vs_drift(inputs: DisplayInputs) -> Figure:
+def accuracy_vs_drift(inputs: DisplayInputs) -> Drawing:
     """Draw Figure 2: accuracy on originals (%) against negative drift (%).
 
     There is a panel for each setting and language. Marker shapes encode reasoning and areas the
@@ -149,6 +147,25 @@ def accuracy_vs_drift(inputs: DisplayInputs) -> Figure:
     return _finish(figure, runs, drawn, shapes, [*notes, *_notes(runs, inputs)])
 
 
+def _with_panel(study: ConfiguredStudy) -> DisplayInputs | None:
+    if not has_results(study):
+        return None
+    settings = study.settings
+    options = {"languages": list(settings.languages), "figure3": settings.figure3.model_dump()}
+    return runs_of(study).model_copy(update={"options": options})
+
+
+ACCURACY_VS_DRIFT = Figure(
+    "jam_accuracy_vs_drift",
+    "Figure 2",
+    "Accuracy on the originals against negative drift.",
+    accuracy_vs_drift,
+    _with_panel,
+    printed="jam_table3",
+    text_numbers=True,
+)
+
+
 def _printed(inputs: DisplayInputs) -> dict[RunKey, dict[str, float]]:
     """Return the printed rows of prompted models in the figure's languages, by run."""
     return {
@@ -162,12 +179,14 @@ def _models(inputs: DisplayInputs) -> dict[str, ModelDescription]:
     return {model.name: model for model in (*inputs.models, *inputs.absent)}
 
 
-def confused_models(inputs: DisplayInputs) -> Figure:
+def confused_models(inputs: DisplayInputs) -> Drawing:
     """Draw Figure 3: a histogram of hard variants by how many models or runs they confuse.
 
     Variants that confuse no model or run are omitted, as in the paper, which prints only the total
     of its bars. `counted_runs` selects the runs.
     """
+    from matplotlib.ticker import MaxNLocator
+
     metrics = load_records(inputs.metrics, JamMetrics)
     figure3 = ConfusedModels.model_validate(inputs.options["figure3"])
     every, languages, models = prompted(metrics), languages_of(by_run(metrics)), _models(inputs)
@@ -212,6 +231,16 @@ def confused_models(inputs: DisplayInputs) -> Figure:
     return figure
 
 
+CONFUSED_MODELS = Figure(
+    "jam_confused_models",
+    "Figure 3",
+    "How many models each hard variant confuses.",
+    confused_models,
+    _with_panel,
+    text_numbers=True,
+)
+
+
 def _unreadable(runs: Runs, models: Mapping[str, ModelDescription]) -> list[str]:
     """Return a note that counts the unreadable answers of runs; empty if there are none."""
     listed = defaultdict(list)
@@ -228,7 +257,7 @@ def _notes(runs: Runs, inputs: DisplayInputs) -> tuple[str, ...]:
     return notes_on([item for seeds in runs.values() for item in seeds], inputs)
 
 
-def all_vs_mixed(inputs: DisplayInputs) -> Figure:
+def all_vs_mixed(inputs: DisplayInputs) -> Drawing:
     """Draw Figure 6: the shares of all-confused against mixed originals, one panel per language.
 
     Marker shapes encode the prompt setting, and for models that reason, that they do. Printed runs
@@ -268,15 +297,27 @@ def all_vs_mixed(inputs: DisplayInputs) -> Figure:
     return _finish(figure, runs, drawn, shapes, _notes(runs, inputs))
 
 
+ALL_VS_MIXED = Figure(
+    "jam_all_vs_mixed",
+    "Figure 6",
+    "All-confused against partly confused originals.",
+    all_vs_mixed,
+    _with_panel,
+    printed="jam_table6",
+)
+
+
 def _color(language: str) -> str:
     return COLORS[language_names().index(language) % len(COLORS)]
 
 
-def _panels(number: int, *, height: float, shared: bool = False) -> tuple[Figure, list[Axes]]:
+def _panels(number: int, *, height: float, shared: bool = False) -> tuple[Drawing, list[Axes]]:
     """Return a figure with panels of a height in inches, in up to two columns.
 
     If `shared`, all panels have the same axes.
     """
+    import matplotlib.pyplot as plt
+
     columns = min(2, number)
     rows = -(-number // columns)
     size = (COLUMN_WIDTH, height * rows)
@@ -377,6 +418,10 @@ def _name(
 
     The figure layout must be final.
     """
+    from adjustText import adjust_text
+    from matplotlib import patheffects
+    from matplotlib.transforms import Bbox
+
     if not named:
         return
     halo = [patheffects.withStroke(linewidth=1.2, foreground="white")]
@@ -413,21 +458,24 @@ def _name(
 
 
 def _finish(
-    figure: Figure,
+    figure: Drawing,
     runs: Runs,
     drawn: Mapping[Axes, Sequence[_Mark]],
     shapes: Mapping[str, str],
     notes: Sequence[str],
-) -> Figure:
+) -> Drawing:
     """Draw the runs of all panels, the legend and the notes, which number the models.
 
     Args:
-        figure: Figure to finish.
+        figure: Drawing to finish.
         runs: Our runs.
         drawn: Runs to draw by panel.
         shapes: Meanings of the marker shapes.
         notes: Notes to print below the figure.
     """
+    import matplotlib as mpl
+    from matplotlib.lines import Line2D
+
     marks = [mark for shown in drawn.values() for mark in shown]
     for language in languages_of(mark.key for mark in marks):
         alike = [mark for mark in marks if mark.key.language == language]
@@ -466,6 +514,6 @@ def _finish(
     return figure
 
 
-def _note(figure: Figure, runs: Runs, notes: Sequence[str]) -> None:
+def _note(figure: Drawing, runs: Runs, notes: Sequence[str]) -> None:
     none = [] if runs else ["No language model was run."]
     add_notes(figure, [*none, *notes])

@@ -5,9 +5,12 @@ from operator import attrgetter
 from pieline.core.records import load_records
 from pieline.languages.registry import get_language
 from pieline.reporting.columns import Column, Source, cell, headers, row, text_cell
+from pieline.reporting.displays import ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import per_cent, percent_bounds, read_published
 from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
+from pieline.studies.jam import inputs as given
+from pieline.studies.jam import paths, settings
 from pieline.studies.jam.metrics.attention_records import AttentionMetrics
 from pieline.studies.jam.metrics.humans import AnnotatorScores, HumanMetrics
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
@@ -93,6 +96,28 @@ def humans(inputs: DisplayInputs) -> TableContent:
     )
 
 
+def _human_labels(study: ConfiguredStudy) -> DisplayInputs | None:
+    if not given.has_results(study) or "english" not in study.settings.languages:
+        return None
+    if study.settings.humans or study.settings.variants.source == "sample":
+        return DisplayInputs(metrics=(paths.HUMANS,), notes=study.notes())
+    missing = (
+        f"the variants are not labeled: have two people fill in {paths.HUMAN_FORM}"
+        " (snakemake jam_human_form writes it) and name their files in jam.humans"
+    )
+    return DisplayInputs(not_run={"people": missing}, notes=study.notes())
+
+
+HUMANS_TABLE = Table(
+    "jam_humans",
+    "Section 5.1",
+    "Two people on the hard variants, in percent.",
+    humans,
+    _human_labels,
+    text_numbers=True,
+)
+
+
 def neutral(inputs: DisplayInputs) -> TableContent:
     """Build the table of confusing variants that remain confusing with a neutral context."""
     (model,), run = inputs.models, inputs.options
@@ -127,6 +152,29 @@ def neutral(inputs: DisplayInputs) -> TableContent:
     )
 
 
+def _neutral_run(study: ConfiguredStudy) -> DisplayInputs | None:
+    runs = study.plan.select(experiment=settings.NEUTRAL) if given.has_results(study) else ()
+    for run in runs:
+        return DisplayInputs(
+            metrics=() if run.lacks else (run.metrics,),
+            models=study.describe_models([run.model]),
+            not_run={run.model: run.lacks} if run.lacks else {},
+            options=run.where,
+            notes=study.notes(),
+        )
+    return None
+
+
+NEUTRAL_TABLE = Table(
+    "jam_neutral",
+    "Appendix G",
+    "Confusing variants with neutral context.",
+    neutral,
+    _neutral_run,
+    text_numbers=True,
+)
+
+
 def attention(inputs: DisplayInputs) -> TableContent:
     """Build the table of the share of the PIE's attention that falls on cue words, in percent.
 
@@ -157,3 +205,12 @@ def attention(inputs: DisplayInputs) -> TableContent:
         " intervals over pairs.",
         notes=(*data_notes(*records), *inputs.notes),
     )
+
+
+ATTENTION_TABLE = Table(
+    "jam_attention",
+    "Appendix H",
+    "Where the tokens of a PIE attend to.",
+    attention,
+    given.attention,
+)

@@ -6,9 +6,11 @@ from dataclasses import replace
 from pieline.core.records import load_records
 from pieline.core.upstream import BY_COUNTS, SELF_VERIFIED
 from pieline.reporting.columns import Column, Source, headers, row
+from pieline.reporting.displays import Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_published
 from pieline.reporting.tables import Group, Head, TableContent
+from pieline.studies.jam import inputs as given
 from pieline.studies.jam.metrics.statistics import JamStatistics
 from pieline.studies.jam.settings import NO_VARIANTS
 from pieline.studies.jam.tables.common import code_of, data_notes
@@ -151,6 +153,17 @@ def statistics(inputs: DisplayInputs) -> TableContent:
         notes=(*data_notes(*records), *inputs.notes),
         decimals=0,
     )
+
+
+STATISTICS_TABLE = Table(
+    "jam_statistics",
+    "Table 2",
+    "Sentences and variants of ID10M and ID10M-JAM.",
+    statistics,
+    given.statistics,
+    printed="jam_table2",
+    text_numbers=True,
+)
 
 
 def _obstacles(item: JamStatistics, dataset: str) -> list[str]:

@@ -1,14 +1,22 @@
 """Build the displays that need no run: Figures 1 and 4, Tables 1 and 4."""
 
+from itertools import chain
+from operator import attrgetter
+
 from pieline.core.upstream import load_upstream
 from pieline.languages.registry import get_language, language_names
 from pieline.llm.prompts import load_prompt
 from pieline.reporting import described
 from pieline.reporting.columns import headers
+from pieline.reporting.displays import ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_printed, state
 from pieline.reporting.tables import BESIDE, Cell, Group, Number, Row, TableContent
+from pieline.studies.jam import inputs as given
+from pieline.studies.jam import paths
 from pieline.studies.jam.datasets.sentences import load_sentences
+from pieline.studies.jam.files import Jam
+from pieline.studies.jam.questions import prompt_files
 from pieline.studies.jam.records import by_original
 from pieline.studies.jam.settings import JamFineTuning
 from pieline.studies.jam.tables.common import code_of, title_of
@@ -54,6 +62,22 @@ def example(inputs: DisplayInputs) -> TableContent:
     )
 
 
+def _datasets(study: ConfiguredStudy) -> DisplayInputs | None:
+    if not given.has_results(study):
+        return None
+    files = {name: paths.DATASET.format(language=name) for name in study.settings.languages}
+    return DisplayInputs(files=files, notes=study.notes())
+
+
+EXAMPLE_TABLE = Table(
+    "jam_example",
+    "Figure 1",
+    "An original of each usage and a hard variant of it.",
+    example,
+    _datasets,
+)
+
+
 def datasets(inputs: DisplayInputs) -> TableContent:
     """Return Table 1: the languages of idiom datasets, and which of them this project reads."""
     public = load_upstream(inputs.files["upstream"])
@@ -79,6 +103,22 @@ def datasets(inputs: DisplayInputs) -> TableContent:
     )
 
 
+def _public_files(study: ConfiguredStudy) -> DisplayInputs | None:
+    if not given.has_results(study):
+        return None
+    return DisplayInputs(files={"upstream": study.project.upstream})
+
+
+DATASETS_TABLE = Table(
+    "jam_datasets",
+    "Table 1",
+    "Datasets of idioms and their languages.",
+    datasets,
+    _public_files,
+    printed="jam_table1",
+)
+
+
 def hyperparameters(inputs: DisplayInputs) -> TableContent:
     """Return Table 4: the fine-tuning hyperparameters of this run's encoders.
 
@@ -96,6 +136,24 @@ def hyperparameters(inputs: DisplayInputs) -> TableContent:
         for name, (label, value) in values.items()
     }
     return described.hyperparameters(inputs, numbers, "Fine-tuning hyperparameters of encoders.")
+
+
+def _fine_tuning(study: ConfiguredStudy) -> DisplayInputs | None:
+    if not given.has_results(study):
+        return None
+    tunes = study.plan.select(kind="encoder", experiment="")
+    options = study.settings.fine_tuning.stated(*JamFineTuning.model_fields) if tunes else {}
+    return DisplayInputs(options=options)
+
+
+HYPERPARAMETERS_TABLE = Table(
+    "jam_hyperparameters",
+    "Table 4",
+    "Hyperparameters of encoders, as set in this run.",
+    hyperparameters,
+    _fine_tuning,
+    printed="jam_table4",
+)
 
 
 def prompt(inputs: DisplayInputs) -> TableContent:
@@ -125,3 +183,54 @@ def prompt(inputs: DisplayInputs) -> TableContent:
         notes=tuple(notes),
         wraps=True,
     )
+
+
+def _prompts(study: Jam) -> DisplayInputs | None:
+    if not given.has_results(study):
+        return None
+    settings, setting_of = study.settings, dict[str, str]()
+    for setting in chain(settings.settings, *settings.settings_by_model.values()):
+        for kind, file in prompt_files(study, setting).items():
+            setting_of.setdefault(file, setting if kind == "prompt" else "few_shot_example")
+    files = {setting: file for file, setting in setting_of.items()}
+    return DisplayInputs(files=files, options={"prompts": list(files)})
+
+
+PROMPT_TABLE = Table(
+    "jam_prompt",
+    "Figure 4",
+    "The prompts of this run.",
+    prompt,
+    _prompts,
+)
+
+
+def _checkpoints(study: ConfiguredStudy) -> DisplayInputs | None:
+    if not given.has_results(study):
+        return None
+    names = study.project.names("llm", "encoder", "causal_lm")
+    return described.checkpoint_options(study, names, attrgetter("published_as"))
+
+
+CHECKPOINTS_TABLE = Table(
+    "jam_checkpoints",
+    "Table 7",
+    "Checkpoints, their licenses, sizes and pinned revisions.",
+    described.checkpoints,
+    _checkpoints,
+    printed="jam_table7",
+)
+
+
+def _artifacts(study: ConfiguredStudy) -> DisplayInputs | None:
+    return described.artifact_inputs(study) if given.has_results(study) else None
+
+
+ARTIFACTS_TABLE = Table(
+    "jam_artifacts",
+    "Table 8",
+    "Data and software, their licenses and pinned versions.",
+    described.artifacts,
+    _artifacts,
+    printed="jam_table8",
+)

@@ -13,9 +13,12 @@ from pieline.reporting.columns import (
     records_of,
     row,
 )
+from pieline.reporting.displays import NOT_IN_PAPER, ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import per_cent, probability
 from pieline.reporting.tables import Group, Row, TableContent
+from pieline.studies.jam import paths
+from pieline.studies.jam.inputs import has_results, runs_of
 from pieline.studies.jam.metrics.prompt_effects import (
     USAGES,
     Effect,
@@ -25,7 +28,7 @@ from pieline.studies.jam.metrics.prompt_effects import (
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import RunKey
 from pieline.studies.jam.predictions.baselines import BASELINES
-from pieline.studies.jam.settings import BASELINE, FINE_TUNED
+from pieline.studies.jam.settings import ADDED, BASELINE, FINE_TUNED
 from pieline.studies.jam.tables.common import (
     languages_of,
     marked,
@@ -189,3 +192,35 @@ def prompts(inputs: DisplayInputs) -> TableContent:
         long=True,
         label_widths=(0.14, 0.07, 0.16),
     )
+
+
+def effects(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return inputs with the runs to compare, their references and `always-none`.
+
+    The result is None unless `prompts_against` is set or encoders are trained with added texts.
+    """
+    settings = study.settings
+    added = [name for name, texts in ADDED.items() if texts in settings.training_contexts]
+    if not (has_results(study) and (settings.prompts_against or added)):
+        return None
+    given = runs_of(study)
+    shown = {settings.prompts_against, *([FINE_TUNED] if added else []), *added}
+    shown |= {*settings.prompts} if settings.prompts_against else set()
+    made = [path for path in given.metrics if study.plan[path].where["setting"] in shown]
+    none = [paths.baselines(language)[0] for language in settings.languages]
+    options = {
+        "against": settings.prompts_against,
+        "added": bool(added),
+        "permutations": settings.permutations,
+        "resamples": settings.bootstrap_resamples,
+    }
+    return given.model_copy(update={"metrics": (*made, *none), "absent": (), "options": options})
+
+
+PROMPTS_TABLE = Table(
+    "jam_prompts",
+    NOT_IN_PAPER,
+    "Effects of prompts and training data, on the same originals.",
+    prompts,
+    effects,
+)

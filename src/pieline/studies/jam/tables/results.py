@@ -10,10 +10,12 @@ from itertools import chain, product
 
 from pieline.languages.registry import get_language
 from pieline.reporting.columns import Column, Source, cell, headers, records_of, row
+from pieline.reporting.displays import NOT_IN_PAPER, ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import Comparison, per_cent
 from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent
+from pieline.studies.jam.inputs import has_results, runs_of, with_baselines
 from pieline.studies.jam.metrics.drift import JudgedOriginal, accuracy
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import RunKey, negative_drift, unreadable
@@ -137,6 +139,16 @@ def drift_table(inputs: DisplayInputs) -> TableContent:
     )
 
 
+DRIFT_TABLE = Table(
+    "jam_drift",
+    "Table 3",
+    "Successes and negative drift of every model.",
+    drift_table,
+    with_baselines,
+    printed="jam_table3",
+)
+
+
 def usage_table(inputs: DisplayInputs) -> TableContent:
     """Return Table 5: successes and negative drift by usage."""
     return _table(
@@ -149,6 +161,16 @@ def usage_table(inputs: DisplayInputs) -> TableContent:
             f"{item.overall.variants} variants, {item.literal.variants} of them literal"
         ),
     )
+
+
+USAGE_TABLE = Table(
+    "jam_usage",
+    "Table 5",
+    "Successes and negative drift by usage.",
+    usage_table,
+    with_baselines,
+    printed="jam_table5",
+)
 
 
 def confusion_table(inputs: DisplayInputs) -> TableContent:
@@ -165,6 +187,16 @@ def confusion_table(inputs: DisplayInputs) -> TableContent:
     )
 
 
+CONFUSION_TABLE = Table(
+    "jam_confusion",
+    "Table 6",
+    "Originals of which all, none or some variants confuse a model.",
+    confusion_table,
+    with_baselines,
+    printed="jam_table6",
+)
+
+
 def originals_table(inputs: DisplayInputs) -> TableContent:
     """Return correctly judged originals by usage, for data without hard variants."""
     return _table(
@@ -176,6 +208,21 @@ def originals_table(inputs: DisplayInputs) -> TableContent:
             f"{item.overall.originals} originals, {item.literal.originals} of them literal"
         ),
     )
+
+
+def _without_variants(study: ConfiguredStudy) -> DisplayInputs | None:
+    if has_results(study) or not study.settings.models:
+        return None
+    return runs_of(study, "predictions").model_copy(update={"absent": ()})
+
+
+ORIGINALS_TABLE = Table(
+    "jam_originals",
+    NOT_IN_PAPER,
+    "Originals judged correctly, by model and usage.",
+    originals_table,
+    _without_variants,
+)
 
 
 def _table(

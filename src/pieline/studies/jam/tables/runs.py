@@ -14,9 +14,11 @@ from pieline.reporting.columns import (
     row,
     sources,
 )
+from pieline.reporting.displays import NOT_IN_PAPER, ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import per_cent, probability, rounded
 from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
+from pieline.studies.jam.inputs import has_results, runs_of, with_baselines
 from pieline.studies.jam.metrics.drift import DriftComparison, compare_drifts
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import RunKey, unreadable
@@ -116,6 +118,15 @@ def runs(inputs: DisplayInputs) -> TableContent:
     )
 
 
+RUNS_TABLE = Table(
+    "jam_runs",
+    NOT_IN_PAPER,
+    "Every run with its seeds and intervals.",
+    runs,
+    with_baselines,
+)
+
+
 def _p_values(source: Source[DriftComparison]) -> dict[str, str]:
     return {name: f"{getattr(test, name):.4g}" for test in source.records for name in _P_VALUES}
 
@@ -196,3 +207,19 @@ def pairs(inputs: DisplayInputs) -> TableContent:
         long=True,
         label_widths=(0.08, 0.28, 0.28),
     )
+
+
+def _pairs(study: ConfiguredStudy) -> DisplayInputs | None:
+    if not has_results(study):
+        return None
+    options = {"permutations": study.settings.permutations}
+    return runs_of(study, "predictions").model_copy(update={"options": options})
+
+
+PAIRS_TABLE = Table(
+    "jam_pairs",
+    NOT_IN_PAPER,
+    "Which of two runs drifts more, by a paired randomization test over originals.",
+    pairs,
+    _pairs,
+)

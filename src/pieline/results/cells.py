@@ -1,4 +1,4 @@
-"""Compare all computed table cells with the printed cells."""
+"""The cells of a run's tables: our numbers beside the printed ones."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ import pandas as pd
 
 from pieline.core.files import write_text
 from pieline.core.records import Frozen
-from pieline.reporting.printed import VERDICTS, read_comparisons, verdict_of
+from pieline.reporting.printed import VERDICTS, number_in, read_comparisons, verdict_of
 
 COMPARED = frozenset(VERDICTS.values())
 """Verdicts on cells that were compared."""
@@ -38,6 +38,8 @@ class ComparedCell(Frozen):
         reason: Why the cell is not comparable or has no number, or the only readings of the printed
             number under which ours is within sampling range.
         metrics: Metric files behind our number.
+        low, high: Bounds of the 95% interval of our number, if the table states them.
+        released: The number of the authors' released run, if the table states it.
     """
 
     table: str
@@ -50,6 +52,14 @@ class ComparedCell(Frozen):
     verdict: str
     reason: str
     metrics: tuple[str, ...]
+    low: str = ""
+    high: str = ""
+    released: str = ""
+
+    @property
+    def value(self) -> float | None:
+        """Our number; None if it is unknown or a text."""
+        return number_in(self.ours)
 
     @property
     def cell(self) -> str:
@@ -64,11 +74,6 @@ def read_cells(tables: Iterable[str | Path]) -> list[ComparedCell]:
         UserError: A file is missing or is not a CSV of comparisons.
     """
     return [_cell(Path(path).stem, row) for path in tables for row in read_comparisons(path)]
-
-
-def metric_files(tables: Iterable[str | Path]) -> list[str]:
-    """Return the metric files behind the numbers of these CSVs, sorted by path."""
-    return sorted({path for cell in read_cells(tables) for path in cell.metrics})
 
 
 def write_comparison(path: str | Path, cells: Sequence[ComparedCell]) -> None:
@@ -90,4 +95,13 @@ def _cell(table: str, row: dict[str, str]) -> ComparedCell:
         verdict=verdict_of(row),
         reason=row.get("reason", ""),
         metrics=tuple(row.get("metrics", "").split()),
+        **{name: row.get(name, "") for name in ("low", "high", "released")},
+    )
+
+
+def missing(reason: str) -> ComparedCell:
+    """Return a cell without a number of ours, for `reason`."""
+    nothing = dict.fromkeys(("table", "ours", "printed", "difference", "tolerance"), "")
+    return ComparedCell(
+        **nothing, keys={}, comparable=False, verdict="not run", reason=reason, metrics=()
     )

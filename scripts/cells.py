@@ -1,0 +1,67 @@
+"""Join the cells of all tables, and judge every printed number and every claim of the papers."""
+
+from pathlib import Path
+
+from pieline.core.jobs import job
+from pieline.results.cells import read_cells, write_comparison
+from pieline.results.claims.claim import load_claims
+from pieline.results.claims.judgement import judge_claims, write_claims
+from pieline.results.claims.tables import load_catalogue, load_printed, match_cells
+from pieline.results.numbers import (
+    REAL_DATA,
+    account_for,
+    summarize,
+    write_numbers,
+    write_numbers_as_latex,
+)
+from pieline.results.run_results import RunResults
+
+with job(snakemake) as j:
+    output, params = snakemake.output, snakemake.params
+    run = RunResults.model_validate_json(params.results)
+    published = Path(snakemake.input.catalogue).parent
+    catalogue = load_catalogue(snakemake.input.catalogue)
+    printed = load_printed(published, catalogue)
+    cells = read_cells(snakemake.input.tables)
+    ours = match_cells(cells, catalogue, printed, params.names)
+    numbers = (
+        []
+        if run.data == "own"
+        else account_for(
+            published,
+            catalogue,
+            ours,
+            absent=params.absent | params.without_rows,
+            models=params.needs,
+            labels=params.labels,
+            mark=run.mark,
+            general_need=REAL_DATA if run.data == "sample" else "",
+            configuration=run.configuration,
+        )
+    )
+    claims = load_claims(published / "claims.yaml")
+    judged = judge_claims(claims, catalogue, printed, ours, params.without_rows)
+    j.write(run.model_copy(update={"cells": cells, "numbers": numbers, "claims": judged}))
+    write_comparison(output.comparison_csv, cells)
+    write_numbers(output.numbers, numbers)
+    write_numbers_as_latex(
+        output.comparison_tex,
+        numbers,
+        template=snakemake.input.comparison,
+        papers=run.papers(),
+        mark=run.mark,
+    )
+    write_claims(
+        judged,
+        papers=run.papers(),
+        json=output.claims_json,
+        csv=output.claims_csv,
+        tex=output.claims_tex,
+        template=snakemake.input.claims,
+        mark=run.mark,
+    )
+    print(
+        "sample data: compared with no printed number"
+        if run.data == "sample"
+        else summarize(numbers)
+    )

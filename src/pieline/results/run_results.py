@@ -1,0 +1,106 @@
+"""Everything that a run shows: its displays, cells, printed numbers and claims, in one file."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from pieline.core.files import read_json
+from pieline.core.records import Frozen
+from pieline.reporting.displays import Display
+from pieline.results.cells import ComparedCell
+from pieline.results.claims.judgement import JudgedClaim
+from pieline.results.numbers import PrintedNumber
+
+
+class Shown(Frozen):
+    """A table or figure of a run; see `pieline.reporting.displays.Display`."""
+
+    name: str
+    place: str
+    caption: str
+    title: str
+    kind: Literal["table", "figure"]
+    maker: str
+    files: Mapping[str, str]
+
+
+def shown_display(display: Display) -> Shown:
+    """Return the description of a table or figure."""
+    return Shown.model_validate(display, from_attributes=True)
+
+
+class ShownStudy(Frozen):
+    """Tables and figures of a study in this run; a study that is not configured has none.
+
+    Attributes:
+        name: Study name.
+        paper: Title of the paper, as shown to readers.
+        items: `module:class` of the study's items, which reads the predictions behind a metric
+            file; empty if the study has no items.
+        recordings: Paths of recordings, by path of the predictions made from them.
+        tables, figures: Displays in the paper's order.
+    """
+
+    name: str
+    paper: str
+    items: str = ""
+    recordings: Mapping[str, str] = {}
+    tables: tuple[Shown, ...] = ()
+    figures: tuple[Shown, ...] = ()
+
+    @property
+    def displays(self) -> tuple[Shown, ...]:
+        """Tables followed by figures."""
+        return (*self.tables, *self.figures)
+
+
+class RunResults(Frozen):
+    """What a run shows; cells, numbers and claims are filled in from its tables.
+
+    Attributes:
+        studies: All studies, the configured ones first.
+        mark: Notice on every display if the run uses the user's own data, else empty.
+        data: Data source: `sample`, `released` or `own`.
+        document: Path of the document with all tables and figures.
+        archives: Names of the archives from which predictions were taken.
+        configuration: Configuration files of this run besides config.yaml.
+        cells: Cells of all tables.
+        numbers: All numbers that the papers print, with their verdicts.
+        claims: The papers' claims.
+    """
+
+    studies: tuple[ShownStudy, ...]
+    mark: str = ""
+    data: str = "sample"
+    document: str = "paper_tables/paper.tex"
+    archives: tuple[str, ...] = ()
+    configuration: tuple[str, ...] = ()
+    cells: tuple[ComparedCell, ...] = ()
+    numbers: tuple[PrintedNumber, ...] = ()
+    claims: tuple[JudgedClaim, ...] = ()
+
+    def papers(self) -> dict[str, str]:
+        """Return the titles of the papers, by study."""
+        return {study.name: study.paper for study in self.studies}
+
+    def files(self, ending: str) -> list[str]:
+        """Return the files of tables and figures with this extension, given without a dot."""
+        return [path for path in self.all_files() if Path(path).suffix == f".{ending}"]
+
+    def all_files(self) -> list[str]:
+        """Return the files of all tables and figures."""
+        return [
+            path
+            for study in self.studies
+            for each in study.displays
+            for path in each.files.values()
+        ]
+
+    def metric_files(self) -> list[str]:
+        """Return the metric files behind the numbers of the tables, sorted by path."""
+        return sorted({path for cell in self.cells for path in cell.metrics})
+
+
+def read_results(path: str | Path) -> RunResults:
+    """Read cells.json of a run."""
+    return RunResults.model_validate(read_json(path))
