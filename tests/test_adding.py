@@ -37,6 +37,7 @@ PROMISED = {
         "mine/paper_tables/jam_drift.csv",
         "smollm2-135m-instruct,english,42,flipped,",
     ),
+    "A table": ("mine/paper_tables/idiots_rates.csv", ",specificity,"),
     "A setting": ("", "passed in"),
     "A language": ("mine/results/originals/jam/dutch.jsonl", '"test-0002"'),
 }
