@@ -64,7 +64,7 @@ rule serve:
         kind=alternatives(LLM_TASKS),
         model=alternatives(SHARE_SERVER),
     conda:
-        "../envs/serve.yaml"
+        "../envs/llm.yaml"
     threads: lambda wildcards: REGISTRY[wildcards.model].threads
     resources:
         gpu=lambda wildcards: server_gpus(REGISTRY[wildcards.model]),

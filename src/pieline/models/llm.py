@@ -208,11 +208,11 @@ class LLMEntry(ModelEntry):
     )
     server: str | None = Field(
         default=None,
-        description="llama.cpp (for GGUF, the default), transformers, vllm, or the command line of"
+        description="llama.cpp (for GGUF, the default), vllm, or the command line of"
         " another OpenAI-compatible server with {checkpoint}, {port} and {gpus}.",
     )
     dtype: Literal["float32", "bfloat16", "float16"] | None = Field(
-        default=None, description="Data type in which transformers or vllm computes."
+        default=None, description="Data type in which vllm computes."
     )
     chat_template: str | None = Field(
         default=None,
@@ -242,8 +242,7 @@ class LLMEntry(ModelEntry):
     context_length: int = Field(
         default=4096,
         ge=64,
-        description="Maximum tokens of prompt and answer together, for llama.cpp and vllm;"
-        " transformers uses the context length of the model.",
+        description="Maximum tokens of prompt and answer together, for llama.cpp and vllm.",
     )
     threads: int = Field(default=1, ge=1, description="CPU threads of a local model.")
 
@@ -339,7 +338,7 @@ class LLMEntry(ModelEntry):
         supported = server.supported_parameters
         if supported is not None and (unsupported := set(self.accepts) - supported):
             raise ValueError(f"accepts: {shown} does not support {', '.join(sorted(unsupported))}")
-        several = (self.slots or 1) > 1 and (shown == "transformers" or self.gpu_layers)
+        several = (self.slots or 1) > 1 and self.gpu_layers
         if not (self.repeatable is False or self.batch_invariant) and (server.batches or several):
             with_slots = "" if server.batches else " with several slots"
             raise ValueError(
