@@ -7,21 +7,11 @@ from matplotlib import figure, pyplot
 
 from pieline.core.conditions import MetricRecord
 from pieline.core.records import load_jsonl, load_records
-from pieline.llm.text_task import TextPrediction
 from pieline.reporting.columns import Column, model_table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.items import Item, runs
 from pieline.reporting.tables import TableContent
-
-
-class Completion(TextPrediction):
-    """Prediction of a model, with the last word of the idiom."""
-
-    word: str
-
-    def is_correct(self) -> bool:
-        """Return whether the answer contains the word."""
-        return self.word in (self.answer or "").lower()
+from pieline.studies.completion.questions import Completion
 
 
 class CompletionMetrics(MetricRecord):
@@ -47,9 +37,14 @@ def accuracy_figure(inputs: DisplayInputs) -> figure.Figure:
     return drawing
 
 
-class CompletionItem(Completion, Item):
+class CompletionItem(Item):
     """A model's answer as a row of results/items/completion.parquet."""
 
+    id: str
+    word: str
+    answer: str | None
+    outcome: str
+    answer_key: str
     correct: bool
 
     @classmethod
@@ -57,4 +52,5 @@ class CompletionItem(Completion, Item):
         """Yield the answers of all models."""
         for metric, shared in runs(inputs):
             for row in load_jsonl(metric.predictions(".jsonl")[0], Completion):
-                yield cls(**shared, **vars(row), language="english", correct=row.is_correct())
+                answer = row.model_dump(include={"id", "word", "answer", "outcome", "answer_key"})
+                yield cls(**shared, **answer, language="english", correct=row.is_correct())

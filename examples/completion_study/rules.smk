@@ -1,15 +1,15 @@
 rule completion_metrics:
     """Compute the accuracy of a model."""
     input:
-        EVERY_STUDY["completion"].predictions,
+        "results/predictions/completion/{model}.jsonl",
     output:
-        EVERY_STUDY["completion"].scores,
+        "results/metrics/completion/{model}.json",
     log:
-        log_of(EVERY_STUDY["completion"].scores),
+        log_of("results/metrics/completion/{model}.json"),
     conda:
         "../../../../envs/core.yaml"
     params:
         *modules(None, "pieline.studies.completion.score"),
-        conditions=conditions_of(EVERY_STUDY["completion"].scores),
+        conditions=conditions_of("results/metrics/completion/{model}.json"),
     script:
         "score.py"

@@ -200,9 +200,9 @@ class Study(ABC, Generic[S]):
     def models(self) -> list[str]:
         """Return the names of the models that the configuration uses."""
 
-    @abstractmethod
     def raw_files(self) -> list[str]:
         """Return the paths of the raw files on which the results depend."""
+        return []
 
     def check_own_data(self) -> None:
         """Raise a `UserError` if raw files are missing from the user's own data."""
@@ -223,8 +223,16 @@ class Study(ABC, Generic[S]):
         return ()
 
     def lacks(self, runs: Sequence[Run], archived: Collection[str]) -> Mapping[str, str]:
-        """Return why runs cannot be made, by metric file; `archived` are those in an archive."""
-        return {}
+        """Return why runs cannot be made, by metric file; `archived` are those in an archive.
+
+        By default, these are the runs whose models cannot answer.
+        """
+        reasons = {
+            run.metrics: run.unsupported or self.project.unanswered(run.model, run.recordings)
+            for run in runs
+            if run.kind == "llm" and run.metrics not in archived
+        }
+        return {path: reason for path, reason in reasons.items() if reason}
 
     def other_metrics(self, plan: Plan) -> Mapping[str, Conditions]:
         """Return the conditions of metric files that do not belong to one run, by path.
