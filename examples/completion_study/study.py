@@ -8,6 +8,7 @@ from pydantic import Field
 from pieline.core.conditions import Conditions
 from pieline.core.files import sha256
 from pieline.core.settings import Settings
+from pieline.models.names import LanguageModelName
 from pieline.plan import Run
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.completion.questions import CompletionTask
@@ -26,7 +27,7 @@ PRINTED = {
 class CompletionSettings(Settings):
     """Section `completion` of config.yaml; the defaults are the paper's values."""
 
-    models: list[str] = Field(
+    models: list[LanguageModelName] = Field(
         default=["smollm2-135m-instruct"], description="Language models of models.yaml."
     )
     temperature: float = Field(default=0, ge=0, description="Sampling temperature.")
@@ -39,10 +40,6 @@ class CompletionStudy(Study[CompletionSettings]):
     name = "completion"
     paper = "Completion"
     Settings = CompletionSettings
-
-    def check(self, where: str) -> None:
-        """Raise a `UserError` if a configured model is unknown or is not a language model."""
-        self.check_models(self.settings.models, "llm", where=f"{where}.models")
 
     def models(self) -> list[str]:
         """Return the names of the configured models."""

@@ -23,6 +23,7 @@ from pieline.llm.prompts import load_prompt
 from pieline.llm.task import Task
 from pieline.models.api_embedder import ApiEmbedderEntry
 from pieline.models.llm import Parameter
+from pieline.models.names import ModelKinds, named_models
 from pieline.models.predictions import PredictionFile, PredictionsEntry
 from pieline.plan import Plan, Run, make_plan
 from pieline.project import EXTERNAL, Project, raw_name
@@ -170,12 +171,13 @@ class Study(ABC, Generic[S]):
         self.project = project
         if chosen:
             where = f"config.yaml: {self.name}"
+            for place, names, accepted in named_models(settings):
+                self.check_models(names, accepted, where=f"{where}.{place}")
             self.check(where)
             self.check_archives(where)
 
-    @abstractmethod
     def check(self, where: str) -> None:
-        """Raise a `UserError` for invalid settings, such as unknown models."""
+        """Raise a `UserError` for invalid settings; the names of models are already checked."""
 
     def check_archives(self, where: str) -> None:
         """Raise a `UserError` if runs that must come from an archive do not."""
@@ -442,7 +444,7 @@ class Study(ABC, Generic[S]):
         """Return the conditions of external predictions; their model's weights are unknown."""
         return Conditions(settings=settings, deviations=(f"{EXTERNAL} predictions",))
 
-    def check_external(self, names: Iterable[str], *, where: str) -> None:
+    def _check_external(self, names: Iterable[str], *, where: str) -> None:
         """Raise a `UserError` if external predictions are missing or two of their files are equal.
 
         Models of other kinds are ignored.
@@ -473,20 +475,17 @@ class Study(ABC, Generic[S]):
                         )
                 seen.append(one.file)
 
-    def check_models(
-        self, names: Iterable[str], *kinds: str, where: str, have_weights: bool = False
-    ) -> None:
+    def check_models(self, names: Collection[str], accepted: ModelKinds, *, where: str) -> None:
         """Raise a `UserError` if a model is unknown, of another kind, or invalid.
 
         See `Project.check_folder`.
 
         Args:
             names: Model names.
-            kinds: Accepted kinds.
+            accepted: Accepted kinds.
             where: Setting that names the models.
-            have_weights: Whether to reject API embedders.
         """
-        usable = self.project.names(*kinds)
+        usable = self.project.names(*accepted.kinds)
         for name in names:
             if name not in self.project.registry:
                 hint = nearest(name, usable)
@@ -495,10 +494,11 @@ class Study(ABC, Generic[S]):
                 raise UserError(
                     f"model {name!r} is of kind {self.project.registry[name].kind!r}",
                     where=where,
-                    hint=f"this study accepts {' and '.join(sorted(kinds))}",
+                    hint=f"this study accepts {' and '.join(sorted(accepted.kinds))}",
                 )
-            if have_weights and isinstance(self.project.registry[name], ApiEmbedderEntry):
+            if accepted.have_weights and isinstance(self.project.registry[name], ApiEmbedderEntry):
                 raise UserError(
                     f"{name!r} is an API model", where=where, hint="choose a model with weights"
                 )
             self.project.check_folder(name)
+        self._check_external(names, where=where)
