@@ -181,7 +181,7 @@ MISNAMED = [
     ("jam", "seeds_by_model", {"seeds_by_model": {"sbrt": [1]}}),
     ("jam", "max_tokens_by_model", {"max_tokens_by_model": {"sbrt": {"zero_shot": 9}}}),
     ("jam", "variants.model", {"variants": {"model": "sbrt"}}),
-    ("jam", "neutral.model", {"seeds": [42], "neutral": {"model": "sbrt", "seed": 42}}),
+    ("jam", "neutral.model", {"neutral": {"model": "sbrt"}}),
     ("jam", "attention.model", {"attention": {"model": "sbrt"}}),
     ("idiots", "models", {"models": ["sbrt"]}),
     ("idiots", "settings_by_model", {"settings_by_model": {"sbrt": ["zero_shot"]}}),
