@@ -208,8 +208,8 @@ def test_disagreement_waits_for_an_adjudication(tmp_path, exported):
     ("cells", "problem"),
     [
         (["Another text.", "valid", "", ""], "the review of 'test-0001-v1' is for a different"),
-        (["", "valid", "", ""], r"disputed\.tsv:2: the cell `reviewed` is empty"),
-        (["{text}", "", "", ""], r"disputed\.tsv:2: verdict: Field required"),
+        (["", "valid", "", ""], r"disputed\.tsv:2.*: the cell `reviewed` is empty"),
+        (["{text}", "", "", ""], r"disputed\.tsv:2.*: verdict: Field required"),
     ],
 )
 def test_adjudication_refers_to_the_current_text(tmp_path, exported, cells, problem):

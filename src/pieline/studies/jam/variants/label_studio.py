@@ -16,7 +16,7 @@ from pieline.core.errors import UserError
 from pieline.core.files import write_json
 from pieline.core.records import Id, Record, check_unique_ids, validated
 from pieline.core.review import reviewed_rows
-from pieline.core.tables import read_table, write_csv
+from pieline.core.tables import write_csv
 
 HumanVerdict = Literal["valid", "corrected", "invalid"]
 VERDICTS: dict[HumanVerdict, str] = {
@@ -158,13 +158,11 @@ def read_adjudications(path: str | Path) -> list[Review]:
     """
     hint = "fill in the table of disputed variants written by the workflow"
     reviews = []
-    for line, row in read_table(
-        path, _ADJUDICATION_COLUMNS, more=[], delimiter="\t", for_people=True, hint=hint
-    ):
-        where = f"{path}:{line}"
-        if not row["reviewed"]:
+    answers = {name: name for name in ("verdict", "text", "note")}
+    for where, _, fields in reviewed_rows(path, ("item_id", "reviewed"), answers, hint=hint):
+        if not fields["reviewed"]:
             raise UserError("the cell `reviewed` is empty", where=where, hint=hint)
-        reviews.append(_review({**row, "annotator": "adjudication"}, where))
+        reviews.append(_review({**fields, "annotator": "adjudication"}, where))
     check_unique_ids([review.item_id for review in reviews], where=path)
     return reviews
 
