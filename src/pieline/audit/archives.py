@@ -100,7 +100,7 @@ def extract(
                 shutil.copyfile(folder / target, temporary)
         return {
             target: load_record(folder / member_sidecar(target), Sidecar).model_copy(
-                update={"path": target, "outputs": targets, "source": str(path)}
+                update={"path": target, "outputs": targets, "source": Path(path).name}
             )
             for target in targets
             if member_sidecar(target) in files

@@ -53,7 +53,7 @@ class Sidecar(Record):
         made_from: SHA-256 of each input file of the job, by path.
         outputs: Paths of all outputs of the job.
         settings: Digest of the rule's settings (see `settings_digest`); empty if unknown.
-        source: Source of a raw file, or the archive from which a run was extracted.
+        source: Source of a raw file, or name of the archive from which a run was extracted.
         answers: Digests of the recorded answers that were used, by question key.
         recordings: SHA-256 of each recordings file, by path.
         token: Token of the used answers (see `pieline.llm.recordings.answers_token`).
