@@ -60,7 +60,7 @@ HUB = LOCAL | {
         ({"prices": {"input": 1}}, "prices.Prices.output: Field required"),
         ({"prices": {"input": -1, "output": 1}}, "prices.Prices.input: Input should be greater"),
         ({"source": "folder", "path": "x.gguf"}, "a local model must not have api_base"),
-        ({"api_base": "x", "api_base_env": "Y"}, "set either api_base or api_base_env"),
+        ({"api_base": "http://x", "api_base_env": "Y"}, "set either api_base or api_base_env"),
         ({"slots": 4}, "slots is only for local models, not for source: api"),
         (HUB | {"repository": None}, "source: hub needs repository"),
         (HUB | {"revision": "main"}, "revision: String should match pattern '^[0-9a-f]{40}$'"),

@@ -67,6 +67,9 @@ def check_url(value: str) -> str:
     return value
 
 
+Url = Annotated[str, AfterValidator(check_url)]
+
+
 class Prices(Settings):
     """Prices in US dollars per million tokens."""
 
@@ -127,7 +130,7 @@ class LLMEntry(ModelEntry):
     provider: str = Field(
         min_length=1, description="Provider whose limits apply (llm.providers in config.yaml)."
     )
-    api_base: str | None = Field(
+    api_base: Url | None = Field(
         default=None,
         description="Address of an OpenAI-compatible endpoint; null: the provider's default.",
     )
@@ -290,11 +293,6 @@ class LLMEntry(ModelEntry):
             check_hub_name("repository", str(self.repository), self.path)
         if self.api_base and self.api_base_env:
             raise ValueError("set either api_base or api_base_env, not both")
-        if self.api_base:
-            try:
-                check_url(self.api_base)
-            except ValueError as error:
-                raise ValueError(f"api_base {error}") from None
         if self.source == "api":
             if not (self.api_key_env or self.api_base or self.api_base_env):
                 raise ValueError("source: api needs api_key_env, api_base or api_base_env")
