@@ -8,6 +8,7 @@ import pytest
 from jam_cases import SAMPLE, original, sample_originals, sample_variants, write
 
 from pieline.core.errors import UserError
+from pieline.core.review import write_tasks
 from pieline.languages.registry import language_names
 from pieline.studies.jam.bio import TAG_IDS
 from pieline.studies.jam.datasets.dataset import build_dataset, select_variants
@@ -18,7 +19,6 @@ from pieline.studies.jam.variants.label_studio import (
     read_export,
     settle,
     write_adjudications,
-    write_tasks,
 )
 from pieline.studies.jam.variants.projection import tokenize
 from pieline.studies.jam.variants.released import check_contexts, edited_originals, read_variants

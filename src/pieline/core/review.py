@@ -1,18 +1,56 @@
-"""Read what people filled in: sheets (CSV, TSV), JSON lines and exports of Label Studio."""
+"""Forms for people: sheets (CSV, TSV), JSON lines, and tasks and exports of Label Studio."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_json, read_text
+from pieline.core.files import read_json, read_text, write_json
 from pieline.core.records import validated
-from pieline.core.tables import read_table
+from pieline.core.tables import read_table, write_csv
 
 _HINT = "export the tasks as JSON (not JSON-MIN)"
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
+
+
+def write_sheet(
+    path: str | Path, columns: Collection[str], rows: Iterable[Mapping[str, Any]]
+) -> None:
+    """Write a sheet to fill in, as CSV or, if the name ends in .tsv, separated by tabs."""
+    delimiter = _DELIMITERS[Path(path).suffix]
+    write_csv(path, columns, rows, delimiter=delimiter, for_people=True)
+
+
+def write_tasks(
+    path: str | Path,
+    rows: Iterable[Mapping[str, str]],
+    controls: Mapping[str, str] = {},
+    *,
+    about: str = "",
+) -> None:
+    """Write rows as Label Studio tasks.
+
+    Args:
+        path: Path of the JSON file.
+        rows: Shown values by field, and answers that are known already.
+        controls: Type of control (`choices` or `textarea`) of each answer, by field.
+        about: Field to which the controls belong.
+    """
+    tasks = []
+    for row in rows:
+        answers = [
+            {
+                **{"from_name": name, "to_name": about, "type": kind},
+                "value": {"choices" if kind == "choices" else "text": [row[name]]},
+            }
+            for name, kind in controls.items()
+            if row.get(name)
+        ]
+        data = {name: value for name, value in row.items() if name not in controls}
+        tasks.append({"data": data, **({"annotations": [{"result": answers}]} if answers else {})})
+    write_json(path, tasks)
 
 
 class ReviewedRow(NamedTuple):

@@ -13,8 +13,7 @@ from pydantic import field_validator, model_validator
 
 from pieline.core.errors import UserError
 from pieline.core.records import Frozen, Id, save_jsonl, validated
-from pieline.core.review import reviewed_rows
-from pieline.core.tables import write_csv
+from pieline.core.review import reviewed_rows, write_sheet
 from pieline.languages.denial import find_views, has_denying_comment, kind_of, parse_boolean
 from pieline.languages.english import ANSWERS
 from pieline.languages.pointing import points_at_pie
@@ -162,7 +161,7 @@ def save_cases(cases: Iterable[ReviewCase], *, jsonl: str | Path, table: str | P
     """Save cases as JSONL and as CSV; `read_cases` reads both."""
     cases = list(cases)
     save_jsonl(jsonl, cases)
-    write_csv(table, COLUMNS, [case.model_dump() for case in cases], for_people=True)
+    write_sheet(table, COLUMNS, [case.model_dump() for case in cases])
 
 
 def read_cases(path: str | Path) -> list[ReviewCase]:
