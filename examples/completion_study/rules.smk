@@ -1,15 +1,18 @@
+from pieline.studies.completion import study as completion
+
+
 rule completion_metrics:
     """Compute the accuracy of a model."""
     input:
-        "results/predictions/completion/{model}.jsonl",
+        completion.PREDICTIONS,
     output:
-        "results/metrics/completion/{model}.json",
+        completion.SCORES,
     log:
-        log_of("results/metrics/completion/{model}.json"),
+        log_of(completion.SCORES),
     conda:
         "../../../../envs/core.yaml"
     params:
         *modules(None, "pieline.studies.completion.score"),
-        conditions=conditions_of("results/metrics/completion/{model}.json"),
+        conditions=conditions_of(completion.SCORES),
     script:
         "score.py"
