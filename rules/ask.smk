@@ -64,7 +64,7 @@ rule serve:
         kind=alternatives(LLM_TASKS),
         model=alternatives(SHARE_SERVER),
     conda:
-        "../envs/serve.yaml"
+        "../envs/llm.yaml"
     threads: lambda wildcards: REGISTRY[wildcards.model].threads
     resources:
         gpu=lambda wildcards: server_gpus(REGISTRY[wildcards.model]),
@@ -82,7 +82,7 @@ rule serve:
 
 
 rule estimate_cost:
-    """Estimate the remaining tokens, dollars, jobs, GPU-hours, downloads and disk; ask no model."""
+    """Estimate the remaining tokens, dollars, jobs and downloads; ask no model."""
     input:
         models=MODELS,
     log:
@@ -91,11 +91,6 @@ rule estimate_cost:
     conda:
         "../envs/llm.yaml"
     params:
-        epochs={
-            "fine_tune": IDIOLINK.settings.finetuning.max_epochs,
-            "fine_tune_tagger": JAM.settings.fine_tuning.epochs,
-            "fine_tune_fold": JAM.settings.fine_tuning.epochs,
-        },
         config=CONFIG.model_dump_json(),
         root=ROOT,
     script:

@@ -199,25 +199,3 @@ rule mteb_task:
         *modules("mteb_task"),
     script:
         "../scripts/mteb_task.py"
-
-
-for index, dataset in idiolink_files.archived_datasets(IDIOLINK).items():
-
-    rule:
-        name:
-            dataset.rule
-        input:
-            archive=ancient(dataset.archive),
-            upstream=PROJECT.upstream,
-        output:
-            list(dataset.files),
-        log:
-            f"logs/archives/{dataset.rule}.log",
-        localrule: True
-        conda:
-            "../envs/core.yaml"
-        params:
-            *modules("take_archived_dataset"),
-            files=dataset.files,
-        script:
-            "../scripts/take_archived_dataset.py"

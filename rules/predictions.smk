@@ -328,7 +328,10 @@ rule take_idiolink_run:
         "../scripts/take_idiolink_run.py"
 
 
-for extraction in run_files.archive_extractions(STUDIES):
+for extraction in (
+    *run_files.archive_extractions(STUDIES),
+    *idiolink_files.archived_datasets(IDIOLINK).values(),
+):
 
     rule:
         # Outputs without wildcards take precedence over the rules that compute the same files.
@@ -336,6 +339,7 @@ for extraction in run_files.archive_extractions(STUDIES):
             extraction.rule
         input:
             archive=ancient(extraction.archive),
+            upstream=RUN_REPORT.project.upstream,
         output:
             extraction.outputs,
         log:

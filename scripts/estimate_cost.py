@@ -20,9 +20,8 @@ from pieline.llm.estimates import (
 )
 from pieline.models.fetching import GIGABYTE
 from pieline.models.registry import load_registry
-from pieline.models.sizing import EFFICIENCY, GPU
 from pieline.planned import planned_tasks
-from pieline.resources import ModelResources, dry_run, read_plan, remade, resources
+from pieline.resources import ModelJobs, dry_run, jobs_by_model, read_plan, remade
 
 COLUMNS = ("task", "model", "questions", "recorded", "to ask", "tokens in", "tokens out",
            "likely $", "at most $", "basis")  # fmt: skip
@@ -30,11 +29,6 @@ BASES = (
     f"Likely: from the mean length of at least {ENOUGH_ANSWERS} recorded answers of the same kind"
     " (the model's own, or other models' if it has too few), otherwise from the answer format"
     f" (plus {THOUGHT_TOKENS} tokens of reasoning). At most: from the longest possible answers."
-)
-ASSUMED = (
-    f"GPU-hours on {GPU} at {EFFICIENCY:.0%} of its peak, from parameters and tokens. Disk: trained"
-    " weights and vectors, in addition to downloads. A question mark: the texts do not exist yet or"
-    " belong to another configuration, or models.yaml states no size."
 )
 
 
@@ -67,26 +61,19 @@ def format_total(tasks: list[TaskEstimate], sums: list[float | None]) -> str:
     return known if all_known else f"{known} plus unknown costs"
 
 
-def total(values: Sequence[float | None], unit: float = 1) -> str:
-    """Format the sum of values in a unit, with two decimals; "?" stands for unknown values."""
-    known = sum(value or 0 for value in values)
-    text = f"{known / unit:,.2f}"
-    return text if None not in values else f"{text}+?" if known else "?"
-
-
-def resources_table(lines: Sequence[ModelResources]) -> Table:
+def jobs_table(lines: Sequence[ModelJobs]) -> Table:
     """Return the table of remaining jobs by model, with totals."""
-    columns = ("model", "jobs", "GPU-hours", "to download, GB", "disk, GB")
-    title = "remaining jobs: estimated from sizes, not measured"
-    table = Table(*columns, title=title, title_justify="left", caption_justify="left")
+    columns = ("model", "jobs", "on GPUs", "to download, GB")
+    table = Table(*columns, title="remaining jobs", title_justify="left")
     for name, group in [*((line.model or "(none)", [line]) for line in lines), ("all", lines)]:
-        jobs = sum(line.jobs for line in group)
-        hours = total([line.gpu_hours for line in group])
-        download, disk = (
-            total([getattr(line, field) for line in group], GIGABYTE)
-            for field in ("download", "disk")
+        sizes = [line.download for line in group]
+        known = f"{sum(size or 0 for size in sizes) / GIGABYTE:,.2f}"
+        table.add_row(
+            name,
+            f"{sum(line.jobs for line in group):,}",
+            f"{sum(line.on_gpus for line in group):,}",
+            f"{known}+?" if None in sizes else known,
         )
-        table.add_row(name, f"{jobs:,}", hours, download, disk)
     return table
 
 
@@ -109,11 +96,7 @@ with job(snakemake):
     console.print(f"total: likely {likely}, at most {most}; llm.max_cost_usd is ${cap:.2f}")
     if warning := cap_warning(task_estimates, planned.settings):
         console.print(warning)
-    registry = load_registry(snakemake.input.models)
-    console.print(
-        resources_table(resources(plan, registry, task_estimates, snakemake.params.epochs))
-    )
-    console.print(ASSUMED)
+    console.print(jobs_table(jobs_by_model(plan, load_registry(snakemake.input.models))))
     for model in dict.fromkeys(
         item.model for item in task_estimates if item.estimate.to_ask or item.unknown
     ):

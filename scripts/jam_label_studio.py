@@ -3,8 +3,9 @@
 from pieline.core.files import write_text
 from pieline.core.jobs import job
 from pieline.core.records import load_jsonl
+from pieline.core.review import write_tasks
 from pieline.studies.jam.records import Original, Variant
-from pieline.studies.jam.variants.label_studio import labelling_config, write_tasks
+from pieline.studies.jam.variants.label_studio import labelling_config
 from pieline.studies.jam.variants.validation import CRITERIA, review_items
 
 with job(snakemake):

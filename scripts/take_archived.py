@@ -1,10 +1,13 @@
-"""Verify an archive of runs and extract predictions from it."""
+"""Verify an archive of runs, and extract predictions or the files of a dataset from it."""
 
-from pieline.audit.archives import archived_sidecars, extract_members, verified
+from pieline.audit.archives import extract
 from pieline.core.jobs import job
+from pieline.core.upstream import load_upstream
 
 with job(snakemake) as j:
-    files = snakemake.params.files
-    with verified(snakemake.input.archive, only=files) as (archive, folder):
-        extract_members(archive, folder, files, snakemake.params.recordings)
-        j.sidecars = archived_sidecars(folder, files)
+    j.sidecars = extract(
+        snakemake.input.archive,
+        snakemake.params.files,
+        snakemake.params.recordings,
+        load_upstream(snakemake.input.upstream),
+    )

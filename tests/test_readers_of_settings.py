@@ -112,29 +112,6 @@ def test_a_prompt_with_the_line_endings_of_another_system(tmp_path: Path, ending
     assert other.messages(sentence="a") == unix.messages(sentence="a")
 
 
-@pytest.mark.parametrize(
-    ("expression", "problem"),
-    [
-        ("{{ sentence" + 34 * "|tojson" + " }}", "more than 4 filters on one value"),
-        (
-            "{{ ((sentence|tojson ~ 'a')|tojson|tojson ~ 'b')|tojson|tojson }}",
-            "more than 4 filters",
-        ),
-        ("{{ [sentence]|tojson(indent=1000000000) }}", "arguments of tojson"),
-        ("{{ [sentence]|tojson(1000000000) }}", "arguments of tojson"),
-    ],
-)
-def test_a_prompt_cannot_grow_without_limit(tmp_path: Path, expression: str, problem: str) -> None:
-    with pytest.raises(UserError, match=problem) as caught:
-        prompt(tmp_path, expression)
-    assert str(caught.value).startswith(f"{tmp_path}/prompt.jinja:2: invalid template")
-
-
-def test_a_few_filters_are_allowed(tmp_path: Path) -> None:
-    filled = prompt(tmp_path, "{{ sentence|trim|lower|upper|tojson }}").messages(sentence=" a ")
-    assert filled[0].content == '"A"'
-
-
 def test_an_included_file_is_not_a_link_to_another_folder(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     folder = tmp_path / "prompts"

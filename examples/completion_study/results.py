@@ -5,23 +5,12 @@ from typing import Any, Self
 
 from pieline.core.conditions import MetricRecord
 from pieline.core.records import load_jsonl, load_records
-from pieline.llm.text_task import TextPrediction
 from pieline.reporting.columns import Column, model_table
-from pieline.reporting.displays import Figure, Table
+from pieline.reporting.displays import ConfiguredStudy, Figure, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.items import Item, runs
 from pieline.reporting.tables import TableContent
-from pieline.text_study import TextStudy
-
-
-class Completion(TextPrediction):
-    """Prediction of a model, with the last word of the idiom."""
-
-    word: str
-
-    def is_correct(self) -> bool:
-        """Return whether the answer contains the word."""
-        return self.word in (self.answer or "").lower()
+from pieline.studies.completion.questions import Completion
 
 
 class CompletionMetrics(MetricRecord):
@@ -38,9 +27,14 @@ def accuracy_table(inputs: DisplayInputs) -> TableContent:
     return model_table(inputs, CompletionMetrics, [column], caption="Completed idioms in percent.")
 
 
-ACCURACY = Table(
-    "completion_accuracy", "Table 1", "Idioms completed.", accuracy_table, TextStudy.all_runs
-)
+def all_runs(study: ConfiguredStudy) -> DisplayInputs:
+    """Return inputs with all runs and the printed numbers."""
+    inputs = study.display_inputs(study.plan.metrics(), study.settings.models, "llm")
+    published = study.project.here("src/pieline/studies/completion/published.csv")
+    return inputs.with_files(published=published)
+
+
+ACCURACY = Table("completion_accuracy", "Table 1", "Idioms completed.", accuracy_table, all_runs)
 
 
 def accuracy_figure(inputs: DisplayInputs) -> Any:
@@ -54,14 +48,17 @@ def accuracy_figure(inputs: DisplayInputs) -> Any:
     return drawing
 
 
-BARS = Figure(
-    "completion_bars", "Figure 1", "Idioms completed.", accuracy_figure, TextStudy.all_runs
-)
+BARS = Figure("completion_bars", "Figure 1", "Idioms completed.", accuracy_figure, all_runs)
 
 
-class CompletionItem(Completion, Item):
+class CompletionItem(Item):
     """A model's answer as a row of results/items/completion.parquet."""
 
+    id: str
+    word: str
+    answer: str | None
+    outcome: str
+    answer_key: str
     correct: bool
 
     @classmethod
@@ -69,4 +66,5 @@ class CompletionItem(Completion, Item):
         """Yield the answers of all models."""
         for metric, shared in runs(inputs):
             for row in load_jsonl(metric.predictions(".jsonl")[0], Completion):
-                yield cls(**shared, **vars(row), language="english", correct=row.is_correct())
+                answer = row.model_dump(include={"id", "word", "answer", "outcome", "answer_key"})
+                yield cls(**shared, **answer, language="english", correct=row.is_correct())

@@ -1,15 +1,18 @@
+from pieline.studies.completion import study as completion
+
+
 rule completion_metrics:
     """Compute the accuracy of a model."""
     input:
-        EVERY_STUDY["completion"].predictions,
+        completion.PREDICTIONS,
     output:
-        EVERY_STUDY["completion"].scores,
+        completion.SCORES,
     log:
-        log_of(EVERY_STUDY["completion"].scores),
+        log_of(completion.SCORES),
     conda:
         "../../../../envs/core.yaml"
     params:
         *modules(None, "pieline.studies.completion.score"),
-        conditions=conditions_of(EVERY_STUDY["completion"].scores),
+        conditions=conditions_of(completion.SCORES),
     script:
         "score.py"

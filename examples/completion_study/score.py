@@ -4,7 +4,8 @@ from statistics import fmean
 
 from pieline.core.jobs import job
 from pieline.core.records import load_jsonl
-from pieline.studies.completion.results import Completion, CompletionMetrics
+from pieline.studies.completion.questions import Completion
+from pieline.studies.completion.results import CompletionMetrics
 
 with job(snakemake) as j:
     answers = load_jsonl(snakemake.input[0], Completion)

@@ -342,10 +342,10 @@ def _list(options: argparse.Namespace) -> None:
 
 
 def _verify(options: argparse.Namespace) -> None:
-    from pieline.llm.archive import copies, recording_files, verify
+    from pieline.llm.archive import recording_files, verify
 
     files = recording_files(options.folder)
-    problems = [problem for path in files for problem in (*verify(path), *copies(path))]
+    problems = [problem for path in files for problem in verify(path, path)]
     if problems:
         print("\n".join(problems), file=sys.stderr)
         raise UserError(

@@ -1,35 +1,23 @@
-"""Estimate the jobs, GPU hours, downloads and disk space that a run still needs.
+"""Count the jobs and the downloads that a run still needs, according to a dry run."""
 
-All values are estimated from the sizes of models and files, not measured.
-"""
-
-import json
 import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_text, write_text
-from pieline.llm.costs import BYTES_PER_TOKEN
-from pieline.llm.estimates import TaskEstimate
+from pieline.core.files import write_text
 from pieline.models.fetching import estimated_bytes
 from pieline.models.hub import hub_checkpoint
-from pieline.models.registry import AnyEntry, Registry
-from pieline.models.sizing import estimated_parameters, gpu_seconds, vector_length
-from pieline.studies.idiolink.records import QUERY_MODES
+from pieline.models.registry import Registry
 
 _RULE = re.compile(r"^ *(?:local)?rule (\w+):$")
-_FIELDS = ("input", "output", "wildcards", "resources")
+_FIELDS = ("output", "wildcards", "resources")
 _FIELD = re.compile(rf"^ +({'|'.join(_FIELDS)}): (.*)$")
-_RERANKED = 100
-"""Number of documents per query that a first-stage run keeps by default (idiolink.top_k)."""
-_TEXTS = re.compile(r"^(?!.*/tuples/).*\.(jsonl|tsv)$")
 
 
 class PlannedJob(NamedTuple):
@@ -39,33 +27,29 @@ class PlannedJob(NamedTuple):
         rule: Rule name.
         model: Name of the model, or of the base of a fine-tuned model; empty for jobs without one.
         gpus: Number of GPUs that the job requests.
-        inputs: Input files.
         outputs: Output files.
     """
 
     rule: str
     model: str
     gpus: int
-    inputs: Sequence[str]
     outputs: Sequence[str]
 
 
-class ModelResources(NamedTuple):
-    """Resources needed by all jobs of one model, or by all jobs without a model.
+class ModelJobs(NamedTuple):
+    """Jobs of one model, or all jobs without a model.
 
     Attributes:
         model: Name of the model; empty for jobs without one.
         jobs: Number of jobs.
-        gpu_hours: Hours on one GPU (`sizing.GPU`); None if input texts do not exist yet.
+        on_gpus: Number of jobs that request a GPU.
         download: Bytes of weights to download from the Hub; None if the entry states no size.
-        disk: Bytes of trained weights and vectors; None if `gpu_hours` is None.
     """
 
     model: str
     jobs: int
-    gpu_hours: float | None = 0.0
-    download: int | None = 0
-    disk: int | None = 0
+    on_gpus: int
+    download: int | None
 
 
 def dry_run(config: str, root: Path) -> str:
@@ -105,7 +89,6 @@ def read_plan(text: str) -> list[PlannedJob]:
             job["rule"],
             _pairs(job["wildcards"]).get("model", "").partition("+")[0],
             int(_pairs(job["resources"]).get("gpu", "0")),
-            job["input"].split(", "),
             job["output"].split(", "),
         )
         for job in jobs
@@ -122,86 +105,17 @@ def _pairs(text: str) -> dict[str, str]:
     return dict(part.split("=", maxsplit=1) for part in text.split(", ") if "=" in part)
 
 
-def resources(
-    plan: Sequence[PlannedJob],
-    registry: Registry,
-    questions: Iterable[TaskEstimate],
-    epochs: Mapping[str, int],
-) -> list[ModelResources]:
-    """Estimate the resources of a plan per model; the entry for jobs without a model is last.
-
-    Args:
-        plan: Jobs of the dry run.
-        registry: All known models.
-        questions: Estimates of the remaining language model tasks.
-        epochs: Training epochs by rule name.
-    """
+def jobs_by_model(plan: Iterable[PlannedJob], registry: Registry) -> list[ModelJobs]:
+    """Count the jobs of a plan by model, sorted by name; the jobs without a model come last."""
     by_model: defaultdict[str, list[PlannedJob]] = defaultdict(list)
     for job in plan:
         by_model[job.model].append(job)
-    estimates_of: defaultdict[str, list[TaskEstimate]] = defaultdict(list)
-    for item in questions:
-        estimates_of[item.model].append(item)
-    without_model = by_model.pop("", [])
-    unknown = remade(plan)
-    rows = [
-        _model_resources(model, jobs, registry[model], estimates_of[model], epochs, unknown=unknown)
-        for model, jobs in sorted(by_model.items())
+    return [
+        ModelJobs(model, len(jobs), sum(job.gpus > 0 for job in jobs), _download(model, registry))
+        for model, jobs in sorted(by_model.items(), key=lambda item: (not item[0], item[0]))
     ]
-    return [*rows, ModelResources("", len(without_model))]
 
 
-def _model_resources(
-    model: str,
-    jobs: Sequence[PlannedJob],
-    entry: AnyEntry,
-    estimates: Iterable[TaskEstimate],
-    epochs: Mapping[str, int],
-    *,
-    unknown: Collection[str],
-) -> ModelResources:
-    weights, seconds, disk = hub_checkpoint(entry), 0.0, 0
-    download = estimated_bytes(entry) if weights and not weights.cached() else 0
-    if serving := [job for job in jobs if job.rule == "serve" and job.gpus]:
-        if any(each.unknown for each in estimates):
-            return ModelResources(model, len(jobs), None, download, None)
-        read, written = (
-            sum(getattr(each.estimate, name) for each in estimates)
-            for name in ("input_tokens", "likely_output_tokens")
-        )
-        seconds += serving[0].gpus * gpu_seconds(entry, len(serving), read, written=written)
-    for job in jobs:
-        if job.gpus and job not in serving:
-            paths = [path for path in job.inputs if _TEXTS.search(path)]
-            if any(path in unknown or not Path(path).exists() for path in paths):
-                return ModelResources(model, len(jobs), None, download, None)
-            sizes = [_size(path) for path in paths]
-            texts, tokens = (sum(each) for each in zip(*sizes, strict=True))
-            if job.rule == "rerank":
-                # One pair of texts per document that the first stage keeps, in one query mode.
-                (documents, of_documents), (queries, of_queries) = sizes
-                pairs = of_queries + queries * of_documents / documents
-                tokens = _RERANKED * pairs / len(QUERY_MODES)
-            passes = epochs.get(job.rule, 0)
-            seconds += gpu_seconds(entry, 1, tokens * (not passes), tokens * passes)
-            if passes:
-                disk += 4 * estimated_parameters(entry)
-            elif job.rule == "embed":
-                disk += 4 * texts * vector_length(entry)
-    return ModelResources(model, len(jobs), seconds / 3600, download, disk)
-
-
-@cache
-def _size(path: str) -> tuple[int, float]:
-    """Return the number of texts and the estimated number of tokens in a file.
-
-    Queries count once per query mode.
-    """
-    lines = read_text(path).splitlines()
-    texts = (
-        [json.loads(line)["sentence"] for line in lines]
-        if path.endswith(".jsonl")
-        else [line.partition("\t")[0] for line in lines]
-    )
-    times = len(QUERY_MODES) if path.endswith("queries.jsonl") else 1
-    return times * len(texts), times * sum(map(len, texts)) / BYTES_PER_TOKEN
+def _download(model: str, registry: Registry) -> int | None:
+    weights = hub_checkpoint(registry[model]) if model else None
+    return estimated_bytes(registry[model]) if weights and not weights.cached() else 0

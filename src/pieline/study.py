@@ -21,6 +21,7 @@ from pieline.llm.prompts import load_prompt
 from pieline.llm.task import Task
 from pieline.models.api_embedder import ApiEmbedderEntry
 from pieline.models.llm import Parameter
+from pieline.models.names import ModelKinds, named_models
 from pieline.models.predictions import PredictionFile, PredictionsEntry
 from pieline.plan import Plan, Run, make_plan
 from pieline.project import EXTERNAL, Project, raw_name
@@ -119,12 +120,13 @@ class Study(ABC, Generic[S]):
         self.project = project
         if chosen:
             where = f"config.yaml: {self.name}"
+            for place, names, accepted in named_models(settings):
+                self.check_models(names, accepted, where=f"{where}.{place}")
             self.check(where)
             self.check_archives(where)
 
-    @abstractmethod
     def check(self, where: str) -> None:
-        """Raise a `UserError` for invalid settings, such as unknown models."""
+        """Raise a `UserError` for invalid settings; the names of models are already checked."""
 
     def check_archives(self, where: str) -> None:
         """Raise a `UserError` if runs that must come from an archive do not."""
@@ -159,9 +161,9 @@ class Study(ABC, Generic[S]):
     def models(self) -> list[str]:
         """Return the names of the models that the configuration uses."""
 
-    @abstractmethod
     def raw_files(self) -> list[str]:
         """Return the paths of the raw files on which the results depend."""
+        return []
 
     def check_own_data(self) -> None:
         """Raise a `UserError` if raw files are missing from the user's own data."""
@@ -182,8 +184,16 @@ class Study(ABC, Generic[S]):
         return ()
 
     def lacks(self, runs: Sequence[Run], archived: Collection[str]) -> Mapping[str, str]:
-        """Return why runs cannot be made, by metric file; `archived` are those in an archive."""
-        return {}
+        """Return why runs cannot be made, by metric file; `archived` are those in an archive.
+
+        By default, these are the runs whose models cannot answer.
+        """
+        reasons = {
+            run.metrics: run.unsupported or self.project.unanswered(run.model, run.recordings)
+            for run in runs
+            if run.kind == "llm" and run.metrics not in archived
+        }
+        return {path: reason for path, reason in reasons.items() if reason}
 
     def other_metrics(self, plan: Plan) -> Mapping[str, Conditions]:
         """Return the conditions of metric files that do not belong to one run, by path.
@@ -393,7 +403,7 @@ class Study(ABC, Generic[S]):
         """Return the conditions of external predictions; their model's weights are unknown."""
         return Conditions(settings=settings, deviations=(f"{EXTERNAL} predictions",))
 
-    def check_external(self, names: Iterable[str], *, where: str) -> None:
+    def _check_external(self, names: Iterable[str], *, where: str) -> None:
         """Raise a `UserError` if external predictions are missing or two of their files are equal.
 
         Models of other kinds are ignored.
@@ -424,20 +434,17 @@ class Study(ABC, Generic[S]):
                         )
                 seen.append(one.file)
 
-    def check_models(
-        self, names: Iterable[str], *kinds: str, where: str, have_weights: bool = False
-    ) -> None:
+    def check_models(self, names: Collection[str], accepted: ModelKinds, *, where: str) -> None:
         """Raise a `UserError` if a model is unknown, of another kind, or invalid.
 
         See `Project.check_folder`.
 
         Args:
             names: Model names.
-            kinds: Accepted kinds.
+            accepted: Accepted kinds.
             where: Setting that names the models.
-            have_weights: Whether to reject API embedders.
         """
-        usable = self.project.names(*kinds)
+        usable = self.project.names(*accepted.kinds)
         for name in names:
             if name not in self.project.registry:
                 hint = nearest(name, usable)
@@ -446,10 +453,11 @@ class Study(ABC, Generic[S]):
                 raise UserError(
                     f"model {name!r} is of kind {self.project.registry[name].kind!r}",
                     where=where,
-                    hint=f"this study accepts {' and '.join(sorted(kinds))}",
+                    hint=f"this study accepts {' and '.join(sorted(accepted.kinds))}",
                 )
-            if have_weights and isinstance(self.project.registry[name], ApiEmbedderEntry):
+            if accepted.have_weights and isinstance(self.project.registry[name], ApiEmbedderEntry):
                 raise UserError(
                     f"{name!r} is an API model", where=where, hint="choose a model with weights"
                 )
             self.project.check_folder(name)
+        self._check_external(names, where=where)

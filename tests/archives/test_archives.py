@@ -21,13 +21,7 @@ from pieline.archives.manifest import (
     read_archive,
 )
 from pieline.archives.matching import RemoteArchive, load_archives, offer
-from pieline.audit.archives import (
-    archived_sidecars,
-    check_released,
-    defects,
-    extract_members,
-    verified,
-)
+from pieline.audit.archives import defects, extract
 from pieline.cli import command
 from pieline.config import layered, load_config, load_studies
 from pieline.core.conditions import Conditions
@@ -63,6 +57,7 @@ CONDITIONS = Conditions(
     settings={"top_k": 3, "bootstrap_resamples": 10}, weights={"kind": "bm25", "k1": 0.9}
 )
 QUESTION = Question("provider/talker", (Message("user", "An idiom?"),), {}, 0)
+MORE = Question("provider/talker", (Message("user", "And now?"),), {}, 0)
 
 
 def add_evidence(path: str, made_from: list[str], **more: object) -> None:
@@ -145,9 +140,9 @@ def test_an_archive_has_equal_bytes_and_every_file_of_its_runs(folder: Path) -> 
         f"{DATASET}/manifest.json",
     )
     assert defects("one.tar.zst") == []
-    with verified("one.tar.zst") as (_, place):
-        texts = b"".join(path.read_bytes() for path in place.rglob("*") if path.is_file())
-        assert b"She broke the ice" not in texts
+    unpack("one.tar.zst", "unpacked", allowed=lambda _: True)
+    texts = b"".join(path.read_bytes() for path in Path("unpacked").rglob("*") if path.is_file())
+    assert b"She broke the ice" not in texts
 
 
 def test_runs_are_chosen_on_the_command_line(
@@ -175,34 +170,41 @@ def test_predictions_and_answers_are_restored(
     export_runs("a.tar.zst")
     was = {path: Path(path).read_bytes() for path in (RUN, PREDICTIONS)}
     monkeypatch.chdir(tmp_path_factory.mktemp("other"))
-    with verified(folder / "a.tar.zst") as (archive, place):
-        for run in archive.manifest.runs:
-            files = {name: archive.manifest.files[name] for name in run.files}
-            recordings = {run.recordings: "recordings/mine.jsonl"} if run.recordings else {}
-            extract_members(archive, place, files, recordings)
-            for path, evidence in archived_sidecars(place, run.files).items():
-                write_json(sidecar_of(path), evidence.model_dump(mode="json"))
+    archive = read_archive(folder / "a.tar.zst")
+    for run in archive.manifest.runs:
+        files = {name: archive.manifest.files[name] for name in run.files}
+        recordings = {run.recordings: "recordings/mine.jsonl"} if run.recordings else {}
+        for path, evidence in extract(archive.path, files, recordings, {}).items():
+            write_json(sidecar_of(path), evidence.model_dump(mode="json"))
     assert {path: Path(path).read_bytes() for path in was} == was
     assert read_answers("recordings/mine.jsonl")[QUESTION.key].text == "Yes."
     check_made([RUN, PREDICTIONS])
     # The dataset is made on this machine; a different one is detected before scoring.
     write_text(f"{DATASET}/queries.jsonl", "other\n")
-    with pytest.raises(UserError, match="differs from the file that"):
+    with pytest.raises(
+        UserError, match=r"differs from the file that .*a\.tar\.zst: .* \(--directory\)"
+    ):
         check_made([RUN])
 
 
 def test_conflicting_answers_are_rejected(folder: Path) -> None:
+    record("recordings/idiots/talker/run.jsonl", [(MORE, Answer(key=MORE.key, text="Yes."))])
+    answers = read_answers("recordings/idiots/talker/run.jsonl")
+    add_evidence(
+        PREDICTIONS,
+        ["prompts/idiots/detect.jinja", SENTENCES],
+        answers={key: answer.digest for key, answer in answers.items()},
+        recordings=Digests().of("recordings/idiots/talker/run.jsonl"),
+    )
+    metric(ANSWERED, [PREDICTIONS])
     export_runs("a.tar.zst")
     record("recordings/other.jsonl", [(QUESTION, Answer(key=QUESTION.key, text="No."))])
-    with verified("a.tar.zst") as (archive, place):
-        member = archive.runs[ANSWERED].recordings
-        more = Question("provider/talker", (Message("user", "And now?"),), {}, 0)
-        record(place / member, [(more, Answer(key=more.key, text="Yes."))])
-        with pytest.raises(UserError, match="has other answers to 1 question"):
-            extract_members(archive, place, {}, {member: "recordings/other.jsonl"})
-        assert [*read_answers("recordings/other.jsonl")] == [QUESTION.key]
-        with pytest.raises(UserError, match="was changed during the run"):
-            extract_members(archive, place, {"results/predictions/x.jsonl": "0"}, {})
+    member = read_archive("a.tar.zst").runs[ANSWERED].recordings
+    with pytest.raises(UserError, match="has other answers to 1 question"):
+        extract("a.tar.zst", {}, {member: "recordings/other.jsonl"}, {})
+    assert [*read_answers("recordings/other.jsonl")] == [QUESTION.key]
+    with pytest.raises(UserError, match="was changed during the run"):
+        extract("a.tar.zst", {"results/predictions/x.jsonl": "0"}, {}, {})
 
 
 def test_random_changes_are_rejected(folder: Path, tmp_path: Path) -> None:
@@ -325,8 +327,8 @@ def test_a_signed_archive_must_be_consistent(
 ) -> None:
     problems = forged(change)
     assert any(problem in line for line in problems), problems
-    with pytest.raises(UserError), verified("b.tar.zst"):
-        pass
+    with pytest.raises(UserError):
+        extract("b.tar.zst", read_archive("a.tar.zst").manifest.files, {}, {})
 
 
 def test_an_extracted_run_is_not_exported_without_its_origin(folder: Path) -> None:
@@ -455,15 +457,15 @@ def write_copy(source: str, target: Path) -> None:
 
 
 def test_released_must_match_the_digests(folder: Path) -> None:
-    export_runs("a.tar.zst")
-    with verified("a.tar.zst") as (archive, place):
-        digests = archive.manifest.datasets[DATASET].raw
-        names = {path.removeprefix("results/raw/"): digest for path, digest in digests.items()}
-        right = {name: UpstreamFile(url=None, sha256=digest) for name, digest in names.items()}
-        check_released(archive, DATASET, place, right)
-        wrong = right | {"idiolink/test/queries.json": UpstreamFile(url=None, sha256="0" * 64)}
-        with pytest.raises(UserError, match="but its raw files' digests disagree"):
-            check_released(archive, DATASET, place, wrong)
+    manifest = export_runs("a.tar.zst")
+    dataset = manifest.datasets[DATASET]
+    files = {name: manifest.files[name] for name in dataset.files}
+    names = {path.removeprefix("results/raw/"): digest for path, digest in dataset.raw.items()}
+    right = {name: UpstreamFile(url=None, sha256=digest) for name, digest in names.items()}
+    assert extract("a.tar.zst", files, {}, right) == {}
+    wrong = right | {"idiolink/test/queries.json": UpstreamFile(url=None, sha256="0" * 64)}
+    with pytest.raises(UserError, match="but its raw files' digests disagree"):
+        extract("a.tar.zst", files, {}, wrong)
 
 
 def test_a_table_names_the_archive_of_each_row(tmp_path: Path) -> None:

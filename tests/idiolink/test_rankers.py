@@ -25,7 +25,6 @@ from pieline.core.records import save_jsonl, validated
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import ENTRY, AnyEntry, load_registry
 from pieline.project import Project
-from pieline.resources import PlannedJob, resources
 from pieline.studies.idiolink import files as idiolink_files
 from pieline.studies.idiolink import models as idiolink_models
 from pieline.studies.idiolink import runs as idiolink_runs
@@ -413,14 +412,3 @@ class TestStudy:
         for mode in ("span", "instruction_span"):
             assert cells[mode][0] == ""
             assert cells[mode][1].startswith("not run: a reranker scores pairs of whole texts")
-
-    def test_the_estimate_counts_pairs(self, tmp_path: Path) -> None:
-        save_jsonl(tmp_path / "documents.jsonl", DOCUMENTS)
-        save_jsonl(tmp_path / "queries.jsonl", QUERIES)
-        files = [str(tmp_path / "documents.jsonl"), str(tmp_path / "queries.jsonl")]
-        hours = {}
-        for rule in ("rerank", "embed"):
-            job = PlannedJob(rule, "rr", 1, files, ())
-            gpu_hours = resources([job], {"rr": entry(**RERANKER)}, [], {})[0].gpu_hours
-            hours[rule] = gpu_hours or 0
-        assert hours["rerank"] > hours["embed"]

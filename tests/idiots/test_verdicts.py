@@ -108,7 +108,7 @@ def test_a_person_classifies_wrong_idioms(cases: tuple[Path, Path]) -> None:
     types = score(SUITE, PREDICTIONS, verdicts=verdicts).error_types
     assert {name: count for name, count in types.items() if count} == {"phrasal_verb": 1}
     edit(cases[1], lambda rows: rows[2].update(verdict="no", error_type="other"))
-    with pytest.raises(UserError, match=r":4: .*error_type requires an idiomatic sentence"):
+    with pytest.raises(UserError, match=r":4 .*: error_type requires an idiomatic sentence"):
         read_cases(cases[1])
 
 
@@ -119,10 +119,11 @@ def test_errors_report_file_and_line(cases: tuple[Path, Path], kind: int) -> Non
     edit(path, lambda rows: rows[2].update(verdict="perhaps"))
     with pytest.raises(UserError) as caught:
         read_cases(path)
-    assert f"{path}:{line}: verdict: Input should be '', 'yes' or 'no'" in str(caught.value)
+    assert str(caught.value).startswith(f"{path}:{line}")
+    assert ": verdict: Input should be '', 'yes' or 'no'" in str(caught.value)
     edit(path, lambda rows: rows[2].update(verdict="yes"))
     edit(path, lambda rows: rows.append(rows[0]))
-    with pytest.raises(UserError, match=rf":{5 + kind}: idi000-sen01-id occurs twice for this run"):
+    with pytest.raises(UserError, match=rf":{5 + kind} .*: idi000-sen01-id occurs twice"):
         read_cases(path)
 
 

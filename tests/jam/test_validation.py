@@ -8,6 +8,7 @@ import pytest
 from jam_cases import SAMPLE, original, sample_originals, sample_variants, write
 
 from pieline.core.errors import UserError
+from pieline.core.review import write_tasks
 from pieline.languages.registry import language_names
 from pieline.studies.jam.bio import TAG_IDS
 from pieline.studies.jam.datasets.dataset import build_dataset, select_variants
@@ -18,7 +19,6 @@ from pieline.studies.jam.variants.label_studio import (
     read_export,
     settle,
     write_adjudications,
-    write_tasks,
 )
 from pieline.studies.jam.variants.projection import tokenize
 from pieline.studies.jam.variants.released import check_contexts, edited_originals, read_variants
@@ -208,8 +208,8 @@ def test_disagreement_waits_for_an_adjudication(tmp_path, exported):
     ("cells", "problem"),
     [
         (["Another text.", "valid", "", ""], "the review of 'test-0001-v1' is for a different"),
-        (["", "valid", "", ""], r"disputed\.tsv:2: the cell `reviewed` is empty"),
-        (["{text}", "", "", ""], r"disputed\.tsv:2: verdict: Field required"),
+        (["", "valid", "", ""], r"disputed\.tsv:2.*: the cell `reviewed` is empty"),
+        (["{text}", "", "", ""], r"disputed\.tsv:2.*: verdict: Field required"),
     ],
 )
 def test_adjudication_refers_to_the_current_text(tmp_path, exported, cells, problem):

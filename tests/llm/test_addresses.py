@@ -15,6 +15,7 @@ from provider_server import ProviderServer, chat
 from support import ROOT
 from test_transport import Respond, respond, send  # noqa: F401 (a fixture)
 
+from pieline.config import load_config
 from pieline.core.errors import UserError
 from pieline.core.records import validated
 from pieline.llm.client import ask
@@ -242,9 +243,8 @@ def test_an_address_without_scheme_is_a_one_line_error(
     with pytest.raises(UserError, match=f"api_base.*{message}") as refused:
         validated(LLMEntry, entry, where="models.yaml: m", hint="correct it")
     assert "\n" not in str(refused.value)
-    settings = LLMSettings(api_bases={"openai": address})
-    with pytest.raises(UserError, match=rf"llm\.api_bases\.openai: {message}"):
-        settings.for_jobs(Path(), REGISTRY.values())
+    with pytest.raises(UserError, match=rf"config\.yaml: llm\.api_bases\.openai: {message}"):
+        load_config({"llm": {"api_bases": {"openai": address}}})
     monkeypatch.setenv("ELSEWHERE", address)
     with pytest.raises(UserError, match=f"variable ELSEWHERE {message}"):
         api_base(spec_for(None, api_base_env="ELSEWHERE"), LLMSettings())

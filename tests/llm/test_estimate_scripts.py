@@ -73,7 +73,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         (tmp_path / "models.yaml").write_text(yaml.safe_dump(entries))
         raw = read_yaml(ROOT / "config.yaml") | GENERATED | {"data": "released"} | changes
         config = load_config(layered(raw, ROOT / "config/sample.yaml"))
-        params = {"config": config.model_dump_json(), "root": ROOT, "epochs": {"fine_tune": 10}}
+        params = {"config": config.model_dump_json(), "root": ROOT}
         error = None
         try:
             run_script(script, input={"models": "models.yaml"}, params=params)
@@ -121,11 +121,10 @@ def test_the_estimate_lists_missing_inputs_without_failing(run: Run) -> None:
 
 def test_the_estimate_lists_remaining_jobs(run: Run) -> None:
     lines = run("estimate_cost").stdout
-    # 568 million parameters of four bytes; the texts to embed do not exist yet.
-    assert ["bge-m3", "1", "?", "2.27", "?"] in rows(lines)
-    assert ["(none)", "1", "0.00", "0.00", "0.00"] in rows(lines)
-    assert ["all", "2", "?", "2.27", "?"] in rows(lines)
-    assert "remaining jobs: estimated from sizes, not measured" in lines
+    # 568 million parameters of four bytes.
+    assert ["bge-m3", "1", "1", "2.27"] in rows(lines)
+    assert ["(none)", "1", "0", "0.00"] in rows(lines)
+    assert ["all", "2", "1", "2.27"] in rows(lines)
 
 
 def test_existing_data_is_counted(run: Run, tmp_path: Path) -> None:

@@ -1,12 +1,9 @@
 """Test entries, prompts, cost estimates and the command line."""
 
-import base64
 import importlib.util
 import os
 import subprocess
 import sys
-import urllib.parse
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +14,6 @@ from pieline.cli import command
 from pieline.core.errors import UserError
 from pieline.core.records import validated
 from pieline.llm.answers import Answer
-from pieline.llm.client import _summary
 from pieline.llm.costs import (
     estimate,
     estimate_input_tokens,
@@ -25,7 +21,7 @@ from pieline.llm.costs import (
     max_input_tokens,
     price,
 )
-from pieline.llm.keys import api_base, redact
+from pieline.llm.keys import api_base
 from pieline.llm.obstacles import obstacles
 from pieline.llm.prompts import load_prompt
 from pieline.llm.questions import Message, make_question
@@ -47,7 +43,9 @@ ENTRY = {
 LOCAL = {"api_key_env": None, "litellm_id": "openai/m"}
 GGUF = LOCAL | {"source": "folder", "path": "m.gguf"}
 PLAIN = {"server": None, "dtype": None}
-HUB = LOCAL | {"source": "hub", "repository": "a/m", "server": "transformers", "dtype": "float32"}
+HUB = LOCAL | {
+    "source": "hub", "repository": "a/m", "server": "vllm", "dtype": "float32", "repeatable": False,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -62,32 +60,27 @@ HUB = LOCAL | {"source": "hub", "repository": "a/m", "server": "transformers", "
         ({"prices": {"input": 1}}, "prices.Prices.output: Field required"),
         ({"prices": {"input": -1, "output": 1}}, "prices.Prices.input: Input should be greater"),
         ({"source": "folder", "path": "x.gguf"}, "a local model must not have api_base"),
-        ({"api_base": "x", "api_base_env": "Y"}, "set either api_base or api_base_env"),
+        ({"api_base": "http://x", "api_base_env": "Y"}, "set either api_base or api_base_env"),
         ({"slots": 4}, "slots is only for local models, not for source: api"),
         (HUB | {"repository": None}, "source: hub needs repository"),
         (HUB | {"revision": "main"}, "revision: String should match pattern '^[0-9a-f]{40}$'"),
         (HUB | {"weights_sha256": "0" * 64}, "source: hub is pinned by revision"),
         (GGUF | {"revision": "0" * 40}, "source: folder is pinned by weights_sha256"),
-        (HUB | {"server": None, "dtype": None}, "does not serve a folder; transformers or vllm d"),
+        (HUB | {"server": None, "dtype": None}, "does not serve a folder; vllm does"),
         (GGUF | {"server": "vllm", "dtype": "float32"}, "vllm does not serve a GGUF file; llama.c"),
         (
             HUB | {"dtype": None},
-            "server: transformers needs dtype, which it would otherwise choose silently",
+            "server: vllm needs dtype, which it would otherwise choose silently",
         ),
         (GGUF | {"dtype": "float16"}, "server: llama.cpp does not support dtype"),
-        (HUB | {"gpu_layers": 9}, "server: transformers does not support gpu_layers"),
+        (HUB | {"gpu_layers": 9}, "server: vllm does not support gpu_layers"),
         (HUB | {"quantisation": "Q4_0"}, "quantisation is only for GGUF files"),
-        (HUB | {"accepts": ["top_k", "seed"]}, "accepts: transformers does not support top_k"),
-        (HUB | {"server": "vllm", "accepts": ["reasoning_effort"]}, "vllm does not support reas"),
+        (HUB | {"accepts": ["reasoning_effort"]}, "accepts: vllm does not support reas"),
         (
-            HUB | {"server": "vllm"},
+            HUB | {"repeatable": None},
             "vllm does not guarantee equal answers; set repeatable: false",
         ),
-        (HUB | {"batch_invariant": True}, "transformers does not support batch_invariant"),
-        (
-            HUB | {"slots": 2},
-            "transformers does not guarantee equal answers with several slots; ",
-        ),
+        (GGUF | {"batch_invariant": True}, "llama.cpp does not support batch_invariant"),
         (
             GGUF | {"slots": 2, "gpu_layers": 9},
             "llama.cpp does not guarantee equal answers with",
@@ -96,7 +89,7 @@ HUB = LOCAL | {"source": "hub", "repository": "a/m", "server": "transformers", "
         (GGUF | {"litellm_id": "m"}, "the litellm_id of a local model must be openai/<name>"),
         (
             GGUF | {"server": "vlm"},
-            "'vlm' is not one of llama.cpp, transformers, vllm, and as a",
+            "'vlm' is not one of llama.cpp, vllm, and as a",
         ),
         (GGUF | {"server": "x {checkpoint} {prot}"}, "unknown placeholder {prot}; known: checkpo"),
         (GGUF | {"server": "x {checkpoint}"}, "as a command it lacks {port}"),
@@ -147,27 +140,17 @@ def test_settings() -> None:
         validated(LLMSettings, {"mode": "reply"}, where="c", hint="")
 
 
-def test_pinned_weights_are_part_of_the_key() -> None:
-    local = {**ENTRY, "source": "folder", "path": "x.gguf", "api_key_env": None}
-    keys = {
-        make_question(LLMEntry.model_validate({**local, **pin}), [("user", "x")], {}).key
-        for pin in ({}, {"weights_sha256": "0" * 64}, {"weights_sha256": "1" * 64})
-    }
-    assert len(keys) == 3
-
-
 def test_a_key_identifies_weights_and_server() -> None:
     def checkpoint(**fields: object) -> str:
         return LLMEntry.model_validate({**ENTRY, **fields}).checkpoint
 
     pinned = HUB | {"revision": "0123456789abcdef" + "0" * 24}
-    assert checkpoint(**HUB) == "openai/m@hub:unknown+transformers+float32"
+    assert checkpoint(**HUB) == "openai/m@hub:unknown+vllm+float32"
     checkpoints = [
         checkpoint(**pinned),
         checkpoint(**pinned | {"dtype": "bfloat16"}),
         checkpoint(**pinned | {"chat_template": "{{ messages }}"}),
-        checkpoint(**pinned | {"server": "vllm", "repeatable": False}),
-        checkpoint(**pinned | {"server": "vllm", "batch_invariant": True}),
+        checkpoint(**pinned | {"batch_invariant": True}),
         *(checkpoint(**pinned | PLAIN | {"file": f"{name}.gguf"}) for name in ("a", "b")),
         checkpoint(**GGUF | {"weights_sha256": "0" * 64}),
         checkpoint(**GGUF | {"weights_sha256": "0" * 64, "chat_template": "{{ messages }}"}),
@@ -176,15 +159,15 @@ def test_a_key_identifies_weights_and_server() -> None:
             repeatable=False,
         ),
     ]
-    assert checkpoints[0] == "openai/m@hub:0123456789abcdef+transformers+float32"
-    assert checkpoints[5] == "openai/m@hub:0123456789abcdef+a.gguf"
-    assert checkpoints[7] == "openai/m@sha256:0000000000000000"
+    assert checkpoints[0] == "openai/m@hub:0123456789abcdef+vllm+float32"
+    assert checkpoints[4] == "openai/m@hub:0123456789abcdef+a.gguf"
+    assert checkpoints[6] == "openai/m@sha256:0000000000000000"
     assert len(set(checkpoints)) == len(checkpoints)
     assert {api_model_name(checkpoint) for checkpoint in checkpoints} == {"m"}
     # The numbers of slots and GPUs do not change the model.
-    assert checkpoint(**pinned | {"slots": 4, "gpus": 2, "repeatable": False}) == checkpoints[0]
+    assert checkpoint(**pinned | {"slots": 4, "gpus": 2}) == checkpoints[0]
     zeros = "0" * 64
-    assert checkpoint(**GGUF | {"weights_sha256": zeros, "server": "llama.cpp"}) == checkpoints[7]
+    assert checkpoint(**GGUF | {"weights_sha256": zeros, "server": "llama.cpp"}) == checkpoints[6]
 
 
 def test_an_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,85 +290,28 @@ def test_invalid_prompts(tmp_path: Path, text: str, message: str) -> None:
         load_prompt(tmp_path / "p.jinja")
 
 
-DANGEROUS = [
+UNSAFE = [
     "{{ x.__class__.__mro__[1].__subclasses__() }}",
     "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
+    "{{ '{0.__class__.__mro__}'.format(x) }}",
     "{% for i in range(10**9) %}{% endfor %}",
-    "{% for a in x %}{% for b in x %}{% for c in x %}{% endfor %}{% endfor %}{% endfor %}",
-    "{% for a in x %}{% include 'p.jinja' %}{% endfor %}",
-    "{{ 9 ** 9 ** 9 }}",
-    "{{ 'x' * 10_000_000_000 }}",
-    "{{ '%9999999999d' % 1 }}",
-    "{{ '{:>9999999999}'.format(1) }}",
-    "{{ '%9999999999d'|format(1) }}",
-    "{{ x|center(9999999999) }}",
-    "{{ x.ljust(9999999999) }}",
-    "{{ lipsum(99999) }}",
-    "{% set y = x ~ x %}{{ y }}",
-    "{% set y %}{{ x }}{% endset %}{{ y }}",
-    "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
     "{% include 'p.jinja' %}",
+    "{% include 'unsafe.txt' %}",
     "{% extends 3 %}",
     "{{ 1 / 0 }}",
-    "{{ (none if 'x'['__class__']) }}",
     "{{ 1.upper }}",
     f"{{{{ {'(' * 3000}1{')' * 3000} }}}}",
     "{% if x %}" * 200 + "{% endif %}" * 200,
-    "{{ x|join(x) }}",
 ]
 
 
-@pytest.mark.parametrize("text", DANGEROUS)
-def test_a_template_cannot_run_code_and_terminates(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", UNSAFE)
+def test_a_template_cannot_run_code_and_fails_with_one_line(text: str, tmp_path: Path) -> None:
+    (tmp_path / "unsafe.txt").write_text("{{ x.__class__.__mro__ }}")
     (tmp_path / "p.jinja").write_text(f"=== user ===\n{text}\n")
     with pytest.raises(UserError, match=rf"^{tmp_path}/p\.jinja:2: ") as caught:
         load_prompt(tmp_path / "p.jinja").messages(x="x" * 1000)
     assert "\n" not in str(caught.value)
-
-
-def test_included_templates_have_the_same_restrictions(tmp_path: Path) -> None:
-    (tmp_path / "rules.txt").write_text("{{ 'x' * 10_000_000_000 }}")
-    (tmp_path / "p.jinja").write_text("=== user ===\n{% include 'rules.txt' %}\n")
-    with pytest.raises(UserError, match=r"p\.jinja:2: cannot fill in the template: .*operator"):
-        load_prompt(tmp_path / "p.jinja").messages()
-
-
-def test_a_question_has_a_maximum_length(tmp_path: Path) -> None:
-    (tmp_path / "p.jinja").write_text("=== user ===\n{% for a in x %}{{ x }}{% endfor %}\n")
-    prompt = load_prompt(tmp_path / "p.jinja")
-    assert len(prompt.messages(x="x" * 1000)[0].content) == 1000 * 1000
-    with pytest.raises(UserError, match=r"p\.jinja:2: cannot fill in the template: longer than"):
-        prompt.messages(x="x" * 1_000_000)
-
-
-def test_estimate_and_costs() -> None:
-    spec = spec_for(prices={"input": 0.15, "output": 0.6})
-    questions = [
-        make_question(spec, [("user", "x" * 360)], {"max_tokens": 50, "seed": i}) for i in range(4)
-    ]
-    expected = estimate([*questions, questions[0]], spec, {questions[3].key}, likely=20)
-    assert (expected.questions, expected.recorded, expected.to_ask) == (4, 1, 3)
-    assert expected.input_tokens == 3 * (100 + 8)
-    assert expected.output_tokens == 150
-    assert expected.usd == pytest.approx(3 * (108 * 0.15 + 50 * 0.6) / 1e6)
-    assert expected.likely_usd == pytest.approx(3 * (108 * 0.15 + 20 * 0.6) / 1e6)
-    assert estimate(questions, spec, likely=70).likely_output_tokens == 4 * 50
-    assert (expected + expected).usd == pytest.approx(2 * expected.usd)
-    assert estimate(questions, spec_for()).usd == 0
-    unbounded = make_question(spec, [("user", "x")], {})
-    assert estimate([unbounded], spec).usd is None
-    thinking = spec_for(prices={"input": 1, "output": 4}, max_output_tokens=1000)
-    assert estimate([unbounded], thinking).output_tokens == 1000
-
-    answers = [
-        Answer(key="a", text="x", input_tokens=1000, output_tokens=100),
-        Answer(key="b", text="x"),
-        Answer(key="c", text="x", input_tokens=7, output_tokens=9, origin="hand-written"),
-    ]
-    asked = {answer.key: answer for answer in answers}
-    assert _summary(asked, spec, 0.0002) == (
-        "Test model: 3 answers, 1007 tokens in, 109 out, $0.0002"
-    )
 
 
 @pytest.mark.parametrize(
@@ -507,24 +433,3 @@ def test_help_everywhere(arguments: list[str]) -> None:
         check=True,
     )
     assert done.stdout.startswith("usage: pieline")
-
-
-@pytest.mark.parametrize(
-    "form",
-    [
-        lambda key: key,
-        lambda key: key.encode().hex(),
-        lambda key: key.encode().hex().upper(),
-        lambda key: base64.b64encode(key.encode()).decode(),
-        lambda key: base64.urlsafe_b64encode(key.encode()).decode(),
-        lambda key: urllib.parse.quote(key, safe=""),
-    ],
-)
-def test_a_key_is_redacted_in_every_form(
-    form: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    key = "sk/secret?>>~key+1"
-    monkeypatch.setenv("TEST_LLM_KEY", key)
-    shown = redact(f"wrong key {form(key)}", spec_for())
-    assert "[TEST_LLM_KEY]" in shown
-    assert form(key).rstrip("=") not in shown

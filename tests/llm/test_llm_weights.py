@@ -11,7 +11,6 @@ import pytest
 
 from pieline.core.errors import UserError
 from pieline.core.files import sha256
-from pieline.llm.server import command_line
 from pieline.models.llm import LLMEntry
 from pieline.models.weights import find_weights, folder_digest, package_file, weights_path
 
@@ -23,13 +22,14 @@ ENTRY = {
     "provider": "local",
     "accepts": ["seed"],
 }
+VLLM = {"server": "vllm", "dtype": "float32", "repeatable": False}
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 def file(path: Path, **fields: Any) -> LLMEntry:
     """Return the entry of a model in an existing GGUF file or folder."""
     if not path.name.endswith(".gguf"):
-        fields = {"server": "transformers", "dtype": "float32"} | fields
+        fields = VLLM | fields
     digest = sha256(path) if path.is_file() else folder_digest(path)
     source = {"source": "folder", "path": path, "weights_sha256": digest}
     return LLMEntry.model_validate(ENTRY | source | fields)
@@ -37,7 +37,7 @@ def file(path: Path, **fields: Any) -> LLMEntry:
 
 def hub(**fields: Any) -> LLMEntry:
     source = {"source": "hub", "repository": "someone/m", "revision": COMMIT}
-    kind = {} if "file" in fields else {"server": "transformers", "dtype": "float32"}
+    kind = {} if "file" in fields else VLLM
     return LLMEntry.model_validate(ENTRY | source | kind | fields)
 
 
@@ -177,31 +177,3 @@ def test_weights_from_the_hub_are_the_pinned_commit_in_the_cache(
         find_weights(hub(file="m.gguf"))
     metadata(snapshot / "m.gguf", tokenizer__chat_template="{{ x }}")
     assert weights_path(hub(file="m.gguf", quantisation="Q8_0")) == snapshot / "m.gguf"
-
-
-def test_transformers_serves_links_with_neutral_sampling(tmp_path: Path) -> None:
-    recommended = {"eos_token_id": [2, 7], "top_k": 20, "repetition_penalty": 1.05}
-    config = {"eos_token_id": 2, "bos_token_id": 1, "pad_token_id": None}
-    files = WHOLE | {"config.json": config, "generation_config.json": recommended}
-    place = folder(tmp_path / "m", **files)
-    spec = file(place, chat_template="{{ own }}", gpus=0, litellm_id="openai/someone/m")
-    words = command_line(spec, place, 8000, tmp_path / "run")
-    # Requests must name the model by the path with which the server was started.
-    assert words[3:5] == ["serve", "someone/m"]
-    assert words[5:] == [
-        *("--host", "127.0.0.1", "--port", "8000", "--dtype", "float32", "--device", "cpu")
-    ]
-    linked = tmp_path / "run/someone/m"
-    assert json.loads((linked / "generation_config.json").read_text()) == {
-        "bos_token_id": 1,
-        "eos_token_id": [2, 7],
-        "do_sample": True,
-        "temperature": 1.0,
-        "top_p": 1.0,
-        "top_k": 0,
-    }
-    assert (linked / "chat_template.jinja").read_text() == "{{ own }}"
-    assert (linked / "model.safetensors").readlink() == place / "model.safetensors"
-    assert folder_digest(place) == spec.weights_sha256
-    # A second port uses the same folder.
-    assert command_line(spec, place, 8001, tmp_path / "run")[3:5] == words[3:5]

@@ -216,7 +216,9 @@ def test_a_retired_checkpoint_can_be_asked_through_a_gateway() -> None:
             assert [problem.what for problem in problems] == [
                 *(["the checkpoint is retired"] if hindered else [])
             ]
-    own = LLMSettings(**cap, api_bases={"openai": "x"}, retired={entry.checkpoint: "not wanted"})
+    own = LLMSettings(
+        **cap, api_bases={"openai": "http://x"}, retired={entry.checkpoint: "not wanted"}
+    )
     assert next(obstacles(entry, own)).what == "the checkpoint is retired"
 
 

@@ -338,7 +338,7 @@ def test_missing_answers_of_models_that_end_within_90_days_are_listed(
 
 
 def test_models_that_end_first_are_listed_first(folder: Path) -> None:
-    ends = {"c": "2026-12-01", "a": "2027-01-14", "b": "2026-11-30"}
+    ends = {"never": None, "c": "2026-12-01", "a": "2027-01-14", "b": "2026-11-30"}
     entries = {name: spec_for(ends=day) for name, day in ends.items()}
     unknown = {"inputs": {"x": f"{folder}/x"}}
     tasks = [

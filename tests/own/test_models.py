@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from own_cases import registry_with, run_report
@@ -173,3 +174,29 @@ def test_a_misspelled_field_is_reported_with_the_right_one(
 ) -> None:
     with pytest.raises(UserError, match=re.escape(f"models.local.yaml: mine: {message}")):
         load_registry(registry_with(tmp_path, f"mine: {{{entry}}}"))
+
+
+MISNAMED = [
+    ("jam", "models", {"models": ["sbrt"]}),
+    ("jam", "settings_by_model", {"settings_by_model": {"sbrt": ["zero_shot"]}}),
+    ("jam", "seeds_by_model", {"seeds_by_model": {"sbrt": [1]}}),
+    ("jam", "max_tokens_by_model", {"max_tokens_by_model": {"sbrt": {"zero_shot": 9}}}),
+    ("jam", "variants.model", {"variants": {"model": "sbrt"}}),
+    ("jam", "neutral.model", {"neutral": {"model": "sbrt"}}),
+    ("jam", "attention.model", {"attention": {"model": "sbrt"}}),
+    ("idiots", "models", {"models": ["sbrt"]}),
+    ("idiots", "settings_by_model", {"settings_by_model": {"sbrt": ["zero_shot"]}}),
+    ("idiolink", "models", {"models": ["sbrt"]}),
+    ("idiolink", "leave_out", {"leave_out": {"sbrt": "too slow"}}),
+    ("idiolink", "finetuning.models", {"finetuning": {"models": ["sbrt"]}}),
+    ("idiolink", "finetuning.batch_sizes", {"finetuning": {"batch_sizes": {"sbrt": 8}}}),
+]
+
+
+@pytest.mark.parametrize(("study", "place", "section"), MISNAMED)
+def test_each_setting_reports_an_unknown_model_in_the_same_way(
+    study: str, place: str, section: dict[str, Any]
+) -> None:
+    with pytest.raises(UserError) as caught:
+        run_report(ROOT / "models.yaml", **{study: section})
+    assert str(caught.value).startswith(f"config.yaml: {study}.{place}: unknown model 'sbrt'; ")

@@ -21,7 +21,7 @@ from packaging.utils import canonicalize_name
 from support import ROOT
 
 ENVS = ROOT / "envs"
-KINDS = ["core", "llm", "serve", "gpu", "report"]
+KINDS = ["core", "llm", "gpu", "report"]
 
 
 def lock(name: str) -> set[str]:
@@ -300,7 +300,7 @@ def test_container_copies_files_that_exist(name: str) -> None:
 
 def test_later_installations_run_in_bash() -> None:
     scripts = sorted(ENVS.glob("*.post-deploy.sh"))
-    assert [script.name.split(".")[0] for script in scripts] == ["gpu", "llm", "serve"]
+    assert [script.name.split(".")[0] for script in scripts] == ["gpu", "llm"]
     for script in scripts:
         assert subprocess.run(["bash", "-n", str(script)], check=False).returncode == 0
         assert installed_after(script.name.split(".")[0])

@@ -146,7 +146,7 @@ def test_results_without_snakemake_metadata_are_checked_against_the_settings(
     config.write_text("idiolink: {top_k: 7}\n", encoding="utf-8")
     line = error_of_run(finished, "-n", "--configfile", "other.yaml", "--", "all")
     assert "computed with settings or a model that differ" in line
-    assert "restore the folder .snakemake, or delete results/" in line
+    assert "restore the folder .snakemake, use another folder (--directory), or" in line
 
 
 def test_a_user_file_with_an_old_timestamp_is_detected(finished: Path) -> None:

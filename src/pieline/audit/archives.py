@@ -3,7 +3,6 @@
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import ConfigDict
@@ -43,33 +42,6 @@ class _Row(Record):
     id: Id
 
 
-@contextmanager
-def verified(
-    path: str | Path, *, only: Collection[str] | None = None
-) -> Iterator[tuple[Archive, Path]]:
-    """Verify an archive and unpack it into a temporary folder.
-
-    Args:
-        path: Path of the archive.
-        only: Paths of the predictions whose content is checked (default: all). For other
-            predictions, only digests are checked.
-
-    Yields:
-        The archive and the temporary folder.
-
-    Raises:
-        UserError: The archive is invalid; the message states the first defect and the number of
-            other defects.
-    """
-    archive = read_archive(path)
-    with tempfile.TemporaryDirectory() as folder:
-        problems = list(_defects(archive, Path(folder), only))
-        if problems:
-            more = f" ({len(problems) - 1} more: pieline runs verify)" if problems[1:] else ""
-            raise UserError(f"{problems[0]}{more}", where=path, hint=REFUSED)
-        yield archive, Path(folder)
-
-
 def defects(path: str | Path) -> list[str]:
     """Return a line for each defect of an archive; empty if the archive is valid.
 
@@ -80,56 +52,81 @@ def defects(path: str | Path) -> list[str]:
         return list(_defects(read_archive(path), Path(folder), None))
 
 
-def check_released(
-    archive: Archive, where: str, folder: Path, upstream: Mapping[str, UpstreamFile]
-) -> None:
-    """Check that a dataset is marked as released if and only if its raw files are the public ones.
+def extract(
+    path: str | Path,
+    files: Mapping[str, str],
+    recordings: Mapping[str, str],
+    upstream: Mapping[str, UpstreamFile],
+) -> dict[str, Sidecar]:
+    """Verify an archive, and extract runs or a dataset from it.
+
+    Of other runs than the extracted ones, only digests are checked.
 
     Args:
-        archive: Archive yielded by `verified`.
-        where: Folder of the dataset.
-        folder: Temporary folder yielded by `verified`.
+        path: Path of the archive.
+        files: SHA-256 of the members to copy to their paths, by path; sidecars are not copied.
+        recordings: Path of the recordings file into which to merge a member, by member.
         upstream: Public files by name.
 
+    Returns:
+        The sidecars of the copied files by path, which state what the files were made from. A
+        dataset has none.
+
     Raises:
-        UserError: The mark contradicts the digests of the raw files.
+        UserError: The archive is invalid (the message states the first defect and the number of
+            other defects), a member has another digest, a dataset is marked as released but its
+            raw files are not the public ones or vice versa, or the local recordings have different
+            answers to the same questions.
     """
-    stated = Meanings.load_meanings(folder / where)
+    archive = read_archive(path)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if problems := list(_defects(archive, folder, files)):
+            more = f" ({len(problems) - 1} more: pieline runs verify)" if problems[1:] else ""
+            raise UserError(f"{problems[0]}{more}", where=path, hint=REFUSED)
+        stated = archive.manifest.files
+        changed = [member for member in recordings if member not in stated]
+        changed += [member for member, digest in files.items() if stated.get(member) != digest]
+        if changed:
+            what = f"{changed[0]} was changed during the run"
+            raise UserError(what, where=path, hint="run again")
+        for where, dataset in archive.manifest.datasets.items():
+            if not files.keys().isdisjoint(dataset.files):
+                _check_released(archive, where, folder, upstream)
+        _merge_recordings(archive, folder, recordings)
+        targets = [member for member in files if not is_sidecar(member)]
+        for target in targets:
+            with atomic_path(target) as temporary:
+                shutil.copyfile(folder / target, temporary)
+        return {
+            target: load_record(folder / member_sidecar(target), Sidecar).model_copy(
+                update={"path": target, "outputs": targets, "source": Path(path).name}
+            )
+            for target in targets
+            if member_sidecar(target) in files
+        }
+
+
+def _check_released(
+    archive: Archive, where: str, folder: Path, upstream: Mapping[str, UpstreamFile]
+) -> None:
+    """Raise a `UserError` unless a dataset is marked as released if its raw files are public."""
+    dataset = Meanings.load_meanings(folder / where)
     raw = archive.manifest.datasets[where].raw
-    names = [f"results/raw/idiolink/{stated.split}/{name}.json" for name in ("indexes", "queries")]
+    names = [f"results/raw/idiolink/{dataset.split}/{name}.json" for name in ("indexes", "queries")]
     equal = all(
         name in raw and raw[name] == upstream[name.removeprefix("results/raw/")].sha256
         for name in names
     )
-    if stated.released != equal:
+    if dataset.released != equal:
         raise UserError(
-            f"{where} states released: {stated.released}, but its raw files' digests disagree",
+            f"{where} states released: {dataset.released}, but its raw files' digests disagree",
             where=archive.path,
             hint=REFUSED,
         )
 
 
-def extract_members(
-    archive: Archive, folder: Path, files: Mapping[str, str], recordings: Mapping[str, str]
-) -> None:
-    """Copy members of an unpacked archive to their paths, and merge its recordings.
-
-    Args:
-        archive: Archive yielded by `verified`.
-        folder: Temporary folder yielded by `verified`.
-        files: SHA-256 of the members to copy, by path; sidecars are not copied.
-        recordings: Path of the recordings file into which to merge a member, by member.
-
-    Raises:
-        UserError: A member has a different digest, or the local recordings have different answers
-            to the same questions.
-    """
-    stated = archive.manifest.files
-    changed = [name for name, digest in files.items() if stated.get(name) != digest]
-    if changed := changed + [name for name in recordings if name not in stated]:
-        raise UserError(
-            f"{changed[0]} was changed during the run", where=archive.path, hint="run again"
-        )
+def _merge_recordings(archive: Archive, folder: Path, recordings: Mapping[str, str]) -> None:
     for member, target in recordings.items():
         ours, theirs = read_answers(target), read_answers(folder / member)
         conflicts = [
@@ -143,25 +140,6 @@ def extract_members(
             )
     for member, target in recordings.items():
         merge(target, [folder / member])
-    for name in files:
-        if not is_sidecar(name):
-            with atomic_path(name) as temporary:
-                shutil.copyfile(folder / name, temporary)
-
-
-def archived_sidecars(folder: Path, files: Collection[str]) -> dict[str, Sidecar]:
-    """Return the sidecars of extracted files by path, which state what the files were made from.
-
-    Args:
-        folder: Temporary folder yielded by `verified`.
-        files: Paths of the members.
-    """
-    names = [name for name in files if not is_sidecar(name)]
-    sidecars = {name: load_record(folder / member_sidecar(name), Sidecar) for name in names}
-    return {
-        name: sidecar.model_copy(update={"path": name, "outputs": names})
-        for name, sidecar in sidecars.items()
-    }
 
 
 def _defects(archive: Archive, folder: Path, only: Collection[str] | None) -> Iterator[str]:

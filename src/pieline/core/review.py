@@ -1,17 +1,56 @@
-"""Read completed review sheets (CSV) and exports of Label Studio (JSON, not JSON-MIN)."""
+"""Forms for people: sheets (CSV, TSV), JSON lines, and tasks and exports of Label Studio."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_json
+from pieline.core.files import read_json, read_text, write_json
 from pieline.core.records import validated
-from pieline.core.tables import read_table
+from pieline.core.tables import read_table, write_csv
 
 _HINT = "export the tasks as JSON (not JSON-MIN)"
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+
+
+def write_sheet(
+    path: str | Path, columns: Collection[str], rows: Iterable[Mapping[str, Any]]
+) -> None:
+    """Write a sheet to fill in, as CSV or, if the name ends in .tsv, separated by tabs."""
+    delimiter = _DELIMITERS[Path(path).suffix]
+    write_csv(path, columns, rows, delimiter=delimiter, for_people=True)
+
+
+def write_tasks(
+    path: str | Path,
+    rows: Iterable[Mapping[str, str]],
+    controls: Mapping[str, str] = {},
+    *,
+    about: str = "",
+) -> None:
+    """Write rows as Label Studio tasks.
+
+    Args:
+        path: Path of the JSON file.
+        rows: Shown values by field, and answers that are known already.
+        controls: Type of control (`choices` or `textarea`) of each answer, by field.
+        about: Field to which the controls belong.
+    """
+    tasks = []
+    for row in rows:
+        answers = [
+            {
+                **{"from_name": name, "to_name": about, "type": kind},
+                "value": {"choices" if kind == "choices" else "text": [row[name]]},
+            }
+            for name, kind in controls.items()
+            if row.get(name)
+        ]
+        data = {name: value for name, value in row.items() if name not in controls}
+        tasks.append({"data": data, **({"annotations": [{"result": answers}]} if answers else {})})
+    write_json(path, tasks)
 
 
 class ReviewedRow(NamedTuple):
@@ -19,13 +58,14 @@ class ReviewedRow(NamedTuple):
 
     Attributes:
         where: Location for error messages: file, line or task, and item id.
-        annotator: Annotator in a Label Studio export; empty for sheets and if the export has none.
-        fields: Shown values and answers, by field.
+        annotator: Annotator in a Label Studio export; empty for other files and if the export has
+            none.
+        fields: Shown values and answers, by field; those of JSON lines may be numbers.
     """
 
     where: str
     annotator: str
-    fields: dict[str, str]
+    fields: dict[str, Any]
 
 
 def reviewed_rows(
@@ -36,7 +76,7 @@ def reviewed_rows(
     hint: str = "fill in the sheet that the workflow wrote",
     last_only: bool = False,
 ) -> Iterator[ReviewedRow]:
-    """Yield the rows of a completed sheet (.csv) or Label Studio export (.json).
+    """Yield the rows of a sheet (.csv, .tsv), JSON lines (.jsonl) or a Label Studio export (.json).
 
     Omits canceled and empty annotations of an export.
 
@@ -45,21 +85,34 @@ def reviewed_rows(
         shown: Names of the fields that annotators see, starting with the item id.
         controls: Name of the field that each control of the labeling configuration fills, by
             control. A sheet has a column for each of these fields.
-        hint: Hint for a sheet with the wrong columns.
+        hint: Hint for a file with the wrong columns.
         last_only: Whether to use only the last annotation of each task in an export.
 
     Raises:
         UserError: The file type is wrong, the sheet or export is invalid, or an annotation has an
             unknown control, a number of choices other than one, or two answers for one field.
     """
-    if Path(path).suffix.lower() == ".csv":
-        columns = [*shown, *controls.values()]
-        for line, row in read_table(path, columns, for_people=True, hint=hint):
+    suffix = Path(path).suffix.lower()
+    columns = [*shown, *controls.values()]
+    if suffix in _DELIMITERS:
+        delimiter = _DELIMITERS[suffix]
+        for line, row in read_table(path, columns, delimiter=delimiter, for_people=True, hint=hint):
             fields = {name: row[name].strip() for name in columns}
             yield ReviewedRow(f"{path}:{line} ({fields[columns[0]]})", "", fields)
         return
-    if Path(path).suffix.lower() != ".json":
-        raise UserError("neither .csv nor .json", where=path, hint="save the table as .csv")
+    if suffix == ".jsonl":
+        for line, text in enumerate(read_text(path).split("\n"), start=1):
+            if text.strip():
+                where = f"{path}:{line}"
+                filled = validated(dict[str, Any], text, where=where, hint=hint, is_json=True)
+                if missing := [name for name in shown if name not in filled]:
+                    raise UserError(f"no field {missing[0]!r}", where=where, hint=hint)
+                fields = {name: filled.get(name, "") for name in columns}
+                yield ReviewedRow(f"{where} ({fields[columns[0]]})", "", fields)
+        return
+    if suffix != ".json":
+        what = f"the file ends in none of {', '.join([*_DELIMITERS, '.jsonl', '.json'])}"
+        raise UserError(what, where=path, hint="save the table as .csv")
     tasks = validated(list[object], read_json(path), where=path, hint=_HINT)
     for number, content in enumerate(tasks, start=1):
         where = f"{path}: task {number}"

@@ -23,6 +23,7 @@ LIST_ENDING = ".sha256"
 Snakemake compares listed digests by content, but folders only by time.
 """
 MAKE_AGAIN = "run snakemake --cores all --forcerun {}"
+EXTRACTED = "this folder has other data than {}: use another folder (--directory)"
 _MADE = ("results/", "paper_tables/")
 _DOWNLOADED = "results/archives/"
 _COMPUTED = tuple(
@@ -52,7 +53,7 @@ class Sidecar(Record):
         made_from: SHA-256 of each input file of the job, by path.
         outputs: Paths of all outputs of the job.
         settings: Digest of the rule's settings (see `settings_digest`); empty if unknown.
-        source: Source of a raw file.
+        source: Source of a raw file, or name of the archive from which a run was extracted.
         answers: Digests of the recorded answers that were used, by question key.
         recordings: SHA-256 of each recordings file, by path.
         token: Token of the used answers (see `pieline.llm.recordings.answers_token`).
@@ -173,7 +174,8 @@ def check_made(paths: Iterable[str], known: Digests | None = None) -> None:
             if known[file] != digest and Path(sidecar_of(file)).exists():
                 _check_content(file, load_sidecar(file), known)
         changed = f"differs from the file that {path} was made from"
-        check_digests(present, changed=changed, again=path, known=known)
+        hint = EXTRACTED.format(sidecar.source) if sidecar.source else MAKE_AGAIN.format(path)
+        check_digests(present, changed=changed, hint=hint, known=known)
 
 
 def check_results(folder: str = "results") -> None:
@@ -245,21 +247,20 @@ def packages_behind(paths: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def check_digests(
-    recorded: Mapping[str, str], *, changed: str, again: str, known: Digests | None = None
+    recorded: Mapping[str, str], *, changed: str, hint: str, known: Digests | None = None
 ) -> None:
     """Check that files have their recorded digests.
 
     Args:
         recorded: SHA-256 by path.
         changed: Error message for a file with another digest.
-        again: File that the hint recommends recreating.
+        hint: What to do.
         known: Known digests.
 
     Raises:
         UserError: A file is missing or has another digest.
     """
     known = Digests() if known is None else known
-    hint = MAKE_AGAIN.format(again)
     for path, digest in recorded.items():
         if path not in known and not Path(path).is_file():
             raise UserError("is missing", where=path, hint=hint)
@@ -269,7 +270,7 @@ def check_digests(
 
 def _check_content(path: str, sidecar: Sidecar, known: Digests) -> None:
     changed = "was changed after it was written"
-    check_digests(sidecar.files, changed=changed, again=path, known=known)
+    check_digests(sidecar.files, changed=changed, hint=MAKE_AGAIN.format(path), known=known)
     if added := [file for file in _files(path) if file not in sidecar.files]:
         raise UserError(
             f"was added after {path} was written", where=added[0], hint=MAKE_AGAIN.format(path)

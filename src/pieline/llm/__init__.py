@@ -14,7 +14,7 @@ Modules:
 - `bodies`: from the body of a response to the fields of an answer
 - `parsing`, `idioms`: from the text of an answer to an object, or to the idioms that the answer
   names, with an outcome and a rule
-- `task`, `text_task`: tasks that make questions and read answers
+- `task`: tasks that make questions and read answers
 - `readings`: counts of how recorded answers were read
 - `costs`, `estimates`, `spending`: expected cost, actual cost and the spending cap
 - `keys`: addresses, and API keys and their removal from every output

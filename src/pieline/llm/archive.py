@@ -10,7 +10,6 @@ from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
 from pieline.core.packing import MOST_UNPACKED, REFUSED, is_plain, normalize_name, pack, unpack
 from pieline.llm.recordings import (
-    Line,
     all_lines,
     belongs_to,
     raw_lines,
@@ -104,56 +103,31 @@ def summarize(path: str | Path) -> Summary:
     )
 
 
-def verify(path: str | Path) -> list[str]:
+def verify(path: str | Path, target: str | Path | None = None) -> list[str]:
     """Return the problems in a recordings file, each as `file:line: problem`.
 
     Problems are lines that are not recordings, keys that are not the digest of their question,
-    invalid questions and answers, request bodies that differ from their question, and different
-    answers with the same key.
+    invalid questions and answers, request bodies that differ from their question, different
+    answers with the same key, and, if `target` is given, lines that were recorded for another run
+    than that of the file `target`.
     """
-    return [f"{line.path}:{line.number}: {what}" for line, what in _faults(Path(path))]
+    return [f"{fault.where}: {fault.what}" for fault in _faults(Path(path), target)]
 
 
-def _faults(path: Path) -> Iterator[tuple[Line, str]]:
-    """Yield each invalid line with a description of the problem."""
+def _faults(path: Path, target: str | Path | None = None) -> Iterator[UserError]:
+    """Yield an error for each invalid line (see `verify`)."""
     answers: dict[str, int] = {}
     for line in all_lines(path):
         try:
             answer = hash(canonical_json(line.check().record()))
         except UserError as error:
-            yield line, error.what
+            yield error
             continue
         if answers.setdefault(line.key, answer) != answer:
-            yield line, "an earlier line has a different answer with the same key"
-
-
-def copies(path: str | Path) -> list[str]:
-    """Return the lines that were recorded for another run, each as `file:line: problem`."""
-    return [
-        f"{path}:{line.number}: recorded for the run {line.run}"
-        for line in all_lines(path)
-        if not belongs_to(path, line.run)
-    ]
-
-
-def _check(path: Path, hint: str, shown: str = "") -> None:
-    """Raise a `UserError` for the first invalid line; `shown` replaces the path in the message."""
-    for line, what in _faults(path):
-        raise UserError(what, where=f"{shown or path}:{line.number}", hint=hint)
-
-
-def _check_runs(path: Path, target: Path, shown: str = "") -> None:
-    """Raise a `UserError` if lines were recorded for another run than that of the file `target`.
-
-    `shown` replaces the path in the message.
-    """
-    for line in read_lines(path):
-        if not belongs_to(target, line.run):
-            raise UserError(
-                f"recorded for the run {line.run}, not for {target}",
-                where=f"{shown or path}:{line.number}",
-                hint="use the file of its run",
-            )
+            yield line.fault("an earlier line has a different answer with the same key")
+        if target and not belongs_to(target, line.run):
+            what = f"recorded for the run {line.run}, not for {target}"
+            yield UserError(what, where=f"{path}:{line.number}", hint="use the file of its run")
 
 
 def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, MergeResult]:
@@ -172,8 +146,8 @@ def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, MergeR
             raise UserError("no such file", where=source, hint="check the path")
         if str(source) in done:
             raise UserError("listed twice", where=source, hint="list each file once")
-        _check(source, "fix the line, or download the file again")
-        _check_runs(source, Path(target))
+        for fault in _faults(source, target):
+            raise fault
         done[str(source)] = source
     raw_lines(target)  # raises before anything is changed
     return {name: _merge(Path(target), source) for name, source in done.items()}
@@ -211,8 +185,8 @@ def export_folder(folder: str | Path, archive: str | Path) -> int:
     def members() -> Iterator[tuple[str, bytes]]:
         nonlocal answers
         for path in files:
-            _check(path, "see `pieline recordings verify`")
-            _check_runs(path, path)
+            for fault in _faults(path, path):
+                raise fault
             lines = raw_lines(path)
             answers += len(lines)
             name = path.relative_to(folder).as_posix() if path != folder else path.name
@@ -251,7 +225,8 @@ def import_archive(
         if not names:
             raise UserError("contains no recordings", where=archive, hint=REFUSED)
         for name in names:
-            _check(Path(place, name), REFUSED, shown=f"{archive}: {name}")
-            _check_runs(Path(place, name), folder / name, shown=f"{archive}: {name}")
+            for fault in _faults(Path(place, name), folder / name):
+                where = fault.where.replace(f"{place}/", f"{archive}: ")
+                raise UserError(fault.what, where=where, hint=REFUSED)
             raw_lines(folder / name)  # raises before anything is changed
         return {name: _merge(folder / name, Path(place, name)) for name in names}

@@ -242,7 +242,7 @@ def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] 
         entry = members[0].entry()
         # Making questions takes seconds, so do it only for models that lack something.
         lacking = blocking_reasons(entry, settings)
-        if lacking and (missing := _not_recorded(members, entry, settings, remade)):
+        if lacking and (missing := _not_recorded(members, settings, remade)):
             problems.append(f"{model} ({missing}): {', '.join(lacking)}")
     for problem in problems:
         print(problem, file=sys.stderr)
@@ -268,24 +268,19 @@ def blocking_reasons(entry: LLMEntry, settings: LLMSettings) -> list[str]:
     return lacking
 
 
-def _not_recorded(
-    tasks: Sequence[Task], entry: LLMEntry, settings: LLMSettings, remade: Collection[str]
-) -> str:
+def _not_recorded(tasks: Sequence[Task], settings: LLMSettings, remade: Collection[str]) -> str:
     """Return a summary of the missing answers of one model's tasks; empty if there are none."""
-    made = [task for task in tasks if not missing_inputs(task, remade)]
-    if settings.mode == "fresh" or not any(Path(task.recordings).exists() for task in tasks):
-        # One question is enough, and making all of them is slow.
-        asks = len(made) < len(tasks) or any(task.questions(entry) for task in made)
-        nothing = "all are asked again" if settings.mode == "fresh" else "nothing is recorded"
-        return nothing if asks else ""
-    keys: dict[str, set[str]] = {}
-    for task in made:
-        keys.setdefault(task.recordings, set()).update(
-            question.key for question in task.questions(entry)
-        )
-    count = sum(len(wanted - read_answers(path, wanted).keys()) for path, wanted in keys.items())
-    runs = [task for task in tasks if task not in made and not Path(task.recordings).exists()]
-    missing = [f"{pluralize(count, 'answer')} not recorded"] if count else []
-    if runs:
-        missing.append(f"nothing recorded for {pluralize(len(runs), 'run')}")
-    return ", ".join(missing)
+    is_fresh = settings.mode == "fresh"
+    recorded = {
+        task.recordings for task in tasks if Path(task.recordings).exists() and not is_fresh
+    }
+    to_ask = sum(item.estimate.to_ask for item in estimate_tasks(tasks, settings, remade))
+    runs = sum(
+        task.recordings not in recorded and bool(missing_inputs(task, remade)) for task in tasks
+    )
+    if not (to_ask or runs):
+        return ""
+    if not recorded:
+        return "all are asked again" if is_fresh else "nothing is recorded"
+    counts = [f"{pluralize(to_ask, 'answer')} not recorded"] * bool(to_ask)
+    return ", ".join(counts + [f"nothing recorded for {pluralize(runs, 'run')}"] * bool(runs))

@@ -15,20 +15,17 @@ turn begins with a line that names its role:
 The file is split into turns before values are filled in, so a value cannot create a turn. Blank
 lines around a turn are not sent, but a `{{ "\n" }}` at the end of a turn is.
 
-Templates may use conditions, up to two nested loops, a few filters per value and included
-files. Assignments, macros, multiplication and all calls except a few string and mapping methods are
-forbidden, so that templates cannot run arbitrary code or run for long.
+Templates run in Jinja's sandbox, so they cannot run arbitrary code.
 """
 
 import re
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jinja2
-from jinja2 import nodes
 from jinja2.sandbox import SandboxedEnvironment
 
 from pieline.core.errors import UserError
@@ -38,28 +35,6 @@ from pieline.llm.questions import Message
 
 _TURN = re.compile(r"^=== (\w+) ===[ \t]*$", re.MULTILINE)
 _ROLES = ("system", "user", "assistant")
-_LONGEST = 1_000_000
-"""Maximum number of characters per turn."""
-_FORBIDDEN: dict[type[nodes.Node], str] = {
-    nodes.Assign: "{% set %}",
-    nodes.AssignBlock: "{% set %}",
-    nodes.With: "{% with %}",
-    nodes.Macro: "macros",
-    nodes.Import: "imports",
-    nodes.FromImport: "imports",
-    nodes.Extends: "{% extends %}",
-    nodes.Block: "{% block %}",
-    nodes.Mul: "operator *",
-    nodes.Pow: "operator **",
-    nodes.Mod: "operator %",
-}
-_METHODS = {"capitalize", "endswith", "items", "keys", "lower", "lstrip", "rstrip", "split"}
-_METHODS |= {"startswith", "strip", "title", "upper", "values"}
-_FILTERS = {"abs", "capitalize", "count", "default", "e", "escape", "first", "int", "last"}
-_FILTERS |= {"length", "lower", "round", "string", "title", "tojson", "trim", "upper"}
-_DEEPEST_LOOP = 2
-_MOST_FILTERS = 4
-"""Maximum number of filters applied to a value; each `tojson` can double its length."""
 _PROBES = (
     "Ann broke the ice at work.",
     "Bob broke the ice at work.",
@@ -114,7 +89,7 @@ class Prompt:
         messages = []
         for role, line, template in self.turns:
             try:
-                text = _limited(template.generate(**values))
+                text = template.render(**values)
                 messages.append(Message(role, text.lstrip("\n").removesuffix("\n")))
             except Exception as error:  # a user's template can fail in any way
                 raise UserError(
@@ -153,72 +128,10 @@ class _Loader(jinja2.FileSystemLoader):
         return source, filename, is_current
 
 
-class _Environment(SandboxedEnvironment):
-    """Jinja environment restricted to features that prompts need and that always terminate."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(
-            loader=_Loader(folder),
-            undefined=jinja2.StrictUndefined,
-            autoescape=False,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-            finalize=_printable,
-        )
-        self.filters = {name: self.filters[name] for name in _FILTERS} | {"join": _join}
-
-    def compile(self, source: Any, *args: Any, **options: Any) -> Any:
-        """Compile a template or included template, after checking that its features are allowed."""
-        tree = self.parse(source) if isinstance(source, str) else source
-        _check_nodes(tree)
-        return super().compile(tree, *args, **options)
-
-
-def _check_nodes(tree: nodes.Node, loops: int = 0, filters: int = 0) -> None:
-    """Raise a `TemplateSyntaxError` if a template uses a forbidden feature."""
-    for node in tree.iter_child_nodes():
-        problem = _FORBIDDEN.get(type(node), "")
-        if isinstance(node, nodes.Call):
-            method = isinstance(node.node, nodes.Getattr) and node.node.attr
-            problem = "" if method in _METHODS else "this call"
-        elif isinstance(node, nodes.For) and loops == _DEEPEST_LOOP:
-            problem = f"more than {_DEEPEST_LOOP} nested loops"
-        elif isinstance(node, nodes.Include) and loops:
-            problem = "{% include %} in a loop"
-        elif isinstance(node, nodes.Filter) and filters == _MOST_FILTERS:
-            problem = f"more than {_MOST_FILTERS} filters on one value"
-        elif (
-            isinstance(node, nodes.Filter) and node.name == "tojson" and (node.args or node.kwargs)
-        ):
-            problem = "arguments of tojson"
-        if problem:
-            raise jinja2.TemplateSyntaxError(f"a prompt must not use {problem}", node.lineno)
-        _check_nodes(
-            node, loops + isinstance(node, nodes.For), filters + isinstance(node, nodes.Filter)
-        )
-
-
 def _printable(value: Any) -> Any:
     if callable(value) and not isinstance(value, jinja2.Undefined):
         raise TypeError("cannot print a function; call it")
     return value
-
-
-def _join(values: Any, separator: str = "") -> str:
-    if isinstance(values, str) or len(values) * len(separator) > _LONGEST:
-        raise ValueError("join needs a list, and a result that is not too long")
-    return separator.join(map(str, values))
-
-
-def _limited(pieces: Iterable[str]) -> str:
-    kept, length = [], 0
-    for piece in pieces:
-        length += len(piece)
-        if length > _LONGEST:
-            raise ValueError(f"longer than {_LONGEST} characters")
-        kept.append(piece)
-    return "".join(kept)
 
 
 def load_prompt(path: str | Path) -> Prompt:
@@ -240,7 +153,15 @@ def load_prompt(path: str | Path) -> Prompt:
         raise UserError(
             "does not begin with a turn", where=path, hint="write a line like '=== user ==='"
         )
-    environment = _Environment(path.parent)
+    environment = SandboxedEnvironment(
+        loader=_Loader(path.parent),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=_printable,
+    )
     turns, sent = [], []
     line = skipped + before.count("\n") + 1
     for role, piece in zip(pieces[::2], pieces[1::2], strict=True):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_json, write_json, write_text
+from pieline.core.files import write_text
 from pieline.core.progress import EVERY_S, FIRST_S
 from pieline.llm import guard, llama_cpp
 from pieline.models.llm import LLMEntry, api_model_name
@@ -97,8 +97,6 @@ class Server:
             self._log = Path(name)
         self._log.parent.mkdir(parents=True, exist_ok=True)
         folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="pieline-")))
-        # Custom commands may contain paths relative to the working directory.
-        place = folder if self._spec.serves_with == "transformers" else None
         is_child = self._spec.serves_with in SERVERS
         for _ in range(PORTS_TRIED):
             self._port = _free_port()
@@ -106,7 +104,7 @@ class Server:
             self._printed_before = self._log.stat().st_size if self._log.exists() else 0
             with ExitStack() as stack:
                 process = stack.enter_context(
-                    run_guarded(command, place, server_environment(self._spec), self._log)
+                    run_guarded(command, server_environment(self._spec), self._log)
                 )
                 if self._wait_until_healthy(process, timeout_s, report) and _is_ours(
                     process, self._port, is_child=is_child
@@ -181,16 +179,6 @@ def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list
             "gpu_layers": spec.gpu_layers or 0,
         }
         return [sys.executable, str(Path(llama_cpp.__file__)), json.dumps(parameters)]
-    if spec.serves_with == "transformers":
-        # The server requires requests to name the model by the path that it was started with.
-        _prepare(weights, folder / name, spec.chat_template)
-        start = [sys.executable, "-m", "transformers.cli.transformers", "serve", name]
-        return [
-            *start,
-            *place,
-            *("--dtype", str(spec.dtype)),
-            *("--device", "cpu" if spec.gpus == 0 else "auto"),
-        ]
     if spec.serves_with == "vllm":
         template = []
         if spec.chat_template:
@@ -222,30 +210,6 @@ def server_environment(spec: LLMEntry) -> dict[str, str]:
     return environment
 
 
-def _prepare(weights: Path, folder: Path, template: str | None) -> None:
-    """Create a folder of links to the weights, with neutral sampling defaults.
-
-    Without `do_sample`, transformers would ignore the temperature and decode greedily. The
-    checkpoint's other defaults (top-k, penalties) would apply although no request states them.
-    """
-    if folder.exists():
-        return  # created for an earlier port
-    folder.mkdir(parents=True)
-    own = folder / "generation_config.json"
-    recommended = weights / own.name
-    kept = read_json(weights / "config.json")
-    if recommended.exists():
-        kept |= read_json(recommended)
-    tokens = ("bos_token_id", "eos_token_id", "pad_token_id")
-    sampling = {"do_sample": True, "temperature": 1.0, "top_p": 1.0, "top_k": 0}
-    write_json(own, {name: kept[name] for name in tokens if kept.get(name) is not None} | sampling)
-    if template:
-        write_text(folder / "chat_template.jinja", template)
-    for path in weights.iterdir():
-        if not (folder / path.name).exists():
-            (folder / path.name).symlink_to(path)
-
-
 def _free_port() -> int:
     with socket.socket() as free:
         free.bind((LOOPBACK, 0))
@@ -254,7 +218,7 @@ def _free_port() -> int:
 
 @contextmanager
 def run_guarded(
-    command: Sequence[str], folder: Path | None, environment: Mapping[str, str], log: Path
+    command: Sequence[str], environment: Mapping[str, str], log: Path
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """Run a command under a guard (see `guard`) until the end of the block.
 
@@ -270,7 +234,6 @@ def run_guarded(
                 stdout=stream,
                 stderr=stream,
                 start_new_session=True,
-                cwd=folder,
                 env=environment,
             )
         try:

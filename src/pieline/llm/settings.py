@@ -8,7 +8,7 @@ from pydantic import Field
 
 from pieline.core.errors import UserError, nearest
 from pieline.core.settings import Settings
-from pieline.models.llm import LLMEntry, check_url
+from pieline.models.llm import LLMEntry, Url
 
 TIMEOUT_S = 120.0
 THINKING_TIMEOUT_S = 900.0
@@ -76,7 +76,7 @@ class LLMSettings(Settings):
         default_factory=dict,
         description="Limits by provider; 'default' applies to providers that are not listed.",
     )
-    api_bases: dict[str, str] = Field(
+    api_bases: dict[str, Url] = Field(
         default_factory=dict,
         description="Address of a gateway, by provider; the address in a model's entry takes"
         " precedence.",
@@ -108,7 +108,7 @@ class LLMSettings(Settings):
             entries: Entries of models.yaml.
 
         Raises:
-            UserError: `api_bases` names a provider that no entry has, or a value is not a URL.
+            UserError: `api_bases` names a provider that no entry has.
         """
         models = [entry for entry in entries if isinstance(entry, LLMEntry)]
         providers = {entry.provider for entry in models if not entry.is_local}
@@ -118,13 +118,6 @@ class LLMSettings(Settings):
                 where="llm.api_bases",
                 hint=nearest(name, providers),
             )
-        for name, address in self.api_bases.items():
-            try:
-                check_url(address)
-            except ValueError as error:
-                raise UserError(
-                    str(error), where=f"llm.api_bases.{name}", hint="correct it"
-                ) from None
         ended = {
             entry.checkpoint: entry.retired
             for entry in models

@@ -67,6 +67,9 @@ def check_url(value: str) -> str:
     return value
 
 
+Url = Annotated[str, AfterValidator(check_url)]
+
+
 class Prices(Settings):
     """Prices in US dollars per million tokens."""
 
@@ -127,7 +130,7 @@ class LLMEntry(ModelEntry):
     provider: str = Field(
         min_length=1, description="Provider whose limits apply (llm.providers in config.yaml)."
     )
-    api_base: str | None = Field(
+    api_base: Url | None = Field(
         default=None,
         description="Address of an OpenAI-compatible endpoint; null: the provider's default.",
     )
@@ -208,11 +211,11 @@ class LLMEntry(ModelEntry):
     )
     server: str | None = Field(
         default=None,
-        description="llama.cpp (for GGUF, the default), transformers, vllm, or the command line of"
+        description="llama.cpp (for GGUF, the default), vllm, or the command line of"
         " another OpenAI-compatible server with {checkpoint}, {port} and {gpus}.",
     )
     dtype: Literal["float32", "bfloat16", "float16"] | None = Field(
-        default=None, description="Data type in which transformers or vllm computes."
+        default=None, description="Data type in which vllm computes."
     )
     chat_template: str | None = Field(
         default=None,
@@ -242,8 +245,7 @@ class LLMEntry(ModelEntry):
     context_length: int = Field(
         default=4096,
         ge=64,
-        description="Maximum tokens of prompt and answer together, for llama.cpp and vllm;"
-        " transformers uses the context length of the model.",
+        description="Maximum tokens of prompt and answer together, for llama.cpp and vllm.",
     )
     threads: int = Field(default=1, ge=1, description="CPU threads of a local model.")
 
@@ -291,11 +293,6 @@ class LLMEntry(ModelEntry):
             check_hub_name("repository", str(self.repository), self.path)
         if self.api_base and self.api_base_env:
             raise ValueError("set either api_base or api_base_env, not both")
-        if self.api_base:
-            try:
-                check_url(self.api_base)
-            except ValueError as error:
-                raise ValueError(f"api_base {error}") from None
         if self.source == "api":
             if not (self.api_key_env or self.api_base or self.api_base_env):
                 raise ValueError("source: api needs api_key_env, api_base or api_base_env")
@@ -339,7 +336,7 @@ class LLMEntry(ModelEntry):
         supported = server.supported_parameters
         if supported is not None and (unsupported := set(self.accepts) - supported):
             raise ValueError(f"accepts: {shown} does not support {', '.join(sorted(unsupported))}")
-        several = (self.slots or 1) > 1 and (shown == "transformers" or self.gpu_layers)
+        several = (self.slots or 1) > 1 and self.gpu_layers
         if not (self.repeatable is False or self.batch_invariant) and (server.batches or several):
             with_slots = "" if server.batches else " with several slots"
             raise ValueError(

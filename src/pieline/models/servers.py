@@ -7,8 +7,12 @@ from typing import NamedTuple
 PLACEHOLDERS = frozenset({"checkpoint", "port", "gpus"})
 """Placeholders in a custom server command: path of the weights, port, and number of GPUs."""
 
-_COMMON = frozenset({"temperature", "top_p", "max_tokens", "seed", "stop"})
-_MORE = frozenset({"top_k", "response_format", "presence_penalty", "frequency_penalty"})
+_SUPPORTED = frozenset(
+    {
+        *("temperature", "top_p", "top_k", "max_tokens", "seed", "stop"),
+        *("response_format", "presence_penalty", "frequency_penalty"),
+    }
+)
 
 
 class ServerKind(NamedTuple):
@@ -33,15 +37,11 @@ class ServerKind(NamedTuple):
 GGUF, FOLDER = "a GGUF file", "a folder"
 SERVERS = {
     "llama.cpp": ServerKind(
-        frozenset({GGUF}), _COMMON | _MORE, frozenset({"chat_template", "gpu_layers"})
-    ),
-    # transformers rejects top_k, misinterprets frequency_penalty, and ignores other parameters.
-    "transformers": ServerKind(
-        frozenset({FOLDER}), _COMMON, frozenset({"chat_template", "dtype"}), frozenset({"dtype"})
+        frozenset({GGUF}), _SUPPORTED, frozenset({"chat_template", "gpu_layers"})
     ),
     "vllm": ServerKind(
         frozenset({FOLDER}),
-        _COMMON | _MORE,
+        _SUPPORTED,
         frozenset({"batch_invariant", "chat_template", "dtype"}),
         frozenset({"dtype"}),
         batches=True,

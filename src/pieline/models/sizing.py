@@ -1,4 +1,4 @@
-"""Estimate the memory and GPU time of a model's jobs from its entry in models.yaml.
+"""Estimate the memory of a model's jobs from its entry in models.yaml.
 
 The estimates are rough: they only need to be high enough to schedule a job on a node that can
 finish the job. A retry requests more.
@@ -27,18 +27,6 @@ UNKNOWN_PARAMETERS = 8_000_000_000
 
 Overestimating the size delays a job; underestimating it kills the job.
 """
-
-GPU = "NVIDIA A100"
-"""GPU for which times are estimated, using the next three constants."""
-FLOPS = {"float32": 19.5e12, "bfloat16": 312e12, "float16": 312e12}
-MEMORY_BYTES_PER_S = 2e12
-EFFICIENCY = 0.3
-"""Share of the GPU's peak performance and memory bandwidth that jobs reach."""
-START_S = 60
-"""Startup time of a job that uses torch, in seconds."""
-LOADED_BYTES_PER_S = 1e9
-VECTOR_LENGTHS = {50e6: 384, 400e6: 768, 1e9: 1024, 3e9: 2048, 5e9: 2560, float("inf"): 4096}
-"""Assumed dimension of embeddings, by upper bound on the number of parameters."""
 
 
 def parameter_count(text: str) -> int:
@@ -139,35 +127,3 @@ def estimated_parameters(entry: ModelEntry) -> int:
     if isinstance(entry, LLMEntry):
         return _largest_count(entry)
     return parameter_count(entry.parameters) if entry.parameters else UNKNOWN_PARAMETERS
-
-
-def vector_length(entry: ModelEntry) -> int:
-    """Estimate the dimension of a model's embeddings."""
-    count = estimated_parameters(entry)
-    return next(length for bound, length in VECTOR_LENGTHS.items() if count < bound)
-
-
-def gpu_seconds(
-    entry: ModelEntry, starts: int, read: float, trained: float = 0, written: float = 0
-) -> float:
-    """Estimate the time in seconds to process tokens on one `GPU`.
-
-    Reading a token costs 2 operations per parameter; training on a token costs 6, in float32.
-    Writing a token reads all weights once for all concurrent answers.
-
-    Args:
-        entry: Entry of the model.
-        starts: Number of times that the model is loaded.
-        read: Number of input tokens.
-        trained: Number of training tokens, multiplied by the number of epochs.
-        written: Number of output tokens.
-    """
-    parameters = estimated_parameters(entry)
-    dtype = "float32" if trained else getattr(entry, "dtype", None) or "bfloat16"
-    weights = parameters * BYTES_PER_WEIGHT[dtype]
-    slots = getattr(entry, "slots", None) or 1
-    return (
-        starts * (START_S + weights / LOADED_BYTES_PER_S)
-        + parameters * (2 * read + 6 * trained) / (FLOPS[dtype] * EFFICIENCY)
-        + weights * written / (MEMORY_BYTES_PER_S * EFFICIENCY * slots)
-    )

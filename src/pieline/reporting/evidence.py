@@ -95,12 +95,13 @@ def check_metrics(
     for metric in map(load_metric_file, paths):
         check_made([metric.path], known)
         changed = f"is not the file that {metric.path} was computed from"
-        check_digests(metric.inputs, changed=changed, again=metric.path, known=known)
+        hint = MAKE_AGAIN.format(metric.path)
+        check_digests(metric.inputs, changed=changed, hint=hint, known=known)
         if asked.get(metric.path) not in (None, metric.conditions_digest):
             raise UserError(
                 "computed with settings or a model that differ from the configuration",
                 where=metric.path,
-                hint=MAKE_AGAIN.format(metric.path),
+                hint=hint,
             )
 
 

@@ -170,7 +170,10 @@ class RunReport:
             self.check_raw_files()
             check_metrics(present, self.configured_digests(present))
         except UserError as error:
-            hint = "restore the folder .snakemake, or delete results/ to make everything again"
+            hint = (
+                "restore the folder .snakemake, use another folder (--directory), or delete"
+                " results/ to make everything again"
+            )
             raise UserError(error.what, where=error.where, hint=hint) from None
 
     def absent(self) -> dict[str, str]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from pieline.core.errors import UserError
 from pieline.core.texts import text_key
-from pieline.studies.idiolink import files, inputs, models, paths, questions
+from pieline.models.names import ModelKinds
+from pieline.studies.idiolink import files, models, paths, questions
 from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
 from pieline.studies.idiolink.models import Idiolink
 from pieline.studies.idiolink.originals.splits import SPLITS
@@ -16,15 +17,12 @@ from pieline.study import Study
 
 
 def check(study: Idiolink, where: str) -> None:
-    """Validate the settings for models, the dataset, its construction and fine-tuning.
+    """Validate the settings for the dataset, its construction and fine-tuning.
 
     Raises:
         UserError: A setting is invalid, or a prompt file is missing.
     """
     settings, tuning = study.settings, study.settings.finetuning
-    kinds = ("bm25", "embedder", *inputs.OWN_RANKERS, "predictions")
-    study.check_models(settings.models, *kinds, where=f"{where}.models")
-    study.check_external(settings.models, where=f"{where}.models")
     _check_first_stages(study, where)
     for name in settings.models:
         for one in study.prediction_files(name):
@@ -34,17 +32,15 @@ def check(study: Idiolink, where: str) -> None:
                     where=f"{where}.models",
                     hint=f"settings are {', '.join(QUERY_MODES)}; the seed is 0",
                 )
-    study.check_models(settings.leave_out, "embedder", where=f"{where}.leave_out")
     if unknown := set(settings.leave_out).difference(settings.models, tuning.models):
         raise UserError(
             f"{min(unknown)!r} is not among the models to run",
             where=f"{where}.leave_out",
             hint="use models in idiolink.models or idiolink.finetuning.models",
         )
-    for field, names in (("models", tuning.models), ("batch_sizes", tuning.batch_sizes)):
-        place = f"{where}.finetuning.{field}"
-        study.check_models(names, "embedder", where=place, have_weights=True)
-    study.check_models(models.roles(study).values(), "llm", where=f"{where}.construction")
+    study.check_models(
+        [*models.roles(study).values()], ModelKinds(("llm",)), where=f"{where}.construction"
+    )
     if settings.dataset == "constructed" and not models.constructs(study):
         raise UserError(
             "the dataset is 'constructed', but the construction is not enabled",
@@ -81,7 +77,7 @@ def check(study: Idiolink, where: str) -> None:
 def _check_first_stages(study: Idiolink, where: str) -> None:
     for name, first in models.first_stages(study, study.settings.models).items():
         place = f"{study.project.entry_file(name)}: {name}.first_stage"
-        study.check_models([first], "bm25", "embedder", where=place)
+        study.check_models([first], ModelKinds(("bm25", "embedder")), where=place)
         if first in study.settings.leave_out:
             raise UserError(
                 f"{first!r} is left out, but {name!r} reranks its results",

@@ -6,6 +6,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from pieline.core.settings import Seed, Settings
 from pieline.models.embedder import Device, Inputs
+from pieline.models.names import EmbedderName, ModelKinds, TrainedEmbedderName
 from pieline.studies.idiolink.originals.pie_filter import FilterOptions
 from pieline.studies.idiolink.originals.splits import SplitSizes
 from pieline.studies.idiolink.records import QueryMode
@@ -46,7 +47,9 @@ PAPER_PARAMETERS = {"k1": [0.9], "b": [0.4]}
 class FineTuning(Hyperparameters):
     """Settings of contrastive fine-tuning (IdioLink, section 4.3)."""
 
-    models: list[str] = Field(default=[], description="Embedders in models.yaml to fine-tune.")
+    models: list[TrainedEmbedderName] = Field(
+        default=[], description="Embedders in models.yaml to fine-tune."
+    )
     train_modes: list[QueryMode] = Field(
         default=["sentence", "instruction_sentence", "span", "instruction_span"],
         min_length=1,
@@ -67,7 +70,7 @@ class FineTuning(Hyperparameters):
     seeds: list[Seed] = Field(
         default=[42, 43, 44], min_length=1, description="Seeds; each trains a model of its own."
     )
-    batch_sizes: dict[str, PositiveInt] = Field(
+    batch_sizes: dict[TrainedEmbedderName, PositiveInt] = Field(
         default={"drama-1b": 8}, description="Batch sizes of single models, overriding batch_size."
     )
     threads: PositiveInt = Field(
@@ -138,8 +141,13 @@ class Construction(FilterOptions):
 class IdiolinkSettings(Settings):
     """Settings of the IdioLink study."""
 
-    models: list[str] = Field(default=["bm25", "sbert"], description="Names in models.yaml.")
-    leave_out: dict[str, Annotated[str, Field(min_length=1)]] = Field(
+    models: list[
+        Annotated[
+            str,
+            ModelKinds(("bm25", "embedder", "reranker", "late_interaction", "predictions")),
+        ]
+    ] = Field(default=["bm25", "sbert"], description="Names in models.yaml.")
+    leave_out: dict[EmbedderName, Annotated[str, Field(min_length=1)]] = Field(
         default={},
         description="Embedders to skip in this run, with the reasons shown in the tables.",
     )

@@ -8,15 +8,12 @@ from pieline.studies.idiots.verdicts import read_cases
 
 
 def check(study: Idiots, where: str) -> None:
-    """Validate the models, prompts, data and verdicts.
+    """Validate the prompts, data and verdicts.
 
     Raises:
         UserError: A setting is invalid.
     """
     settings = study.settings
-    study.check_models(settings.models, "llm", "predictions", where=f"{where}.models")
-    study.check_external(settings.models, where=f"{where}.models")
-    study.check_models(settings.settings_by_model, "llm", where=f"{where}.settings_by_model")
     for setting in settings.prompts:
         load_prompt(questions.prompt(study, setting)).check_shows("sentence")
     if study.project.own_data and all(

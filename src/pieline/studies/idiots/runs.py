@@ -1,7 +1,7 @@
 """Runs of the IdioTS study, and the conditions of its metric files."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
 
@@ -11,7 +11,7 @@ from pieline.models.llm import LLMEntry
 from pieline.plan import Plan, Run
 from pieline.studies.idiots import inputs, paths, questions
 from pieline.studies.idiots.files import Idiots
-from pieline.study import OWN_PROMPT
+from pieline.study import OWN_PROMPT, Study
 
 STRICT = "answers that say true but name no idiom are unreadable, the paper reads true/false alone"
 
@@ -42,16 +42,11 @@ def configured_runs(study: Idiots) -> Iterator[Run]:
             )
 
 
-def lacks(study: Idiots, runs: Sequence[Run], archived: Collection[str]) -> dict[str, str]:
+def lacks(study: Idiots, runs: Sequence[Run], archived: Collection[str]) -> Mapping[str, str]:
     """Return why runs cannot be made, by metric file."""
     if reason := inputs.no_data(study):
         return {run.metrics: reason for run in runs}
-    asked = [run for run in runs if run.kind == "llm" and run.metrics not in archived]
-    reasons = {
-        run.metrics: run.unsupported or study.project.unanswered(run.model, run.recordings)
-        for run in asked
-    }
-    return {path: reason for path, reason in reasons.items() if reason}
+    return Study.lacks(study, runs, archived)
 
 
 def _unsupported(study: Idiots, model: str, setting: str) -> str:

@@ -7,6 +7,7 @@ from pydantic import Field, PositiveInt, model_validator
 
 from pieline.core.records import Name
 from pieline.core.settings import Seed, Settings, check_settings
+from pieline.models.names import LanguageModelName, ModelKinds
 
 DetectionSetting = Literal["zero_shot", "zero_shot_schema"]
 
@@ -50,7 +51,7 @@ class DetectionPrompt(OwnParameters):
 class IdiotsSettings(Settings):
     """Settings of the IdioTS study."""
 
-    models: list[str] = Field(
+    models: list[Annotated[str, ModelKinds(("llm", "predictions"))]] = Field(
         default=["smollm2-135m-instruct"], min_length=1, description="Names in models.yaml."
     )
     settings: list[DetectionSetting | str] = Field(
@@ -59,9 +60,9 @@ class IdiotsSettings(Settings):
         description="'zero_shot' is the paper's setting; in 'zero_shot_schema', the provider"
         " enforces the JSON fields that the prompt requests; other names refer to `prompts`.",
     )
-    settings_by_model: dict[str, Annotated[list[DetectionSetting | str], Field(min_length=1)]] = (
-        Field(default={}, description="Settings of single models, replacing `settings`.")
-    )
+    settings_by_model: dict[
+        LanguageModelName, Annotated[list[DetectionSetting | str], Field(min_length=1)]
+    ] = Field(default={}, description="Settings of single models, replacing `settings`.")
     prompts: dict[Name, DetectionPrompt] = Field(
         default={}, description="Custom prompts by name (docs/adding/code.md)."
     )

@@ -12,9 +12,8 @@ from typing import Literal, NamedTuple, Self
 from pydantic import field_validator, model_validator
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_text
 from pieline.core.records import Frozen, Id, save_jsonl, validated
-from pieline.core.tables import read_table, write_csv
+from pieline.core.review import reviewed_rows, write_sheet
 from pieline.languages.denial import find_views, has_denying_comment, kind_of, parse_boolean
 from pieline.languages.english import ANSWERS
 from pieline.languages.pointing import points_at_pie
@@ -87,6 +86,8 @@ class ReviewCase(Frozen):
 
 
 COLUMNS = list(ReviewCase.model_fields)
+_ANSWERS = {name: name for name in ("verdict", "error_type")}
+_SHOWN = ["sentence_id", *(name for name in COLUMNS if name not in ("sentence_id", *_ANSWERS))]
 
 
 def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool:
@@ -160,11 +161,11 @@ def save_cases(cases: Iterable[ReviewCase], *, jsonl: str | Path, table: str | P
     """Save cases as JSONL and as CSV; `read_cases` reads both."""
     cases = list(cases)
     save_jsonl(jsonl, cases)
-    write_csv(table, COLUMNS, [case.model_dump() for case in cases], for_people=True)
+    write_sheet(table, COLUMNS, [case.model_dump() for case in cases])
 
 
 def read_cases(path: str | Path) -> list[ReviewCase]:
-    """Read cases from JSONL, or from CSV if the name ends in .csv.
+    """Read cases from a file that `save_cases` wrote.
 
     Raises:
         UserError: The file type or the columns are wrong, a verdict is not yes, no or empty, or a
@@ -172,23 +173,8 @@ def read_cases(path: str | Path) -> list[ReviewCase]:
     """
     cases: list[ReviewCase] = []
     seen: set[tuple[DetectionRun, str]] = set()
-    is_table = Path(path).suffix.lower() == ".csv"
-    if not is_table and Path(path).suffix.lower() != ".jsonl":
-        raise UserError(
-            "the file is neither .csv nor .jsonl", where=path, hint="save the table as .csv"
-        )
-    rows: Iterable[tuple[int, object]] = (
-        read_table(path, COLUMNS, more=[], for_people=True, hint=_HINT)
-        if is_table
-        else (
-            (number, line)
-            for number, line in enumerate(read_text(path).split("\n"), start=1)
-            if line.strip()
-        )
-    )
-    for line, row in rows:
-        where = f"{path}:{line}"
-        case = validated(ReviewCase, row, where=where, hint=_HINT, is_json=not is_table)
+    for where, _, fields in reviewed_rows(path, _SHOWN, _ANSWERS, hint=_HINT):
+        case = validated(ReviewCase, fields, where=where, hint=_HINT)
         if (case.run, case.sentence_id) in seen:
             raise UserError(
                 f"{case.sentence_id} occurs twice for this run",

@@ -30,16 +30,12 @@ def _blocks(path: str) -> set[str]:
 
 
 def check(study: Jam, where: str) -> None:
-    """Validate the models, prompts, decision files and source of variants.
+    """Validate the prompts, decision files and source of variants.
 
     Raises:
         UserError: A setting is invalid.
     """
     settings, variants = study.settings, study.settings.variants
-    study.check_models(settings.models, "llm", "encoder", "predictions", where=f"{where}.models")
-    study.check_external(settings.models, where=f"{where}.models")
-    for name in ("settings_by_model", "seeds_by_model", "max_tokens_by_model"):
-        study.check_models(getattr(settings, name), "llm", where=f"{where}.{name}")
     _check_prompts(study, where)
     if settings.decisions and not any(
         files.own_decisions(study, language) for language in settings.languages
@@ -60,8 +56,6 @@ def check(study: Jam, where: str) -> None:
                 where=path,
                 hint=f"rename it to {name}.tsv",
             )
-    if variants.model:
-        study.check_models([variants.model], "llm", where=f"{where}.variants.model")
     if settings.attention:
         _check_attention(study, settings.attention.model, f"{where}.attention.model")
     for name in settings.models:
@@ -71,9 +65,6 @@ def check(study: Jam, where: str) -> None:
                 where=f"{where}.models",
                 hint="add `language` to its entry",
             )
-    if settings.neutral:
-        where_neutral = f"{where}.neutral.model"
-        study.check_models([settings.neutral.model], "llm", "encoder", where=where_neutral)
     if settings.neutral and settings.neutral.model not in settings.models:
         raise UserError(
             f"{settings.neutral.model!r} is not in jam.models",
@@ -99,7 +90,6 @@ def check(study: Jam, where: str) -> None:
 
 
 def _check_attention(study: Jam, model: str, where: str) -> None:
-    study.check_models([model], "embedder", "causal_lm", where=where, have_weights=True)
     if getattr(study.project.entry(model), "adapter", None):
         raise UserError(
             f"{model!r} has an adapter, which is used only for embedding",

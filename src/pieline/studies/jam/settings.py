@@ -9,6 +9,7 @@ from pydantic import Field, PositiveInt, model_validator
 from pieline.core.records import Name
 from pieline.core.settings import Seed, Settings, check_settings
 from pieline.languages.settings import LanguageName
+from pieline.models.names import LanguageModelName, ModelKinds
 from pieline.studies.jam.metrics.identification import Scoring
 from pieline.studies.jam.predictions.prompt_settings import (
     FewShot,
@@ -31,7 +32,7 @@ class JamVariants(Settings):
         description="'sample': our validated sample; 'released': the release, or a model for"
         " languages that it lacks; 'generated': a model; 'none': no variants.",
     )
-    model: str | None = Field(
+    model: LanguageModelName | None = Field(
         default=None, description="Language model that writes and validates generated variants."
     )
     generated: PositiveInt = Field(default=5, description="Variants written per original.")
@@ -108,7 +109,7 @@ class JamFineTuning(TaggingSettings):
 class NeutralAblation(Settings):
     """Run whose confusing variants get neutral contexts (ID10M-JAM, appendix G)."""
 
-    model: str = Field(description="One of jam.models.")
+    model: Annotated[str, ModelKinds(("llm", "encoder"))] = Field(description="One of jam.models.")
     setting: PromptSetting | Literal["fine_tuned"] = Field(
         default="zero_shot", description="'fine_tuned' for an encoder."
     )
@@ -132,7 +133,9 @@ NEUTRAL = "neutral"
 class AttentionAnalysis(Settings):
     """Settings of the attention analysis (ID10M-JAM, appendix H)."""
 
-    model: str = Field(description="A causal model, or an embedder that is one.")
+    model: Annotated[str, ModelKinds(("embedder", "causal_lm"), have_weights=True)] = Field(
+        description="A causal model, or an embedder that is one."
+    )
     language: LanguageName = Field(default="english", description="Language of the variants.")
     pairs: PositiveInt = Field(
         default=10,
@@ -188,7 +191,7 @@ class JamSettings(Settings):
         " released originals, or from ID10M's tags if there is no release.",
     )
     variants: JamVariants = JamVariants()
-    models: list[str] = Field(
+    models: list[Annotated[str, ModelKinds(("llm", "encoder", "predictions"))]] = Field(
         default=[], description="Language models and encoders of models.yaml; none: only the data."
     )
     settings: list[PromptSetting | str] = Field(
@@ -198,9 +201,9 @@ class JamSettings(Settings):
         " zero_shot. 'zero_shot_schema' is not in the paper: the provider enforces the response"
         " format. Other names refer to `prompts`.",
     )
-    settings_by_model: dict[str, Annotated[list[PromptSetting | str], Field(min_length=1)]] = Field(
-        default={}, description="Settings of models that differ from `settings`."
-    )
+    settings_by_model: dict[
+        LanguageModelName, Annotated[list[PromptSetting | str], Field(min_length=1)]
+    ] = Field(default={}, description="Settings of models that differ from `settings`.")
     asking: Literal["paper", "released"] = Field(
         default="paper",
         description="Prompts of the paper's settings: as in its text, or as in the released code"
@@ -222,10 +225,10 @@ class JamSettings(Settings):
     seeds: list[Seed] = Field(
         default=[42, 43, 44], min_length=1, description="Seeds of prompted models."
     )
-    seeds_by_model: dict[str, list[Seed]] = Field(
+    seeds_by_model: dict[LanguageModelName, list[Seed]] = Field(
         default={}, description="Seeds of prompted models that differ from `seeds`."
     )
-    max_tokens_by_model: dict[str, dict[str, PositiveInt]] = Field(
+    max_tokens_by_model: dict[LanguageModelName, dict[str, PositiveInt]] = Field(
         default={},
         description="Maximum tokens of the answers of single models, by setting, such as {o3-mini:"
         " {zero_shot: 20000}}; replaces max_tokens of the setting.",

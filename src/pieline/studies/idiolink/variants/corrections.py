@@ -11,10 +11,8 @@ from typing import Any, Literal, NamedTuple, Self
 from pydantic import ValidationError, model_validator
 
 from pieline.core.errors import UserError
-from pieline.core.files import write_json
 from pieline.core.records import Id, Record, check_unique_ids, explain
-from pieline.core.review import reviewed_rows
-from pieline.core.tables import write_csv
+from pieline.core.review import reviewed_rows, write_sheet, write_tasks
 from pieline.core.texts import nfc
 from pieline.studies.idiolink.originals.domains import parse_id
 from pieline.studies.idiolink.variants.generation import GeneratedText
@@ -128,8 +126,11 @@ def write_review(
 ) -> None:
     """Write the review sheet (CSV) and Label Studio tasks (JSON), including existing decisions."""
     values = [_cells(row, corrections.get(row.text.id)) for row in rows]
-    write_csv(sheet, COLUMNS, values, for_people=True)
-    write_json(tasks, [_task(cells) for cells in values])
+    write_sheet(sheet, COLUMNS, values)
+    controls = {
+        name: "choices" if name in ("action", "cause") else "textarea" for name in _DECISION
+    }
+    write_tasks(tasks, values, controls, about="sentence")
 
 
 def _cells(row: ReviewRow, correction: Correction | None) -> dict[str, str]:
@@ -145,27 +146,6 @@ def _cells(row: ReviewRow, correction: Correction | None) -> dict[str, str]:
         "comments": " | ".join(verdict.comments),
         **{name: decided.get(name, "") for name in _DECISION},
     }
-
-
-def _task(cells: Mapping[str, str]) -> dict[str, Any]:
-    """Return a Label Studio task, with any existing decision as its annotation."""
-    data = {name: value for name, value in cells.items() if name not in _DECISION}
-    if not cells["action"]:
-        return {"data": data}
-    result = [
-        {"from_name": name, "to_name": "sentence", "type": kind, "value": {field: [cells[name]]}}
-        for name, kind, field in _CONTROLS
-        if cells[name]
-    ]
-    return {"data": data, "annotations": [{"result": result}]}
-
-
-_CONTROLS = (
-    ("action", "choices", "choices"),
-    ("cause", "choices", "choices"),
-    ("new_sentence", "textarea", "text"),
-    ("new_span", "textarea", "text"),
-)
 
 
 def read_corrections(path: str | Path) -> dict[str, Correction]:

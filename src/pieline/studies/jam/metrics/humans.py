@@ -11,11 +11,11 @@ from xml.sax.saxutils import quoteattr
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, Measured
 from pieline.core.errors import UserError, pluralize
-from pieline.core.files import write_json, write_text
+from pieline.core.files import write_text
 from pieline.core.records import Frozen, Id, validated
-from pieline.core.review import reviewed_rows
+from pieline.core.review import reviewed_rows, write_sheet, write_tasks
 from pieline.core.significance import cohen_kappa
-from pieline.core.tables import read_table, write_csv
+from pieline.core.tables import read_table
 from pieline.core.texts import nfc
 from pieline.studies.jam.records import JamSentence, by_original
 
@@ -115,8 +115,8 @@ def write_form(
     fields = [
         {"variant_id": item.id, "sentence": item.sentence, "pie": item.pies[0]} for item in variants
     ]
-    write_csv(form, ["variant_id", "sentence", "pie", "label"], fields, for_people=True)
-    write_json(tasks, [{"data": item} for item in fields])
+    write_sheet(form, ["variant_id", "sentence", "pie", "label"], fields)
+    write_tasks(tasks, fields)
     choices = "".join(f"    <Choice value={quoteattr(label)}/>\n" for label in get_args(Label))
     write_text(labelling, _LABELLING.format(choices=choices))
 

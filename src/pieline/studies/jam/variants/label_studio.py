@@ -13,10 +13,8 @@ from xml.sax.saxutils import quoteattr
 from pydantic import Field, model_validator
 
 from pieline.core.errors import UserError
-from pieline.core.files import write_json
 from pieline.core.records import Id, Record, check_unique_ids, validated
-from pieline.core.review import reviewed_rows
-from pieline.core.tables import read_table, write_csv
+from pieline.core.review import reviewed_rows, write_sheet
 
 HumanVerdict = Literal["valid", "corrected", "invalid"]
 VERDICTS: dict[HumanVerdict, str] = {
@@ -27,26 +25,6 @@ VERDICTS: dict[HumanVerdict, str] = {
 _CONTROLS = ("verdict", "correction", "note")
 """Control names in the labeling configuration."""
 _ADJUDICATION_COLUMNS = ["item_id", "reviewed", "verdict", "text", "note"]
-
-
-class ReviewItem(Record):
-    """Content of one review task.
-
-    Attributes:
-        item_id: Id of the item, returned with the review.
-        original: Original text.
-        expression: The PIE.
-        gold_label: Usage that the reviewed text must preserve.
-        text: Text to review.
-        remarks: Results of automatic checks.
-    """
-
-    item_id: str
-    original: str
-    expression: str
-    gold_label: str
-    text: str
-    remarks: str = ""
 
 
 class Review(Record):
@@ -110,15 +88,6 @@ def labelling_config(*, text_name: str, criteria: Sequence[str]) -> str:
 """
 
 
-def write_tasks(path: str | Path, items: Iterable[ReviewItem]) -> None:
-    """Write a JSON file of tasks for Label Studio, atomically."""
-    write_json(
-        path,
-        # Label Studio reports an error for empty text.
-        [{"data": {**item.model_dump(), "remarks": item.remarks or "none"}} for item in items],
-    )
-
-
 def read_export(path: str | Path) -> list[Review]:
     """Read Label Studio's JSON export, ignoring unanswered and skipped tasks.
 
@@ -158,13 +127,11 @@ def read_adjudications(path: str | Path) -> list[Review]:
     """
     hint = "fill in the table of disputed variants written by the workflow"
     reviews = []
-    for line, row in read_table(
-        path, _ADJUDICATION_COLUMNS, more=[], delimiter="\t", for_people=True, hint=hint
-    ):
-        where = f"{path}:{line}"
-        if not row["reviewed"]:
+    answers = {name: name for name in ("verdict", "text", "note")}
+    for where, _, fields in reviewed_rows(path, ("item_id", "reviewed"), answers, hint=hint):
+        if not fields["reviewed"]:
             raise UserError("the cell `reviewed` is empty", where=where, hint=hint)
-        reviews.append(_review({**row, "annotator": "adjudication"}, where))
+        reviews.append(_review({**fields, "annotator": "adjudication"}, where))
     check_unique_ids([review.item_id for review in reviews], where=path)
     return reviews
 
@@ -172,7 +139,7 @@ def read_adjudications(path: str | Path) -> list[Review]:
 def write_adjudications(path: str | Path, texts: Mapping[str, str]) -> None:
     """Write a tab-separated adjudication form with one row for each text; keys are item ids."""
     rows = ({"item_id": name, "reviewed": text} for name, text in texts.items())
-    write_csv(path, _ADJUDICATION_COLUMNS, rows, delimiter="\t", for_people=True)
+    write_sheet(path, _ADJUDICATION_COLUMNS, rows)
 
 
 def settle(

@@ -13,7 +13,7 @@ from pieline.languages.matching import contains_pie
 from pieline.languages.registry import get_language, language_codes
 from pieline.studies.jam.bio import OUTSIDE, Tag
 from pieline.studies.jam.records import Flag, JamSentence, Original, Variant
-from pieline.studies.jam.variants.label_studio import Review, ReviewItem
+from pieline.studies.jam.variants.label_studio import Review
 from pieline.studies.jam.variants.projection import find_original, project_tags, tokenize
 from pieline.studies.jam.variants.settings import USUAL_CHECKS, VariantChecks
 
@@ -126,18 +126,21 @@ def check_variants(
     return checked
 
 
-def review_items(originals: Iterable[Original], variants: Iterable[Variant]) -> list[ReviewItem]:
+def review_items(
+    originals: Iterable[Original], variants: Iterable[Variant]
+) -> list[dict[str, str]]:
     """Return the review tasks: each variant with its original and the gold label (appendix E)."""
     by_id = {item.id: item for item in originals}
     return [
-        ReviewItem(
-            item_id=item.id,
-            original=by_id[item.original_id].sentence,
-            expression=", ".join(item.pies),
-            gold_label="figurative" if item.is_figurative else "literal",
-            text=item.sentence,
-            remarks=", ".join(item.flags),
-        )
+        {
+            "item_id": item.id,
+            "original": by_id[item.original_id].sentence,
+            "expression": ", ".join(item.pies),
+            "gold_label": "figurative" if item.is_figurative else "literal",
+            "text": item.sentence,
+            # Label Studio reports an error for empty text.
+            "remarks": ", ".join(item.flags) or "none",
+        }
         for item in variants
     ]
 
