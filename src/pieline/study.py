@@ -297,7 +297,7 @@ class Study(ABC, Generic[S]):
         """
         return Items(
             study=self.name,
-            record=f"{type(self).__module__.rpartition('.')[0]}.items:{self.name.title()}Item",
+            record=f"pieline.studies.{self.name}.items:{self.name.title()}Item",
             display_inputs=DisplayInputs(
                 metrics=tuple(metrics),
                 files=files,
