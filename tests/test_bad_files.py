@@ -550,7 +550,7 @@ def test_a_broken_file_is_a_one_line_error_or_valid(
 def changed_config(**sections: dict[str, Any]) -> dict[str, Any]:
     raw = yaml.safe_load(CONFIG)
     for name, section in sections.items():
-        raw[name] |= section
+        raw[name] = raw.get(name, {}) | section
     return dict(raw)
 
 

@@ -405,7 +405,8 @@ def test_the_sample_has_a_neutral_context_for_each_variant(tmp_path: Path) -> No
 
 def test_the_setting_compared_with_must_be_run() -> None:
     run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
-    settings = JamSettings(settings=["zero_shot_schema"])
+    fields = {"settings": ["zero_shot_schema"], "variants": {"source": "sample"}}
+    settings = JamSettings.model_validate(fields)
     with pytest.raises(UserError, match=r"beyond\.jam\.prompts_against: 'zero_shot' is not one of"):
         ExtendedJam(settings, run, BeyondJam(prompts_against="zero_shot"))
 
