@@ -48,7 +48,10 @@ from pieline.models.sizing import (
     server_host_memory_mb,
 )
 from pieline.patches import patch_snakemake, quote_interpreter
-from pieline.results.run_report import RunReport, code_state
+from pieline.results import run_files, run_models
+from pieline.results.report_labels import report_labels
+from pieline.results.provenance import code_state
+from pieline.results.run_report import RunReport
 from pieline.studies.idiolink import files as idiolink_files
 from pieline.studies.idiolink import models as idiolink_models
 from pieline.studies.idiolink import paths as idiolink_paths
@@ -114,7 +117,8 @@ try:
     # Every study has rules, but a run makes only the outputs of the selected studies.
     EVERY_STUDY = load_studies(CONFIG, REGISTRY, ROOT)
     STUDIES = [EVERY_STUDY[name] for name in CONFIG.studies]
-    STUDIES[0].project.public_files
+    PROJECT = STUDIES[0].project
+    PROJECT.public_files
     # Not a param, so that changing the timeout or mode reruns nothing.
     LLM_SETTINGS = CONFIG.llm.for_jobs(ROOT, REGISTRY.values())
 except UserError as error:
@@ -127,6 +131,7 @@ TABLES = {table.name: table for study in EVERY_STUDY.values() for table in study
 FIGURES = {figure.name: figure for study in EVERY_STUDY.values() for figure in study.figures()}
 ITEMS = {name: items for name, study in EVERY_STUDY.items() if (items := study.items())}
 RUN_REPORT = RunReport(EVERY_STUDY, CONFIG, named_config_files())
+LABELS = report_labels(EVERY_STUDY.values())
 if workflow.exec_mode == ExecMode.DEFAULT:
     # The command line, because Snakemake's settings are not known yet.
     asked = any(each.startswith(("--force", "-f", "-F", "-R", "--unlock")) for each in sys.argv)
@@ -246,22 +251,22 @@ def of_study(function, **fixed):
 
 def weights_files(wildcards):
     """Return the files of a model's local checkpoint and adapter; jobs rerun if one changes."""
-    return RUN_REPORT.project.weights_files(wildcards.model)
+    return PROJECT.weights_files(wildcards.model)
 
 
 def unpacked_weights(wildcards):
     """Return the path of the digests of a model's unpacked weights; [] if there are none."""
-    return RUN_REPORT.project.unpacked_weights(wildcards.model) or []
+    return PROJECT.unpacked_weights(wildcards.model) or []
 
 
 def local_file(wildcards):
     """Return the path of a raw file in the user's own data or the sample; [] for released data."""
-    return RUN_REPORT.project.local(wildcards.name) or []
+    return PROJECT.local(wildcards.name) or []
 
 
 def model_spec(wildcards):
     """Return the fields of a model's entry that affect its predictions, as JSON."""
-    return RUN_REPORT.project.entry(wildcards.model).execution_spec()
+    return PROJECT.entry(wildcards.model).execution_spec()
 
 
 def modules_by(wildcard, name, named):
@@ -424,8 +429,8 @@ def shown(path):
     return report(
         path,
         caption=f"../templates/report/{kinds.get(path, 'run')}.rst",
-        category=lambda wildcards: RUN_REPORT.category(path.format(**dict(wildcards.items()))),
-        labels=lambda wildcards: RUN_REPORT.labels(path.format(**dict(wildcards.items()))),
+        category=lambda wildcards: LABELS[path.format(**dict(wildcards.items()))][0],
+        labels=lambda wildcards: LABELS[path.format(**dict(wildcards.items()))][1],
     )
 
 

@@ -4,7 +4,7 @@
 rule idiolink_dataset:
     """Write the documents, queries and qrels of one split."""
     input:
-        upstream=RUN_REPORT.project.upstream,
+        upstream=PROJECT.upstream,
         documents=of_study(idiolink_files.experiment_texts, name="indexes"),
         queries=of_study(idiolink_files.experiment_texts, name="queries"),
     output:
@@ -41,7 +41,7 @@ rule idiolink_composition:
 rule idiots_dataset:
     """Check and write the sentences of IdioTS."""
     input:
-        upstream=RUN_REPORT.project.upstream,
+        upstream=PROJECT.upstream,
         sentences=f"results/raw/{idiots_files.raw_name(IDIOTS)}",
         kinds=of_study(idiots_files.kinds),
     output:
@@ -68,7 +68,7 @@ rule jam_dataset:
         report=jam_paths.ORIGINALS_REPORT,
         variants=jam_variants_of,
         released=of_study(jam_files.released_variants),
-        upstream=RUN_REPORT.project.upstream,
+        upstream=PROJECT.upstream,
         annotations=of_study(jam_files.annotations),
         adjudications=of_study(jam_files.adjudications),
     output:
@@ -189,7 +189,7 @@ for index, dataset in idiolink_files.archived_datasets(IDIOLINK).items():
             dataset.rule
         input:
             archive=ancient(dataset.archive),
-            upstream=RUN_REPORT.project.upstream,
+            upstream=PROJECT.upstream,
         output:
             list(dataset.files),
         log:

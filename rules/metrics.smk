@@ -117,7 +117,7 @@ rule jam_baselines:
 rule idiolink_checks:
     """Count and check IdioLink data, constructed or released; report problems without failing."""
     input:
-        upstream=RUN_REPORT.project.upstream,
+        upstream=PROJECT.upstream,
         data=of_study(idiolink_files.checked_files),
     output:
         idiolink_paths.CHECKS,

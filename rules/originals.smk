@@ -22,7 +22,7 @@ rule jam_decisions:
 rule jam_originals:
     """Filter ID10M's test split by the recorded decisions; write a report."""
     input:
-        upstream=RUN_REPORT.project.upstream,
+        upstream=PROJECT.upstream,
         raw=jam_paths.TEST_SPLIT,
         decisions=of_study(jam_files.decisions),
     output:

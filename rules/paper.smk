@@ -78,9 +78,9 @@ rule cells:
     input:
         claims=here("templates/claims.tex.jinja"),
         comparison=here("templates/comparison.tex.jinja"),
-        published=RUN_REPORT.published(),
+        published=run_files.published(PROJECT),
         catalogue=here("published/tables.yaml"),
-        tables=RUN_REPORT.files("csv"),
+        tables=RUN_REPORT.results.files("csv"),
     output:
         cells="paper_tables/cells.json",
         claims_json="paper_tables/claims.json",
@@ -95,11 +95,11 @@ rule cells:
         "../envs/report.yaml"
     params:
         *modules("cells"),
-        contents=contents(RUN_REPORT.published()),
+        contents=contents(run_files.published(PROJECT)),
         results=lambda wildcards: RUN_REPORT.results.canonical(),
-        names=RUN_REPORT.printed_names(),
-        labels=RUN_REPORT.printed_labels(),
-        needs=lambda wildcards: RUN_REPORT.needs(),
+        names=run_models.printed_names(REGISTRY),
+        labels=run_models.printed_labels(REGISTRY),
+        needs=run_models.needs(REGISTRY),
         absent=lambda wildcards: RUN_REPORT.absent(),
         without_rows=lambda wildcards: RUN_REPORT.without_rows(),
     script:
@@ -109,7 +109,7 @@ rule cells:
 rule export:
     """Export the scores of all runs as one tidy CSV, one score per row."""
     input:
-        metrics=RUN_REPORT.metrics(),
+        metrics=run_files.metrics(STUDIES),
         cells="paper_tables/cells.json",
     output:
         "results/export.csv",
@@ -121,7 +121,7 @@ rule export:
     params:
         *modules("export"),
         studies=lambda wildcards: {study.name: study.metrics() for study in STUDIES},
-        asked=lambda wildcards: RUN_REPORT.configured_digests(RUN_REPORT.metrics()),
+        asked=lambda wildcards: RUN_REPORT.configured_digests(run_files.metrics(STUDIES)),
     script:
         "../scripts/export.py"
 
@@ -156,10 +156,10 @@ rule results_page:
         parts=[here("templates/page.css"), here("templates/page.js")],
         catalogue=here("published/tables.yaml"),
         cells="paper_tables/cells.json",
-        figures=RUN_REPORT.files("png"),
-        html=RUN_REPORT.files("html"),
-        metrics=RUN_REPORT.metrics(),
-        predictions=RUN_REPORT.behind(),
+        figures=RUN_REPORT.results.files("png"),
+        html=RUN_REPORT.results.files("html"),
+        metrics=run_files.metrics(STUDIES),
+        predictions=run_files.behind(STUDIES),
         other_page=RUN_REPORT.beside(),
     output:
         page=shown("paper_tables/index.html"),
@@ -172,9 +172,9 @@ rule results_page:
         mem_mb=growing(2000),
         runtime=growing(20),
     params:
-        *modules("results_page", *RUN_REPORT.item_classes()),
-        asked=lambda wildcards: RUN_REPORT.configured_digests(RUN_REPORT.metrics()),
-        models=RUN_REPORT.described_models(),
+        *modules("results_page", *RUN_REPORT.results.item_classes()),
+        asked=lambda wildcards: RUN_REPORT.configured_digests(run_files.metrics(STUDIES)),
+        models=run_models.described_models(STUDIES, PROJECT),
         absent=lambda wildcards: RUN_REPORT.absent(),
         depth=CONFIG.page.depth,
     script:
@@ -186,9 +186,9 @@ rule paper_source:
     input:
         template=here("templates/paper.tex.jinja"),
         cells="paper_tables/cells.json",
-        tables=RUN_REPORT.files("csv"),
-        latex=RUN_REPORT.files("tex"),
-        figures=RUN_REPORT.files("pdf"),
+        tables=RUN_REPORT.results.files("csv"),
+        latex=RUN_REPORT.results.files("tex"),
+        figures=RUN_REPORT.results.files("pdf"),
         ledger=["paper_tables/claims.tex", "paper_tables/comparison.tex"],
     output:
         "paper_tables/paper.tex",
@@ -198,7 +198,7 @@ rule paper_source:
         "../envs/report.yaml"
     params:
         *modules("paper_source"),
-        models=RUN_REPORT.model_records(),
+        models=run_models.model_records(STUDIES, REGISTRY),
     script:
         "../scripts/paper_source.py"
 
@@ -207,8 +207,8 @@ rule paper_pdf:
     """Compile the LaTeX document; it is a target only if pdflatex is installed."""
     input:
         source="paper_tables/paper.tex",
-        latex=RUN_REPORT.files("tex"),
-        figures=RUN_REPORT.files("pdf"),
+        latex=RUN_REPORT.results.files("tex"),
+        figures=RUN_REPORT.results.files("pdf"),
         ledger=["paper_tables/claims.tex", "paper_tables/comparison.tex"],
     output:
         shown("paper_tables/paper.pdf"),
@@ -225,24 +225,24 @@ rule paper_pdf:
 rule provenance:
     """Write the provenance of the run's results."""
     input:
-        upstream=RUN_REPORT.project.upstream,
+        upstream=PROJECT.upstream,
         licences=here("data/licences.yaml"),
         lock=here("envs/requirements.lock"),
         cells="paper_tables/cells.json",
-        raw=RUN_REPORT.raw_files(),
-        metrics=RUN_REPORT.metrics(),
-        predictions=RUN_REPORT.behind(),
-        tables=RUN_REPORT.files("csv"),
-        latex=RUN_REPORT.files("tex"),
-        html=RUN_REPORT.files("html"),
-        figures=[*RUN_REPORT.files("png"), *RUN_REPORT.files("pdf")],
+        raw=run_files.raw_files(STUDIES),
+        metrics=run_files.metrics(STUDIES),
+        predictions=run_files.behind(STUDIES),
+        tables=RUN_REPORT.results.files("csv"),
+        latex=RUN_REPORT.results.files("tex"),
+        html=RUN_REPORT.results.files("html"),
+        figures=[*RUN_REPORT.results.files("png"), *RUN_REPORT.results.files("pdf")],
         reports=[
             "paper_tables/claims.csv",
             "paper_tables/claims.json",
             "paper_tables/comparison.csv",
             "paper_tables/printed_numbers.csv",
             "paper_tables/index.html",
-            *RUN_REPORT.items(),
+            *run_files.items(STUDIES),
         ],
     output:
         "results/provenance.json",
@@ -253,6 +253,6 @@ rule provenance:
     params:
         *modules("provenance"),
         run=lambda wildcards: RUN_REPORT.description(),
-        recordings=lambda wildcards: RUN_REPORT.recordings(),
+        recordings=lambda wildcards: run_files.recordings(STUDIES),
     script:
         "../scripts/provenance.py"

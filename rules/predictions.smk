@@ -313,7 +313,7 @@ rule take_idiolink_run:
         "../scripts/take_idiolink_run.py"
 
 
-for extraction in RUN_REPORT.extractions():
+for extraction in run_files.archive_extractions(STUDIES):
 
     rule:
         # Outputs without wildcards take precedence over the rules that compute the same files.

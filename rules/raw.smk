@@ -4,7 +4,7 @@
 rule raw_file:
     """Fetch one upstream file from the sample, the user's own data, the mirror or its URL."""
     input:
-        upstream=RUN_REPORT.project.upstream,
+        upstream=PROJECT.upstream,
         local=local_file,
     output:
         "results/raw/{name}",

@@ -33,7 +33,7 @@ REGISTRY = load_registry(ROOT / "models.yaml")
 
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run the study in a copy of the project; one of three answers is truncated."""
+    """Run the study, with one of three answers truncated, and return the folder of the run."""
     project = copy_project(tmp_path_factory.mktemp("example") / "project")
     entry = REGISTRY[MODEL]
     assert isinstance(entry, LLMEntry)
@@ -49,7 +49,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     record(project / RECORDINGS, recorded)
     carry_out(SECTIONS["A study"], project)
     assert read_answers(project / RECORDINGS).keys() == {one.key for one, _ in recorded}
-    return project
+    return project / "mine"
 
 
 def test_the_example_has_at_most_150_lines() -> None:
@@ -94,7 +94,7 @@ def test_the_metric_file_states_its_inputs(example: Path) -> None:
 
 
 def test_the_settings_are_in_the_schema(example: Path) -> None:
-    schema = read_json(example / "schemas/config.schema.json")
+    schema = read_json(example.parent / "schemas/config.schema.json")
     assert "completion" in schema["properties"]
     assert "CompletionSettings" in schema["$defs"]
 

@@ -23,6 +23,7 @@ def test_schema_files_are_current(name: str) -> None:
         ("config.yaml", "config.schema.json"),
         ("models.yaml", "models.schema.json"),
         ("examples/chat_models.yaml", "models.schema.json"),
+        ("examples/served_models.yaml", "models.schema.json"),
     ],
 )
 def test_shipped_files_conform_to_their_schema(data: str, schema: str) -> None:

@@ -2,10 +2,10 @@
 
 Usage: python benchmarks/beyond/simulations.py (about two minutes on one core)
 
-Simulated runs are passed to the functions behind paper_tables/jam_prompts and idiots_bias; the
-printed lines are in docs/beyond.md. Each original has three variants of correlated difficulty:
-its flip probability is drawn from a beta distribution with the given mean and a + b = 2, so that
-two variants of an original have a correlation of 1/3.
+Simulated runs are passed to the functions behind paper_tables/jam_prompts and idiots_bias;
+docs/beyond.md summarizes the printed lines. Each original has three variants of correlated
+difficulty: its flip probability is drawn from a beta distribution with the given mean and
+a + b = 2, so that two variants of an original have a correlation of 1/3.
 """
 
 from collections.abc import Iterator

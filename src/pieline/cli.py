@@ -134,7 +134,7 @@ def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 def _export_runs(options: argparse.Namespace) -> None:
     from pieline.archives.export import export_runs
-    from pieline.results.run_report import code_state
+    from pieline.results.provenance import code_state
 
     def is_selected(metrics: str) -> bool:
         study, *_, model, setting, seed = Path(metrics).with_suffix("").parts[2:]

@@ -22,6 +22,7 @@ from support import ROOT
 from pieline.config import load_config
 from pieline.core.errors import UserError
 from pieline.core.sidecars import write_sidecar
+from pieline.core.yamls import read_yaml
 from pieline.llm import guard
 from pieline.llm import server as serving
 from pieline.llm.client import ask
@@ -312,12 +313,11 @@ def test_only_an_entry_makes_vllm_batch_invariant(
 
 
 def documented() -> dict[str, LLMEntry]:
-    """Return the entries in docs/chat_models.md."""
-    _, _, text = (
-        (ROOT / "docs/chat_models.md").read_text(encoding="utf-8").partition("\n## Serve weights")
-    )
-    blocks = re.findall(r"```yaml entry\n(.*?)```", text, flags=re.DOTALL)
-    entries = {name: entry for block in blocks for name, entry in yaml.safe_load(block).items()}
+    """Return the entries in examples/served_models.yaml, and of a server in docs/chat_models.md."""
+    entries = read_yaml(ROOT / "examples/served_models.yaml")
+    text = (ROOT / "docs/chat_models.md").read_text("utf-8").partition("\n## A server")[2]
+    for block in re.findall(r"```yaml entry\n(.*?)```", text, flags=re.DOTALL):
+        entries |= yaml.safe_load(block)
     assert len(entries) == 7
     return {name: LLMEntry.model_validate(entry) for name, entry in entries.items()}
 

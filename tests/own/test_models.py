@@ -11,6 +11,7 @@ from support import OF_THE_USER, ROOT
 from pieline.core.errors import UserError
 from pieline.models import registry
 from pieline.models.registry import load_registry
+from pieline.results.run_models import described_models
 from pieline.results.run_report import RunReport
 
 EMBEDDER = (
@@ -129,7 +130,7 @@ def test_adding_a_model_triggers_no_reruns(tmp_path: Path) -> None:
         return [
             *map(run.display_inputs_json, shown),
             *tasks,
-            run.described_models(),
+            described_models(run.studies, run.project),
             run.description(),
         ]
 

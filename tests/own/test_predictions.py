@@ -19,6 +19,7 @@ from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.project import Project
 from pieline.reporting.tables import write_table
+from pieline.results import run_files
 from pieline.studies.idiolink import runs as idiolink_runs
 from pieline.studies.idiolink.predictions.runs import (
     RankedRun,
@@ -498,16 +499,17 @@ def test_every_study_reads_its_own_files(entry: Path) -> None:
         idiots={"models": ["mine"]},
         idiolink={"models": ["bm25", "sbert", "mine"]},
     )
-    own_files = {path for path in run.metrics() if "/mine/" in path}
+    own_files = {path for path in run_files.metrics(run.studies) if "/mine/" in path}
     assert own_files == {
         "results/metrics/jam/english/mine/tuned/seed-3.json",
         "results/metrics/jam/english/mine/zero_shot/seed-0.json",
         "results/metrics/idiots/mine/tuned/seed-0.json",
         "results/metrics/idiolink/test/mine/span/seed-0.json",
     }
+    behind = run_files.behind(run.studies)
     for path in own_files:
         assert path.replace("/metrics/", "/predictions/").removesuffix(".json") in {
-            name.removesuffix(".jsonl").removesuffix(".run.gz") for name in run.behind()
+            name.removesuffix(".jsonl").removesuffix(".run.gz") for name in behind
         }
     items = (study.items() for study in run.studies)
     assert own_files <= {path for each in items if each for path in each.display_inputs.metrics}

@@ -21,8 +21,11 @@ from pieline.plan import Run
 from pieline.project import Project
 from pieline.reporting.displays import Figure, Table
 from pieline.reporting.inputs import DisplayInputs
-from pieline.results.provenance import RunDescription
-from pieline.results.run_report import CATEGORY, RunReport, code_state
+from pieline.results import run_files
+from pieline.results.provenance import RunDescription, code_state
+from pieline.results.report_labels import CATEGORY, report_labels
+from pieline.results.run_models import described_models, used_models
+from pieline.results.run_report import RunReport
 from pieline.results.run_results import RunResults
 from pieline.study import Study
 
@@ -107,7 +110,7 @@ def test_displays_are_limited_to_the_selected_studies() -> None:
 
 
 def test_studies_are_in_the_order_of_the_configuration() -> None:
-    csvs = report_of("b", "a").files("csv")
+    csvs = report_of("b", "a").results.files("csv")
     assert csvs == [
         "paper_tables/b_scores.csv",
         "paper_tables/a_scores.csv",
@@ -127,25 +130,26 @@ def test_missing_runs_are_counted_by_reason_and_model(
 
 
 def test_files_are_listed_once() -> None:
-    both = report_of("a", "b")
-    assert both.metrics() == list(METRICS)
-    assert both.behind() == [
+    both = report_of("a", "b").studies
+    assert run_files.metrics(both) == list(METRICS)
+    assert run_files.behind(both) == [
         "results/datasets/a.jsonl",
         "results/predictions/a/x.json",
         "results/predictions/a/y.json",
     ]
     # The project's own files are not raw files of the run.
-    assert both.raw_files() == ["results/raw/a/texts.json", "results/raw/b/texts.json"]
+    assert run_files.raw_files(both) == ["results/raw/a/texts.json", "results/raw/b/texts.json"]
 
 
 def test_models_are_described_with_exact_versions() -> None:
-    models = {model.name: model for model in report_of("a", "b").models()}
+    run = report_of("a", "b")
+    models = {model.name: model for model in used_models(run.studies, run.project.registry)}
     assert list(models) == ["gpt-4o", "sbert"]
     registry = load_registry(ROOT / "models.yaml")
     assert models["gpt-4o"].checkpoint == registry["gpt-4o"].litellm_id  # type: ignore[union-attr]
     assert models["sbert"].licence == registry["sbert"].licence
     of_papers = {name for name, entry in registry.items() if entry.published_as}
-    assert {item["name"] for item in json.loads(report_of().described_models())} == of_papers
+    assert {item["name"] for item in json.loads(described_models([], run.project))} == of_papers
 
 
 def test_the_description_does_not_depend_on_the_machine() -> None:
@@ -158,15 +162,15 @@ def test_the_description_does_not_depend_on_the_machine() -> None:
 
 
 def test_the_report_has_every_file_that_rules_show() -> None:
-    run = report_of("a")
-    assert run.category("paper_tables/b_scores.csv") == "Paper B"
-    assert run.labels("paper_tables/figures/a_curve.png") == {
+    shown = report_labels(report_of("a").all_studies.values())
+    assert shown["paper_tables/b_scores.csv"][0] == "Paper B"
+    assert shown["paper_tables/figures/a_curve.png"][1] == {
         "place": "Figure 1",
         "shows": "A curve.",
         "as": "PNG",
     }
-    assert run.category("paper_tables/claims.csv") == CATEGORY
-    assert run.labels("paper_tables/paper.pdf")["place"] == "Document"
+    category, labels = shown["paper_tables/paper.pdf"]
+    assert (category, labels["place"]) == (CATEGORY, "Document")
 
 
 def test_the_document_is_compiled_if_latex_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,8 +207,8 @@ def test_the_page_reads_the_items_of_each_study() -> None:
     assert {study.name: study.items for study in run.results.studies} == {
         name: f"pieline.studies.{name}.items:{name.title()}Item" for name in every
     }
-    assert all("evidence" in vars(import_object(item)) for item in run.item_classes())
-    assert report_of("a").item_classes() == []
+    assert all("evidence" in vars(import_object(item)) for item in run.results.item_classes())
+    assert report_of("a").results.item_classes() == []
 
 
 def test_recordings_are_found_from_predictions() -> None:

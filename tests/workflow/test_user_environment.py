@@ -10,7 +10,7 @@ import pytest
 from support import ROOT, copy_project, run_snakemake
 
 from pieline.core.environment import settled
-from pieline.results.run_report import code_state
+from pieline.results.provenance import code_state
 
 DISPLAYS = [
     "paper_tables/jam_datasets.csv",

@@ -1,12 +1,15 @@
 """Record the provenance of a run's results; identical runs produce byte-identical records."""
 
+import os
 import platform
 import re
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
+from pieline.core.environment import settled
 from pieline.core.errors import UserError
 from pieline.core.files import read_text, sha256
 from pieline.core.records import Frozen, validated
@@ -199,4 +202,32 @@ def make_provenance(
         models=list(models),
         recordings=describe_files(recordings),
         outputs=describe_files(outputs),
+    )
+
+
+def code_state(root: Path) -> Code:
+    """Return the commit, commit date and modification state of a git clone.
+
+    For other folders, all fields are None.
+    """
+
+    def git(*arguments: str) -> str | None:
+        command = ["git", "-C", str(root), *arguments]
+        try:
+            # Without the user's GIT_DIR and the like, which name another repository.
+            result = subprocess.run(
+                command, capture_output=True, text=True, check=True, env=settled(os.environ)
+            )
+        except (OSError, subprocess.CalledProcessError):
+            return None
+        return result.stdout.strip()
+
+    # A folder without .git may be inside another project's clone.
+    commit = git("rev-parse", "HEAD") if (root / ".git").exists() else None
+    if commit is None:
+        return Code(commit=None, day=None, modified=None)
+    return Code(
+        commit=commit,
+        day=git("show", "--no-patch", "--format=%cs", "HEAD"),
+        modified=bool(git("status", "--porcelain", "--untracked-files=no")),
     )

@@ -96,6 +96,10 @@ class RunResults(Frozen):
             for path in each.files.values()
         ]
 
+    def item_classes(self) -> list[str]:
+        """Return the item classes, which also read the files behind metric files."""
+        return [study.items for study in self.studies if study.items]
+
     def metric_files(self) -> list[str]:
         """Return the metric files behind the numbers of the tables, sorted by path."""
         return sorted({path for cell in self.cells for path in cell.metrics})

@@ -56,6 +56,7 @@ class TableView:
         numbers: Numbers that the paper prints in this table.
         shown: Declaration of the table; None if the run did not make it.
         cells: Cells of our CSV; empty if the run did not make the table.
+        command: Command that makes the table, in the papers' full grid if this run did not make it.
     """
 
     study: ShownStudy
@@ -64,6 +65,7 @@ class TableView:
     numbers: list[PrintedNumber]
     shown: Shown | None = None
     cells: Sequence[ComparedCell] = ()
+    command: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -176,16 +178,8 @@ def write_page(
     cells_of: dict[str, list[ComparedCell]] = {}
     for cell in results.cells:
         cells_of.setdefault(cell.table, []).append(cell)
-    studies = [
-        _study_view(
-            study,
-            [number for number in counted if number.paper == study.name],
-            cells_of,
-            catalogue if counted else {},
-            absent,
-        )
-        for study in results.studies
-    ]
+    printed = catalogue if counted else {}
+    studies = [_study_view(study, results, cells_of, printed, absent) for study in results.studies]
     tables = [table for study in studies for table in study.tables if table.shown]
     study_of = {path: view.study for view in tables for cell in view.cells for path in cell.metrics}
     _write_items(Path(items), study_of, depth, results.configuration)
@@ -254,12 +248,13 @@ def _needs(numbers: Sequence[PrintedNumber], labels: Mapping[str | None, str]) -
 
 def _study_view(
     study: ShownStudy,
-    numbers: list[PrintedNumber],
+    results: RunResults,
     cells_of: Mapping[str, Sequence[ComparedCell]],
     catalogue: Mapping[str, PrintedTable],
     absent: Mapping[str, str],
 ) -> StudyView:
     """Return a study with its tables in the paper's order, including tables that were not made."""
+    numbers = [number for number in results.numbers if number.paper == study.name]
     printed = {
         table.ours.files[0]: table
         for table in catalogue.values()
@@ -273,7 +268,10 @@ def _study_view(
     def not_made(file: str) -> TableView:
         table = missing.pop(file)
         why = "" if of(file) else f" Not made: {absent[file]}."
-        return TableView(study, table.number, f"{table.title}.{why}", of(file))
+        return TableView(
+            *(study, table.number, f"{table.title}.{why}", of(file)),
+            command=command_of(file, (), None),
+        )
 
     tables = []
     for shown in study.tables:
@@ -281,7 +279,9 @@ def _study_view(
         before = order[: order.index(shown.name)] if shown.name in order else []
         tables += [not_made(file) for file in before if file in missing]
         cells = cells_of.get(shown.name, ())
-        tables.append(TableView(study, shown.title, shown.caption, of(shown.name), shown, cells))
+        command = command_of(shown.name, (), results.configuration)
+        view = TableView(study, shown.title, shown.caption, of(shown.name), shown, cells, command)
+        tables.append(view)
     tables += [not_made(file) for file in list(missing)]
     files = {*printed, *(shown.name for shown in study.tables)}
     if rest := [number for number in numbers if number.file not in files]:
