@@ -17,7 +17,7 @@ from pieline.config import config_class, layered, load_config, load_studies, stu
 from pieline.core.yamls import read_yaml
 from pieline.models.registry import load_registry
 from pieline.results.claims.claim import load_claims
-from pieline.results.run_report import PARTS
+from pieline.results.report_labels import PARTS
 
 DOCUMENTS = [
     path
