@@ -21,6 +21,7 @@ include: "rules/datasets.smk"
 include: "rules/training.smk"
 include: "rules/predictions.smk"
 include: "rules/metrics.smk"
+include: "rules/beyond.smk"
 include: "rules/ask.smk"
 include: "rules/paper.smk"
 

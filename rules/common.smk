@@ -25,6 +25,10 @@ settle_environment(LIBRARY)
 from snakemake.common.configfile import load_configfile
 from snakemake_interface_executor_plugins.settings import ExecMode
 
+from pieline.beyond import paths as beyond_paths
+from pieline.beyond.idiots import runs as compared_runs
+from pieline.beyond.jam.folds import FOLDS
+from pieline.beyond.jam.study import added_texts
 from pieline.config import layered, load_config, load_studies, name_source
 from pieline.core.code import imports_of, modules_behind, source_of
 from pieline.core.errors import UserError, exit_with
@@ -55,12 +59,11 @@ from pieline.studies.idiolink import runs as idiolink_runs
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiots import files as idiots_files
 from pieline.studies.idiots import paths as idiots_paths
-from pieline.studies.idiots import runs as idiots_runs
 from pieline.studies.jam import files as jam_files
 from pieline.studies.jam import paths as jam_paths
 from pieline.studies.jam import questions as jam_questions
 from pieline.studies.jam import runs as jam_runs
-from pieline.studies.jam.settings import ADDED, FOLDS
+from pieline.studies.jam.settings import ADDED
 from pieline.project import alternatives
 
 quote_interpreter()

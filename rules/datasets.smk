@@ -133,25 +133,6 @@ rule jam_tagging_data:
         "../scripts/jam_tagging_data.py"
 
 
-rule jam_fold_data:
-    """Write training data of encoders with texts of other PIEs, by fold (docs/beyond.md)."""
-    input:
-        train=jam_paths.TAGGING_TRAIN,
-        added=of_study(jam_files.added_texts),
-    output:
-        train=expand(jam_paths.FOLD_TRAIN, fold=range(FOLDS), allow_missing=True),
-        folds=jam_paths.FOLDS_FILE,
-    log:
-        log_of(jam_paths.FOLDS_FILE),
-    conda:
-        "../envs/core.yaml"
-    params:
-        *modules("jam_fold_data"),
-        words=JAM.settings.fine_tuning.training_input,
-    script:
-        "../scripts/jam_fold_data.py"
-
-
 rule idiolink_construct:
     """Assemble the constructed IdioLink in the released format: corrected texts by split."""
     input:

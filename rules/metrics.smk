@@ -49,30 +49,6 @@ rule idiots_metrics:
         "../scripts/idiots_metrics.py"
 
 
-rule idiots_bias:
-    """Compute sensitivity and criterion of a model's settings; compare them with one setting."""
-    input:
-        runs=of_study(idiots_runs.compared_metrics),
-        predictions=of_study(idiots_runs.compared_predictions),
-        sentences=idiots_paths.SENTENCES,
-    output:
-        idiots_paths.BIAS,
-    log:
-        log_of(idiots_paths.BIAS),
-    wildcard_constraints:
-        model=idiots_files.constraints(IDIOTS)["model"],
-    conda:
-        "../envs/core.yaml"
-    params:
-        *modules("idiots_bias"),
-        against=IDIOTS.settings.prompts_against,
-        permutations=IDIOTS.settings.permutations,
-        resamples=IDIOTS.settings.bootstrap_resamples,
-        conditions=conditions_of(idiots_paths.BIAS),
-    script:
-        "../scripts/idiots_bias.py"
-
-
 rule jam_statistics:
     """Count the sentences left after each stage of ID10M-JAM."""
     input:
@@ -207,28 +183,6 @@ rule idiolink_significance:
         conditions=conditions_of(idiolink_paths.SIGNIFICANCE),
     script:
         "../scripts/idiolink_significance.py"
-
-
-rule idiolink_shortcuts:
-    """Compute the partial correlation of word overlap and nDCG@10, and scores by overlap decile."""
-    input:
-        dataset=list(idiolink_paths.dataset("test").values()),
-        run=idiolink_paths.RUN.replace("{index}", "test"),
-    output:
-        idiolink_paths.SHORTCUTS,
-    log:
-        log_of(idiolink_paths.SHORTCUTS),
-    wildcard_constraints:
-        model=idiolink_models.ranker_constraint(IDIOLINK),
-    conda:
-        "../envs/core.yaml"
-    params:
-        *modules("idiolink_shortcuts"),
-        top_k=IDIOLINK.settings.top_k,
-        resamples=IDIOLINK.settings.bootstrap_resamples,
-        conditions=conditions_of(idiolink_paths.SHORTCUTS),
-    script:
-        "../scripts/idiolink_shortcuts.py"
 
 
 rule jam_neutral_metrics:

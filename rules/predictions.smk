@@ -235,21 +235,6 @@ rule tag_idioms:
         "../scripts/tag_idioms.py"
 
 
-# Tags each sentence with the encoder that was not trained on its PIE.
-use rule tag_idioms as tag_by_fold with:
-    input:
-        weights=expand(jam_paths.FOLD_WEIGHTS_DIGESTS, fold=range(FOLDS), allow_missing=True),
-        folds=jam_paths.FOLDS_FILE,
-        sentences=of_study(jam_files.sentences),
-    output:
-        jam_paths.PREDICTIONS,
-    log:
-        log_of(jam_paths.PREDICTIONS),
-    wildcard_constraints:
-        model=JAM.project.constraint("encoder"),
-        setting=alternatives(ADDED),
-
-
 # Tags neutral rewrites of the variants that confused the encoder.
 use rule tag_idioms as tag_neutral with:
     input:

@@ -110,19 +110,3 @@ rule fine_tune_tagger:
         settings=jam_questions.tagging_settings(JAM),
     script:
         "../scripts/fine_tune_tagger.py"
-
-
-# Trains one encoder per fold, also on texts of the other folds' PIEs.
-use rule fine_tune_tagger as fine_tune_fold with:
-    input:
-        train=jam_paths.FOLD_TRAIN,
-        dev=jam_paths.TAGGING_DEV,
-        model_files=weights_files,
-    output:
-        weights=directory(jam_paths.FOLD_WEIGHTS),
-        digests=jam_paths.FOLD_WEIGHTS_DIGESTS,
-        log=jam_paths.FOLD_LOG,
-    log:
-        log_of(jam_paths.FOLD_LOG),
-    benchmark:
-        "logs/benchmarks/jam/{language}/{model}/training/{setting}/fold-{fold}/seed-{seed}.tsv"

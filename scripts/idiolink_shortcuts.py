@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from pieline.beyond.idiolink.metrics import ShortcutMetrics, overlaps, shortcuts
 from pieline.core.jobs import job
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import score_queries
-from pieline.studies.idiolink.metrics.shortcuts import ShortcutMetrics, overlaps, shortcuts
 from pieline.studies.idiolink.predictions.runs import read_run
 
 with job(snakemake) as j:

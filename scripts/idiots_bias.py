@@ -1,8 +1,8 @@
 """Compare the settings of one model by signal detection."""
 
+from pieline.beyond.idiots.metrics import bias_metrics
 from pieline.core.jobs import job
 from pieline.core.records import load_jsonl, load_records
-from pieline.studies.idiots.metrics.bias import bias_metrics
 from pieline.studies.idiots.metrics.detection import DetectionMetrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 

@@ -1,8 +1,8 @@
 """Write the training data of each fold: the usual data, and texts of the other folds' originals."""
 
+from pieline.beyond.jam.folds import assign_folds, texts_outside_fold
 from pieline.core.files import write_json, write_text
 from pieline.core.jobs import job
-from pieline.studies.jam.datasets.folds import assign_folds, texts_outside_fold
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.datasets.tagging_data import by_white_space
 from pieline.studies.jam.raw.id10m import read_id10m, write_id10m

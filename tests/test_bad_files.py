@@ -550,7 +550,7 @@ def test_a_broken_file_is_a_one_line_error_or_valid(
 def changed_config(**sections: dict[str, Any]) -> dict[str, Any]:
     raw = yaml.safe_load(CONFIG)
     for name, section in sections.items():
-        raw[name] |= section
+        raw[name] = raw.get(name, {}) | section
     return dict(raw)
 
 
@@ -602,6 +602,11 @@ def changed_config(**sections: dict[str, Any]) -> dict[str, Any]:
             "unknown key 'llm.providers.openai.concurency'; did you mean 'concurrency'?",
         ),
         ("idiolink", {"bm25": {"k": [1]}}, "unknown key 'idiolink.bm25.k'; did you mean 'k1'?"),
+        ("jam", {"prompts_against": "zero_shot"}, "it is now beyond.jam.prompts_against"),
+        ("jam", {"training_contexts": ["hard"]}, "it is now beyond.jam.training_contexts"),
+        ("idiots", {"prompts_against": None}, "it is now beyond.idiots.prompts_against"),
+        ("idiolink", {"shortcuts": True}, "it is now beyond.idiolink.shortcuts"),
+        ("beyond", {"idiolink": {"shortcut": True}}, "did you mean 'shortcuts'?"),
     ],
 )
 def test_invalid_settings_are_rejected(section: str, changes: dict[str, Any], problem: str) -> None:

@@ -17,7 +17,7 @@ from pieline.config import config_class, layered, load_config, load_studies, stu
 from pieline.core.yamls import read_yaml
 from pieline.models.registry import load_registry
 from pieline.results.claims.claim import load_claims
-from pieline.results.run_report import PARTS
+from pieline.results.report_labels import PARTS
 
 DOCUMENTS = [
     path
@@ -110,7 +110,7 @@ def _text(path: Path) -> str:
 def displays() -> set[str]:
     """Return the names of the displays of the default configuration and config/beyond.yaml."""
     raw = layered(read_yaml(ROOT / "config.yaml"), ROOT / "config" / "sample.yaml")
-    raw["idiolink"] |= read_yaml(ROOT / "config/beyond.yaml")["idiolink"]
+    raw |= {"beyond": read_yaml(ROOT / "config/beyond.yaml")["beyond"]}
     studies = load_studies(load_config(raw), load_registry(ROOT / "models.yaml"), ROOT)
     names = {
         display.name
@@ -147,7 +147,8 @@ class TestNames:
     def test_settings(self, document: Path) -> None:
         sections = "|".join([*study_classes(), "llm", "page"])
         for name in words(document):
-            if re.fullmatch(rf"({sections})(\.[a-z_]+)+", name) and not name.endswith(".json"):
+            setting = re.fullmatch(rf"(beyond\.)?({sections})(\.[a-z_]+)+", name)
+            if setting and not name.endswith(".json"):
                 kind: Any = config_class()
                 for part in name.split("."):
                     kind = _section(kind, part, name)

@@ -12,6 +12,7 @@ import pytest
 from pydantic import BaseModel
 from support import ROOT
 
+from pieline.beyond.settings import BeyondSettings
 from pieline.config import layered, load_config, load_studies
 from pieline.core.conditions import Conditions
 from pieline.core.yamls import merge, read_yaml
@@ -39,14 +40,13 @@ CONFIGURATION: dict[str, Any] = {
     "idiots": {
         "models": ["gpt-4o-mini"],
         "settings": ["zero_shot"],
-        "prompts_against": "zero_shot",
     },
     "idiolink": {
         "models": ["bm25", "sbert"],
         "finetuning": {"models": ["sbert"]},
         "construction": {"enabled": True},
-        "shortcuts": True,
     },
+    "beyond": {"idiots": {"prompts_against": "zero_shot"}, "idiolink": {"shortcuts": True}},
 }
 SETTINGS: dict[str, tuple[Any, str]] = {
     "jam.form": ("released", DEVIATES),
@@ -76,7 +76,6 @@ SETTINGS: dict[str, tuple[Any, str]] = {
         {"mine": {"file": "prompts/jam/zero_shot.jinja"}},
         "the settings of runs refer to it by name, and record its digest",
     ),
-    "jam.prompts_against": ("zero_shot", RUNS),
     "jam.seeds": ([42], RUNS),
     "jam.seeds_by_model": ({"gpt-4o-mini": [42]}, RUNS),
     "jam.max_tokens_by_model": ({"gpt-4o-mini": {"zero_shot": 5}}, DEVIATES),
@@ -103,7 +102,6 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "jam.fine_tuning.seeds": ([5], RUNS),
     "jam.fine_tuning.input": ("whitespace", DEVIATES),
     "jam.fine_tuning.negatives_per_idiom": (1.0, DEVIATES),
-    "jam.training_contexts": (["originals"], RUNS),
     "jam.scoring": ("released", DEVIATES),
     "jam.confusion_votes": ("strict_majority", DEVIATES),
     "jam.bootstrap_resamples": (10, RECORDED),
@@ -121,7 +119,6 @@ SETTINGS: dict[str, tuple[Any, str]] = {
         {"mine": {"file": "prompts/idiots/detect.jinja"}},
         "the settings of runs refer to it by name, and record its digest",
     ),
-    "idiots.prompts_against": (None, RUNS),
     "idiots.seeds": ([0, 1], RUNS),
     "idiots.parameters.temperature": (1.0, DEVIATES),
     "idiots.parameters.top_k": (3, "this model's provider does not accept it"),
@@ -189,7 +186,10 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "idiolink.finetuning.threads": (4, BYTES),
     "idiolink.permutations": (5, RECORDED),
     "idiolink.bootstrap_resamples": (5, RECORDED),
-    "idiolink.shortcuts": (False, RUNS),
+    "beyond.jam.prompts_against": ("zero_shot", RUNS),
+    "beyond.jam.training_contexts": (["originals"], RUNS),
+    "beyond.idiots.prompts_against": (None, RUNS),
+    "beyond.idiolink.shortcuts": (False, RUNS),
 }
 """Another value of each setting than in `CONFIGURATION`, and what the change does."""
 
@@ -243,6 +243,7 @@ def leaves(model: type[BaseModel], prefix: str) -> Iterator[str]:
 def test_every_setting_is_listed() -> None:
     studies = load_studies(load_config({}), load_registry(ROOT / "models.yaml"), ROOT).values()
     named = [name for study in studies for name in leaves(study.Settings, f"{study.name}.")]
+    named += leaves(BeyondSettings, "beyond.")
     assert sorted(named) == sorted(SETTINGS)
 
 

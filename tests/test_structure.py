@@ -9,7 +9,7 @@ import grimp
 import pytest
 from support import ROOT
 
-from pieline.config import study_classes
+from pieline.config import EXTENDED
 from pieline.core.code import imports_of, modules_behind, source_of
 from pieline.core.imports import import_object
 
@@ -27,6 +27,7 @@ LAYERS = [
     "study",
     "patches",
     "studies",
+    "beyond",
     "config",
     "results",
     "planned",
@@ -95,7 +96,17 @@ def test_studies_and_results_are_independent() -> None:
                     f"{name} imports {other}"
                 )
             if own == "results":
-                assert not other.startswith("studies."), f"{name} imports {other}"
+                assert not other.startswith(("studies.", "beyond.")), f"{name} imports {other}"
+
+
+def test_the_studies_import_nothing_of_what_is_beyond_their_papers() -> None:
+    assert GRAPH.find_modules_directly_imported_by("pieline.beyond.jam.study")
+    assert [
+        f"{name} imports {other}"
+        for name in modules()
+        for other in imports(name)
+        if name.startswith("studies.") and package(other) == "beyond"
+    ] == []
 
 
 def test_packages_have_no_import_cycle() -> None:
@@ -194,7 +205,7 @@ def test_no_two_classes_share_a_name() -> None:
 
 @pytest.mark.parametrize("name", ["idiots", "idiolink", "jam"])
 def test_a_job_finds_the_function_of_each_display(name: str) -> None:
-    displays = study_classes()[name].displays
+    displays = EXTENDED[name].displays
     assert displays
     assert all(import_object(each.maker) is each.make for each in displays)
     names = Counter((each.kind, each.name) for each in displays)

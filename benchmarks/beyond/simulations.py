@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from pieline.studies.idiots.metrics.bias import swap_test
+from pieline.beyond.idiots.metrics import swap_test
 from pieline.studies.jam.metrics.drift import compare_shares
 
 ORIGINALS, VARIANTS = 178, 3

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from pieline.beyond.idiolink.metrics import partial_correlation
 from pieline.core.files import write_json
 from pieline.core.uncertainty import draw_units
-from pieline.studies.idiolink.metrics.shortcuts import partial_correlation
 
 PIES, EACH, RESAMPLES = 75, 10, 300
 STUDIES = {0.0: 2000, 0.05: 500, 0.1: 500, 0.15: 500}

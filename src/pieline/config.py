@@ -12,6 +12,11 @@ from pydantic import Field, PositiveInt, ValidationError, create_model
 
 from pieline import studies
 from pieline.archives.matching import RemoteArchive, load_archives
+from pieline.beyond.extended import Extended
+from pieline.beyond.idiolink.study import ExtendedIdiolink
+from pieline.beyond.idiots.study import ExtendedIdiots
+from pieline.beyond.jam.study import ExtendedJam
+from pieline.beyond.settings import MOVED, BeyondSettings
 from pieline.core.errors import UserError, nearest
 from pieline.core.records import explain
 from pieline.core.settings import Settings, keys_at
@@ -21,6 +26,13 @@ from pieline.models.registry import Registry
 from pieline.project import Project
 from pieline.reporting.inputs import Rows
 from pieline.study import Study
+
+EXTENDED: Mapping[str, type[Extended[Any, Any]]] = {
+    "jam": ExtendedJam,
+    "idiots": ExtendedIdiots,
+    "idiolink": ExtendedIdiolink,
+}
+"""Classes of the studies that have analyses beyond their paper, by study."""
 
 
 @cache
@@ -85,6 +97,7 @@ class Config(Settings):
         " `rows: run` only this run's, in the order of the configuration. The name of a table sets"
         " its rows, such as `idiolink_zero_shot: paper`.",
     )
+    beyond: BeyondSettings = BeyondSettings()
     llm: LLMSettings = LLMSettings()
     page: PageSettings = PageSettings()
 
@@ -138,7 +151,11 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
         first = error.errors(include_url=False)[0]
         location = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            hint = nearest(str(first["loc"][-1]), keys_at(config_class(), first["loc"][:-1]))
+            hint = (
+                f"it is now beyond.{location}"
+                if location in MOVED
+                else nearest(str(first["loc"][-1]), keys_at(config_class(), first["loc"][:-1]))
+            )
             raise UserError(f"unknown key {location!r}", where=where, hint=hint) from None
         raise UserError(
             explain(error), where=where, hint="see schemas/config.schema.json"
@@ -235,10 +252,14 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
         load_archives(config.archives, root),
         config.limit,
     )
-    loaded = {
-        name: study(config.section(name), project, chosen=name in config.studies)
-        for name, study in study_classes().items()
-    }
+    loaded: dict[str, Study[Any]] = {}
+    for name, study in study_classes().items():
+        settings, chosen = config.section(name), name in config.studies
+        if name in EXTENDED:
+            beyond = getattr(config.beyond, name)
+            loaded[name] = EXTENDED[name](settings, project, beyond, chosen=chosen)
+        else:
+            loaded[name] = study(settings, project, chosen=chosen)
     for name in config.studies:
         loaded[name].check_own_data()
     _check_tables(config, loaded)

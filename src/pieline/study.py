@@ -5,7 +5,6 @@ results page, the claims, the provenance and the SLURM groups are derived from t
 """
 
 import filecmp
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -233,7 +232,7 @@ class Study(ABC, Generic[S]):
 
     def rules_files(self) -> list[str]:
         """Return the absolute path of the study's `rules.smk` as a list; empty if there is none."""
-        place = Path(inspect.getfile(type(self))).with_name("rules.smk")
+        place = Path(__file__).with_name("studies") / self.name / "rules.smk"
         return [str(place)] if place.exists() else []
 
     def targets(self) -> list[str]:
@@ -307,7 +306,7 @@ class Study(ABC, Generic[S]):
         """
         return Items(
             study=self.name,
-            record=f"{type(self).__module__.rpartition('.')[0]}.items:{self.name.title()}Item",
+            record=f"pieline.studies.{self.name}.items:{self.name.title()}Item",
             display_inputs=DisplayInputs(
                 metrics=tuple(metrics),
                 files=files,

@@ -11,6 +11,20 @@ from run_script import run_script
 from scipy.stats import pearsonr, rankdata, spearmanr
 from support import ROOT
 
+from pieline.beyond.idiolink import figure as figures
+from pieline.beyond.idiolink.metrics import (
+    ALL,
+    MEASURES,
+    Shortcuts,
+    content_words,
+    overlaps,
+    partial_correlation,
+    shortcuts,
+)
+from pieline.beyond.idiolink.study import ExtendedIdiolink
+from pieline.beyond.idiolink.tables import overlap as overlap_table
+from pieline.beyond.idiolink.tables import shortcuts as shortcuts_table
+from pieline.beyond.settings import BeyondIdiolink
 from pieline.core.errors import UserError
 from pieline.core.sidecars import write_sidecar
 from pieline.core.uncertainty import draw_units
@@ -23,24 +37,11 @@ from pieline.reporting.printed import read_comparisons
 from pieline.reporting.tables import write_table
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
-from pieline.studies.idiolink.figures import shortcuts as figures
 from pieline.studies.idiolink.metrics.ranking import score_queries
-from pieline.studies.idiolink.metrics.shortcuts import (
-    ALL,
-    MEASURES,
-    Shortcuts,
-    content_words,
-    overlaps,
-    partial_correlation,
-    shortcuts,
-)
 from pieline.studies.idiolink.paths import dataset as dataset_paths
 from pieline.studies.idiolink.predictions.runs import rank, write_run
 from pieline.studies.idiolink.records import Document, Query
 from pieline.studies.idiolink.settings import IdiolinkSettings
-from pieline.studies.idiolink.study import IdiolinkStudy
-from pieline.studies.idiolink.tables.shortcuts import overlap as overlap_table
-from pieline.studies.idiolink.tables.shortcuts import shortcuts as shortcuts_table
 
 
 def text(kind: Any, name: str, pie: str, usage: str, words: Sequence[str], span: str) -> Any:
@@ -201,24 +202,24 @@ class TestRankersByRule:
 
 
 class TestStudy:
-    def study(self, **settings: Any) -> IdiolinkStudy:
+    def study(self, *, measured: bool, **settings: Any) -> ExtendedIdiolink:
         run = Project(
             load_registry(ROOT / "models.yaml"),
             LLMSettings(recordings_folder=ROOT / "recordings"),
             "sample",
             root=ROOT,
         )
-        return IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
+        beyond = BeyondIdiolink(shortcuts=measured)
+        return ExtendedIdiolink(IdiolinkSettings.model_validate(settings), run, beyond)
 
     def test_only_if_requested(self) -> None:
-        without, requested = self.study(), self.study(shortcuts=True)
+        without, requested = self.study(measured=False), self.study(measured=True)
         new = {*requested.targets()} - {*without.targets()}
         assert new == {
             "paper_tables/idiolink_overlap.tex",
             "paper_tables/idiolink_shortcuts.tex",
             "paper_tables/figures/idiolink_shortcuts.pdf",
         }
-        assert without.why_no_table("idiolink_shortcuts") == "idiolink.shortcuts is false"
         added = {*requested.metrics()} - {*without.metrics()}
         assert len(added) == 2 + 4
         of_run = "results/metrics/idiolink/test/sbert/span/seed-0.json"
@@ -227,8 +228,10 @@ class TestStudy:
         assert requested.plan.conditions(path) == requested.plan[of_run].conditions
 
     def test_without_texts_the_error_states_the_reason(self) -> None:
-        with pytest.raises(UserError, match=r"idiolink\.shortcuts: .* dataset is 'archived'"):
-            self.study(shortcuts=True, dataset="archived").check("idiolink")
+        with pytest.raises(
+            UserError, match=r"beyond\.idiolink\.shortcuts: .* dataset is 'archived'"
+        ):
+            self.study(measured=True, dataset="archived")
 
 
 def test_script_tables_and_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,17 @@ from matplotlib import pyplot as plt
 from own.own_cases import run_report
 from scipy.stats import norm
 
+from pieline.beyond.idiots.figure import sensitivity_against_criterion
+from pieline.beyond.idiots.metrics import (
+    bias_metrics,
+    counts_by_pie,
+    signal_detection,
+    swap_test,
+)
+from pieline.beyond.idiots.study import ExtendedIdiots
+from pieline.beyond.idiots.table import bias
+from pieline.beyond.settings import BeyondIdiots
+from pieline.core.errors import UserError
 from pieline.core.files import write_json
 from pieline.core.records import save_jsonl
 from pieline.core.yamls import read_yaml
@@ -24,13 +35,6 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.tables import write_table
 from pieline.studies.idiots import questions as idiots_questions
-from pieline.studies.idiots.figures import sensitivity_against_criterion
-from pieline.studies.idiots.metrics.bias import (
-    bias_metrics,
-    counts_by_pie,
-    signal_detection,
-    swap_test,
-)
 from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.predictions import (
     Detection,
@@ -40,8 +44,6 @@ from pieline.studies.idiots.predictions import (
 )
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.settings import IdiotsSettings, OwnParameters
-from pieline.studies.idiots.study import IdiotsStudy
-from pieline.studies.idiots.tables import bias
 from pieline.studies.idiots.verdicts import DetectionRun
 
 PIES, EACH = 100, 4
@@ -199,12 +201,13 @@ def test_a_negated_answer_is_read_as_its_opposite(text: str, has_idiom: bool | N
     assert (parsed.value and parsed.value.has_idiom) == has_idiom
 
 
-def study(**settings: Any) -> IdiotsStudy:
+def study(against: str | None = None) -> ExtendedIdiots:
     run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
     file = str(ROOT / "prompts/idiots/beyond/negated.jinja")
     own = {"negated": {"file": file, "negated": True}}
-    fields = {"settings": ["zero_shot", "negated"], "prompts": own, **settings}
-    return IdiotsStudy(IdiotsSettings.model_validate(fields), run)
+    fields = {"settings": ["zero_shot", "negated"], "prompts": own}
+    beyond = BeyondIdiots(prompts_against=against)
+    return ExtendedIdiots(IdiotsSettings.model_validate(fields), run, beyond)
 
 
 def test_a_negated_prompt_is_sent_and_parsed(tmp_path: Path) -> None:
@@ -244,11 +247,11 @@ def test_a_seed_that_was_left_out_is_a_note(simulated: DisplayInputs) -> None:
 def test_table_and_figure_require_the_setting() -> None:
     names = {display.name for display in [*study().tables(), *study().figures()]}
     assert "idiots_bias" not in names
-    declared = study(prompts_against="zero_shot")
+    declared = study("zero_shot")
     assert "idiots_bias" in {table.name for table in declared.tables()}
     assert "idiots_bias" in {figure.name for figure in declared.figures()}
-    with pytest.raises(ValueError, match="prompts_against 'zero_shot_schema' is not one of"):
-        study(prompts_against="zero_shot_schema")
+    with pytest.raises(UserError, match=r"beyond\.idiots\.prompts_against: 'zero_shot_schema' is"):
+        study("zero_shot_schema")
 
 
 def test_the_shipped_configuration_asks_all_its_prompts() -> None:

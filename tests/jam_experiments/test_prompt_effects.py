@@ -13,8 +13,13 @@ from jam.jam_cases import original
 from run_script import run_script
 from support import ROOT
 
+from pieline.beyond.jam.figure import forest
+from pieline.beyond.jam.metrics import difference_interval, prompt_measures
+from pieline.beyond.jam.study import ExtendedJam
+from pieline.beyond.jam.table import prompts
+from pieline.beyond.settings import BeyondJam
+from pieline.core.errors import UserError
 from pieline.core.files import read_json, write_json
-from pieline.core.imports import import_object
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.languages.registry import get_language
 from pieline.llm.answers import Answer
@@ -25,12 +30,10 @@ from pieline.project import Project
 from pieline.reporting.figures import use_style
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
-from pieline.reporting.tables import TableContent, write_table
+from pieline.reporting.tables import write_table
 from pieline.studies.jam import questions as jam_questions
 from pieline.studies.jam import runs as jam_runs
-from pieline.studies.jam.figures.prompt_effects import forest
 from pieline.studies.jam.metrics.drift import compare_shares
-from pieline.studies.jam.metrics.prompt_effects import difference_interval, prompt_measures
 from pieline.studies.jam.metrics.runs import jam_metrics, judge
 from pieline.studies.jam.predictions.baselines import predict
 from pieline.studies.jam.predictions.contexts import arranged_texts
@@ -133,10 +136,7 @@ def table(
 def rows_of(inputs: DisplayInputs, folder: Path) -> dict[Any, dict[str, str]]:
     """Return the rows of the CSV by setting, usage and metric."""
     files = {name: folder / f"table.{name}" for name in ("tex", "csv", "html")}
-    make: Callable[[DisplayInputs], TableContent] = import_object(
-        "pieline.studies.jam.tables.prompt_effects:prompts"
-    )
-    write_table("jam_prompts", make(inputs), templates=ROOT / "templates", **files)
+    write_table("jam_prompts", prompts(inputs), templates=ROOT / "templates", **files)
     with files["csv"].open() as stream:
         return {
             (row["setting"], row["usage"], row["metric"]): row for row in csv.DictReader(stream)
@@ -283,11 +283,11 @@ def test_the_configured_prompts_are_asked_with_their_contexts() -> None:
     settings = JamSettings.model_validate(
         {
             "models": ["smollm2-135m-instruct"], "settings": ["zero_shot", "last"],
-            "variants": {"source": "sample"}, "prompts": own, "prompts_against": "zero_shot",
+            "variants": {"source": "sample"}, "prompts": own,
         }
     )  # fmt: skip
     run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
-    study = JamStudy(settings, run)
+    study = ExtendedJam(settings, run, BeyondJam(prompts_against="zero_shot"))
     task = jam_questions.identification(
         study, language="english", model="smollm2-135m-instruct", setting="last", seed="42"
     )
@@ -304,7 +304,7 @@ def test_the_configured_prompts_are_asked_with_their_contexts() -> None:
     )
     assert "jam_prompts" in {table.name for table in study.tables()}
     assert "jam_prompts" in {figure.name for figure in study.figures()}
-    usual = JamStudy(settings.model_copy(update={"prompts_against": None}), run)
+    usual = ExtendedJam(settings, run, BeyondJam())
     assert "jam_prompts" not in {display.name for display in [*usual.tables(), *usual.figures()]}
 
 
@@ -404,7 +404,14 @@ def test_the_sample_has_a_neutral_context_for_each_variant(tmp_path: Path) -> No
 
 
 def test_the_setting_compared_with_must_be_run() -> None:
-    with pytest.raises(ValueError, match="prompts_against 'zero_shot' is not one of the settings"):
-        JamSettings.model_validate(
-            {"settings": ["zero_shot_schema"], "prompts_against": "zero_shot"}
-        )
+    run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
+    fields = {"settings": ["zero_shot_schema"], "variants": {"source": "sample"}}
+    settings = JamSettings.model_validate(fields)
+    with pytest.raises(UserError, match=r"beyond\.jam\.prompts_against: 'zero_shot' is not one of"):
+        ExtendedJam(settings, run, BeyondJam(prompts_against="zero_shot"))
+
+
+def test_a_seed_that_was_left_out_is_a_note(simulated: DisplayInputs) -> None:
+    left_out = {"rules/careful/english/44": "no key"}
+    content = prompts(simulated.model_copy(update={"not_run": left_out}))
+    assert "Without seed 44 of Rules (careful, English): no key." in content.notes

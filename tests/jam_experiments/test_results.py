@@ -265,7 +265,7 @@ def test_a_seed_that_was_left_out_is_a_note(tmp_path: Path) -> None:
     assert cell(rows, "gpt-4o-mini", "success")["seeds"] == "42 43"
 
 
-@pytest.mark.parametrize("maker", ["text:text", "runs:pairs", "prompt_effects:prompts"])
+@pytest.mark.parametrize("maker", ["text:text", "runs:pairs"])
 def test_displays_that_average_over_seeds_state_which_were_left_out(
     maker: str, tmp_path: Path
 ) -> None:

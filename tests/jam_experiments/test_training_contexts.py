@@ -9,22 +9,22 @@ from jam.jam_cases import original, sample_originals
 from run_script import run_script
 from support import ROOT
 
+from pieline.beyond.jam.folds import FOLDS, assign_folds
+from pieline.beyond.jam.study import ExtendedJam, added_texts
+from pieline.beyond.settings import BeyondJam
 from pieline.core.files import read_json, write_json, write_text
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.project import Project
-from pieline.studies.jam import files as jam_files
 from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam.bio import Tag
-from pieline.studies.jam.datasets.folds import assign_folds
 from pieline.studies.jam.datasets.tagging_data import by_white_space
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.predictions.tagging import predict_by_fold
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10m
 from pieline.studies.jam.records import JamSentence, as_sentence
-from pieline.studies.jam.settings import FOLDS, JamSettings
-from pieline.studies.jam.study import JamStudy
+from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.variants.validation import make_variant
 
 SAMPLE = ROOT / "data/sample/id10m/train_english.tsv"
@@ -163,19 +163,18 @@ def test_the_script_tags_by_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     }
 
 
-def study(**settings: Any) -> JamStudy:
+def study(*contexts: str) -> ExtendedJam:
     fields = {
         "models": ["minilm-tagger"],
         "variants": {"source": "sample"},
-        "training_contexts": ["neutral", "hard"],
-        **settings,
     }
     run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
-    return JamStudy(JamSettings.model_validate(fields), run)
+    beyond = BeyondJam.model_validate({"training_contexts": contexts})
+    return ExtendedJam(JamSettings.model_validate(fields), run, beyond)
 
 
 def test_runs_with_added_texts_are_configured() -> None:
-    jam = study()
+    jam = study("neutral", "hard")
     runs = {
         (run.where["setting"], run.where["language"])
         for run in jam.plan.made(kind="encoder", experiment="")
@@ -191,19 +190,16 @@ def test_runs_with_added_texts_are_configured() -> None:
         "minilm-tagger/fine_tuned_neutral/german": "no neutral contexts in German"
         " (jam.variants.model writes them)"
     }
-    assert (
-        jam_files.added_texts(jam, "english", "fine_tuned_hard")
-        == "results/datasets/jam/english.jsonl"
-    )
+    assert added_texts(jam, "english", "fine_tuned_hard") == "results/datasets/jam/english.jsonl"
     neutral = "results/variants/jam_neutral/english.jsonl"
-    assert jam_files.added_texts(jam, "english", "fine_tuned_neutral") == neutral
+    assert added_texts(jam, "english", "fine_tuned_neutral") == neutral
     assert (
         "other PIEs (hard)"
         in jam_runs.conditions(jam, "minilm-tagger", "fine_tuned_hard").canonical()
     )
     assert "other PIEs" not in jam_runs.conditions(jam, "minilm-tagger", "fine_tuned").canonical()
     assert "jam_prompts" in {table.name for table in jam.tables()}
-    usual_runs = study(training_contexts=[])
+    usual_runs = study()
     encoders = usual_runs.plan.made(kind="encoder")
     assert {run.where["setting"] for run in encoders} == {"fine_tuned"}
     assert "jam_prompts" not in {table.name for table in usual_runs.tables()}

@@ -23,7 +23,7 @@ def run_report(models: Path, **changes: Any) -> RunReport:
     """Create a run of the default configuration with some sections changed."""
     raw = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
     for name, section in changes.items():
-        raw[name] = raw[name] | section
+        raw[name] = raw.get(name, {}) | section
     config = load_config(layered(raw, ROOT / "config" / "sample.yaml"))
     return RunReport(load_studies(config, load_registry(models), ROOT), config)
 

@@ -130,12 +130,6 @@ def check_archives(study: Idiolink, where: str) -> None:
     """Raise a `UserError` if a run without texts needs texts or files not in the archives."""
     if files.has_texts(study):
         return
-    if study.settings.shortcuts:
-        raise UserError(
-            "word overlap needs texts, but dataset is 'archived'",
-            where=f"{where}.shortcuts",
-            hint="set shortcuts: false, or dataset: released_format",
-        )
     missing = [run for run in study.plan.made() if not run.archived]
     taken = [(run, run.offer.archive) for run in study.plan if run.archived and run.offer]
     if missing or not taken:

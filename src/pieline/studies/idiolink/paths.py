@@ -42,7 +42,6 @@ API_VECTORS = VECTORS.replace("{texts}", "vectors-{texts}")
 METRICS = "results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.json"
 QUERY_SCORES = "results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.queries.csv"
 SIGNIFICANCE = "results/metrics/idiolink/test/{model}/significance/seed-{seed}.json"
-SHORTCUTS = "results/metrics/idiolink/test/{model}/{query_mode}/seed-{seed}.shortcuts.json"
 CHECKS = "results/metrics/idiolink/checks/{origin}.json"
 CONSTRUCTION_METRICS = "results/metrics/idiolink/construction.json"
 

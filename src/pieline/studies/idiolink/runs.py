@@ -133,7 +133,6 @@ def other_metrics(study: Idiolink, plan: Plan) -> dict[str, Conditions]:
     }
     for path, model in significance_tests(study, plan).items():
         others[path] = conditions(study, model, "permutations")
-    others |= {path: run.conditions for path, run in shortcuts(study, plan).items()}
     if models.constructs(study):
         built = data_conditions(study, "constructed")
         others[paths.CHECKS.format(origin="constructed")] = built
@@ -148,12 +147,6 @@ def significance_tests(study: Idiolink, plan: Plan) -> dict[str, str]:
         paths.SIGNIFICANCE.format(model=run.model, seed=run.where["seed"]): run.model
         for run in runs
     }
-
-
-def shortcuts(study: Idiolink, plan: Plan) -> dict[str, Run]:
-    """Return the zero-shot runs by the path of their word-overlap file; empty if disabled."""
-    runs = plan.made(index="test") if study.settings.shortcuts else []
-    return {paths.SHORTCUTS.format(**run.where): run for run in runs if run.model == run.base}
 
 
 def conditions(study: Idiolink, model: str, *also: str) -> Conditions:
@@ -260,7 +253,6 @@ def conditions_by_pattern(study: Idiolink) -> dict[str, Callable[..., Conditions
     """Return functions from wildcards to conditions, by path pattern of metric files."""
     return {
         paths.METRICS: lambda model, **_: conditions(study, model),
-        paths.SHORTCUTS: lambda model, **_: conditions(study, model),
         paths.SIGNIFICANCE: lambda model, **_: conditions(study, model, "permutations"),
         paths.CHECKS: lambda origin: data_conditions(study, origin),
         paths.CONSTRUCTION_METRICS: lambda: data_conditions(study, "constructed"),

@@ -190,8 +190,3 @@ class IdiolinkSettings(Settings):
     bootstrap_resamples: PositiveInt = Field(
         default=2000, description="Bootstrap resamples of the PIEs, for intervals."
     )
-    shortcuts: bool = Field(
-        default=False,
-        description="Measure whether queries with more word overlap with relevant documents score"
-        " higher: the tables idiolink_overlap and idiolink_shortcuts, and a figure.",
-    )

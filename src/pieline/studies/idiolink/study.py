@@ -1,11 +1,13 @@
 """IdioLink, a study of whether embeddings match texts by meaning despite different wording."""
 
+from typing import ClassVar
+
+from pieline.reporting.displays import Display
 from pieline.studies.idiolink import checks, files, inputs, runs, tasks
 from pieline.studies.idiolink.figures import by_pie as by_pie_figure
 from pieline.studies.idiolink.figures import construction as construction_figure
 from pieline.studies.idiolink.figures import domains, modes
 from pieline.studies.idiolink.figures import finetuning as finetuning_figure
-from pieline.studies.idiolink.figures import shortcuts as shortcuts_figure
 from pieline.studies.idiolink.models import all_models, archived_models
 from pieline.studies.idiolink.records import query_scores_file
 from pieline.studies.idiolink.settings import IdiolinkSettings
@@ -16,7 +18,6 @@ from pieline.studies.idiolink.tables import (
     finetuning,
     gains,
     released,
-    shortcuts,
     significance,
     zero_shot,
 )
@@ -27,8 +28,6 @@ _WHY_NOT = {
     "idiolink_construction": "idiolink.construction.enabled is false",
     "idiolink_dataset": "idiolink.dataset is 'archived': there are no texts",
     "idiolink_example": "idiolink.dataset is 'archived': there are no texts",
-    "idiolink_overlap": "idiolink.shortcuts is false",
-    "idiolink_shortcuts": "idiolink.shortcuts is false",
 }
 """Why a configuration does not show a table, by table."""
 
@@ -39,7 +38,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     name = "idiolink"
     paper = "IdioLink"
     Settings = IdiolinkSettings
-    displays = (
+    displays: ClassVar[tuple[Display, ...]] = (
         described.EXAMPLE_TABLE,
         dataset.DATASET_TABLE,
         dataset.CONSTRUCTION_TABLE,
@@ -55,14 +54,11 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         significance.SIGNIFICANCE_TABLE,
         significance.PAIRS_TABLE,
         by_pie.BY_PIE_TABLE,
-        shortcuts.OVERLAP_TABLE,
-        shortcuts.SHORTCUTS_TABLE,
         domains.DOMAINS_FIGURE,
         construction_figure.FLOW,
         modes.MODES_FIGURE,
         finetuning_figure.FINETUNING_FIGURE,
         by_pie_figure.BY_PIE_FIGURE,
-        shortcuts_figure.SHORTCUTS_FIGURE,
     )
 
     check = checks.check

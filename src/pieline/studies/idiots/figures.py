@@ -1,4 +1,4 @@
-"""Figures of IdioTS: recall and specificity, and signal detection."""
+"""Figure of IdioTS: recall and specificity."""
 
 from __future__ import annotations
 
@@ -6,28 +6,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pieline.core.records import load_records
-from pieline.reporting.displays import NOT_IN_PAPER, Figure
+from pieline.reporting.displays import Figure
 from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE
-from pieline.studies.idiots.metrics.bias import BiasMetrics, SignalEstimate
 from pieline.studies.idiots.metrics.detection import DetectionMetrics, Score
-from pieline.studies.idiots.tables import (
-    SETTING_LABELS,
-    all_runs,
-    compared_prompts,
-    run_labels,
-    run_of,
-)
+from pieline.studies.idiots.tables import all_runs, run_labels, run_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.figure import Figure as Drawing
 
-_GREY = "#777777"
+GREY = "#777777"
 _PRINTED = " (printed)"
 
-_MARKERS = "os^v<>pX*h"
+MARKERS = "os^v<>pX*h"
 """Shapes of our runs; they differ so that coinciding points stay visible."""
 
 
@@ -41,7 +34,7 @@ def recall_against_specificity(inputs: DisplayInputs) -> Drawing:
 
     metrics = load_records(inputs.metrics, DetectionMetrics)
     figure, axis = plt.subplots(figsize=(COLUMN_WIDTH, 2.8), layout="constrained")
-    axis.plot([0, 1], [1, 0], linestyle="--", linewidth=0.8, color=_GREY)
+    axis.plot([0, 1], [1, 0], linestyle="--", linewidth=0.8, color=GREY)
     axis.text(
         0.5,
         0.5,
@@ -51,22 +44,20 @@ def recall_against_specificity(inputs: DisplayInputs) -> Drawing:
         horizontalalignment="center",
         verticalalignment="bottom",
         fontsize=SMALLEST,
-        color=_GREY,
+        color=GREY,
     )
     names = run_labels([run_of(item) for item in metrics], inputs.models)
     for number, (label, item) in enumerate(zip(names, metrics, strict=True)):
         recall, specificity = item.recall, item.specificity
         if recall.value is None or specificity.value is None:
-            axis.plot(
-                [], [], _MARKERS[number % len(_MARKERS)], label=f"{label}: nothing to measure"
-            )
+            axis.plot([], [], MARKERS[number % len(MARKERS)], label=f"{label}: nothing to measure")
             continue
         axis.errorbar(
             specificity.value,
             recall.value,
             xerr=_reach(specificity),
             yerr=_reach(recall),
-            fmt=_MARKERS[number % len(_MARKERS)],
+            fmt=MARKERS[number % len(MARKERS)],
             markersize=5,
             elinewidth=0.8,
             capsize=2,
@@ -79,7 +70,7 @@ def recall_against_specificity(inputs: DisplayInputs) -> Drawing:
             mark,
             markersize=5,
             markerfacecolor="none",
-            color=_GREY,
+            color=GREY,
             label=name + _PRINTED,
         )
     axis.set(
@@ -92,7 +83,7 @@ def recall_against_specificity(inputs: DisplayInputs) -> Drawing:
     handles, labels = axis.get_legend_handles_labels()
     printed = [label.endswith(_PRINTED) for label in labels]
     order = sorted(range(len(labels)), key=lambda number: printed[number])
-    _add_legend(figure, [handles[number] for number in order], [labels[number] for number in order])
+    add_legend(figure, [handles[number] for number in order], [labels[number] for number in order])
     add_notes(figure, [SAMPLE_NOTE] if any(item.origin == "sample" for item in metrics) else [])
     return figure
 
@@ -107,65 +98,12 @@ RECALL_SPECIFICITY = Figure(
 )
 
 
-def sensitivity_against_criterion(inputs: DisplayInputs) -> Drawing:
-    """Plot each setting of each model with its 95% intervals over PIEs.
-
-    The reference setting has a diamond marker. Models that ignore the sentence have a sensitivity
-    of about 0; models that readily say yes have a negative criterion. Settings that lack readable
-    answers for either class of sentences have no marker.
-    """
-    import matplotlib.pyplot as plt
-
-    metrics, labels = load_records(inputs.metrics, BiasMetrics), inputs.labels()
-    figure, axis = plt.subplots(figsize=(COLUMN_WIDTH, 2.8), layout="constrained")
-    axis.axhline(0, linestyle="--", linewidth=0.8, color=_GREY)
-    axis.axvline(0, linestyle="--", linewidth=0.8, color=_GREY)
-    pairs = [(record, one) for record in metrics for one in record.settings]
-    for number, (item, signal) in enumerate(pairs):
-        criterion, d_prime = signal.criterion, signal.d_prime
-        if criterion is None or d_prime is None:
-            continue
-        setting = SETTING_LABELS.get(signal.setting, signal.setting)
-        axis.errorbar(
-            criterion.value,
-            d_prime.value,
-            xerr=_ends(criterion),
-            yerr=_ends(d_prime),
-            fmt="D" if signal.setting == item.against else _MARKERS[number % len(_MARKERS)],
-            markersize=6,
-            markerfacecolor="none",
-            elinewidth=0.6,
-            capsize=2,
-            label=f"{labels[item.model]}: {setting}",
-        )
-    axis.set(xlabel="criterion c (left: readily says yes)", ylabel="sensitivity d′")
-    _add_legend(figure, *axis.get_legend_handles_labels())
-    add_notes(figure, [SAMPLE_NOTE] if any(item.origin == "sample" for item in metrics) else [])
-    return figure
-
-
-BIAS_FIGURE = Figure(
-    "idiots_bias",
-    NOT_IN_PAPER,
-    "Sensitivity d′ against the criterion.",
-    sensitivity_against_criterion,
-    compared_prompts,
-)
-
-
-def _add_legend(figure: Drawing, handles: Sequence[Artist], labels: Sequence[str]) -> None:
+def add_legend(figure: Drawing, handles: Sequence[Artist], labels: Sequence[str]) -> None:
     """Draw a legend above the axes, and make room for it."""
     # At this font size, two labels of up to 26 characters fit side by side.
     columns = 2 if max(map(len, labels), default=0) <= 26 else 1
     figure.set_figheight(figure.get_figheight() + 0.14 * -(-len(labels) // columns))
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=SMALLEST)
-
-
-def _ends(estimate: SignalEstimate) -> list[list[float]] | None:
-    """Return the distances of the interval's bounds from the estimate; None without an interval."""
-    if not (interval := estimate.interval):
-        return None
-    return [[max(0.0, estimate.value - interval.low)], [max(0.0, interval.high - estimate.value)]]
 
 
 def _reach(score: Score) -> list[list[float]]:

@@ -13,4 +13,3 @@ CASES = "results/predictions/idiots/{model}/{setting}/seed-{seed}.cases.jsonl"
 CASES_CSV = "results/predictions/idiots/{model}/{setting}/seed-{seed}.cases.csv"
 
 METRICS = "results/metrics/idiots/{model}/{setting}/seed-{seed}.json"
-BIAS = "results/metrics/idiots/{model}/bias.json"

@@ -5,10 +5,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
 
-from pieline.core.conditions import Conditions, digest_of
+from pieline.core.conditions import Conditions
 from pieline.llm.obstacles import unsupported_reason
 from pieline.models.llm import LLMEntry
-from pieline.plan import Plan, Run
+from pieline.plan import Run
 from pieline.studies.idiots import inputs, paths, questions
 from pieline.studies.idiots.files import Idiots
 from pieline.study import OWN_PROMPT, Study
@@ -55,33 +55,6 @@ def _unsupported(study: Idiots, model: str, setting: str) -> str:
     return unsupported_reason(entry, setting) if isinstance(entry, LLMEntry) else ""
 
 
-def compared(study: Idiots, plan: Plan, model: str) -> list[Run]:
-    """Return a model's runs with a custom prompt or the reference setting."""
-    settings = study.settings
-    return plan.made(model=model, setting=[*settings.prompts, settings.prompts_against or ""])
-
-
-def compared_metrics(study: Idiots, model: str) -> list[str]:
-    """Return the metric files of the runs that `compared` returns."""
-    return [run.metrics for run in compared(study, study.plan, model)]
-
-
-def compared_predictions(study: Idiots, model: str) -> list[str]:
-    """Return the predictions of the runs that `compared` returns."""
-    return [run.predictions for run in compared(study, study.plan, model)]
-
-
-def other_metrics(study: Idiots, plan: Plan) -> dict[str, Conditions]:
-    """Return the conditions of the comparisons of settings, by path."""
-    if not study.settings.prompts_against:
-        return {}
-    return {
-        paths.BIAS.format(model=model): bias_conditions(study, plan, model)
-        for model in study.settings.models
-        if compared(study, plan, model)
-    }
-
-
 def conditions(study: Idiots, model: str, setting: str) -> Conditions:
     """Return the conditions of a run."""
     if study.prediction_files(model):
@@ -113,24 +86,6 @@ def conditions(study: Idiots, model: str, setting: str) -> Conditions:
     )
 
 
-def bias_conditions(study: Idiots, plan: Plan, model: str) -> Conditions:
-    """Return the conditions of the comparison of a model's settings."""
-    settings = study.settings
-    return study.mark_data(
-        Conditions(
-            settings={
-                "against": settings.prompts_against,
-                "permutations": settings.permutations,
-                "bootstrap_resamples": settings.bootstrap_resamples,
-                "runs": {
-                    run.metrics: digest_of(run.conditions.canonical())
-                    for run in compared(study, plan, model)
-                },
-            }
-        )
-    )
-
-
 def models(study: Idiots) -> list[str]:
     """Return the language models and the models with external predictions."""
     return list(study.settings.models)
@@ -140,5 +95,4 @@ def conditions_by_pattern(study: Idiots) -> dict[str, Callable[..., Conditions]]
     """Return functions from wildcards to conditions, by path pattern of metric files."""
     return {
         paths.METRICS: lambda model, setting, **_: conditions(study, model, setting),
-        paths.BIAS: lambda model: bias_conditions(study, study.plan, model),
     }

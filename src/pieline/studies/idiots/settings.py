@@ -66,11 +66,6 @@ class IdiotsSettings(Settings):
     prompts: dict[Name, DetectionPrompt] = Field(
         default={}, description="Custom prompts by name (docs/adding/code.md)."
     )
-    prompts_against: str | None = Field(
-        default=None,
-        description="Setting with which each of `prompts` is compared by sensitivity and criterion"
-        " (docs/beyond.md); null: no comparison.",
-    )
     seeds: list[Seed] = Field(
         default=[0], min_length=1, description="Sent if the provider accepts a seed."
     )
@@ -99,6 +94,4 @@ class IdiotsSettings(Settings):
     def _settings_are_known(self) -> Self:
         settings = [*chain(self.settings, *self.settings_by_model.values())]
         check_settings(settings, self.prompts, get_args(DetectionSetting))
-        if self.prompts_against and self.prompts_against not in settings:
-            raise ValueError(f"prompts_against {self.prompts_against!r} is not one of the settings")
         return self

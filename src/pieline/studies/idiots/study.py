@@ -1,5 +1,8 @@
 """The IdioTS study."""
 
+from typing import ClassVar
+
+from pieline.reporting.displays import Display
 from pieline.studies.idiots import checks, figures, files, paths, runs, tables, tasks
 from pieline.studies.idiots.settings import IdiotsSettings
 from pieline.study import Items, Study
@@ -11,22 +14,19 @@ class IdiotsStudy(Study[IdiotsSettings]):
     name = "idiots"
     paper = "IdioTS"
     Settings = IdiotsSettings
-    displays = (
+    displays: ClassVar[tuple[Display, ...]] = (
         tables.DATASET_TABLE,
         tables.DETECTION_TABLE,
         tables.CONSISTENCY_TABLE,
         tables.DISTRACTORS_TABLE,
         tables.ERRORS_TABLE,
         tables.PROMPT_TABLE,
-        tables.BIAS_TABLE,
         figures.RECALL_SPECIFICITY,
-        figures.BIAS_FIGURE,
     )
 
     check = checks.check
     configured_runs = runs.configured_runs
     lacks = runs.lacks
-    other_metrics = runs.other_metrics
     conditions_by_pattern = runs.conditions_by_pattern
     models = runs.models
     llm_tasks = tasks.llm_tasks

@@ -1,12 +1,9 @@
-"""Tables of IdioTS: Tables 1 to 3, counts of section 3, errors of section 5.2.1, and prompts.
-
-The table that compares custom prompts is not in the paper.
-"""
+"""Tables of IdioTS: Tables 1 to 3, counts of section 3, errors of section 5.2.1, and the prompt."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, Literal, get_args
+from typing import Literal, Protocol, get_args
 
 from pieline.core.outcomes import READABLE, OutcomeName
 from pieline.core.records import load_record, load_records
@@ -21,15 +18,14 @@ from pieline.reporting.columns import (
     sources,
     text_cell,
 )
-from pieline.reporting.displays import NOT_IN_PAPER, ConfiguredStudy, Table
+from pieline.reporting.displays import ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reporting.printed import PrintedRow, per_cent, probability, read_published, rounded
+from pieline.reporting.printed import PrintedRow, read_published
 from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
 from pieline.studies.idiots import paths
 from pieline.studies.idiots.datasets import IdiotsManifest, Origin
 from pieline.studies.idiots.inputs import no_data
-from pieline.studies.idiots.metrics.bias import BiasMetrics, SettingSignal, SignalEstimate
 from pieline.studies.idiots.metrics.detection import DetectionMetrics, Score
 from pieline.studies.idiots.records import DistractorKind
 from pieline.studies.idiots.verdicts import ErrorType
@@ -49,8 +45,18 @@ KIND_LABELS = {
     "look_alike": "look-alike",
 }
 
-Described = BiasMetrics | DetectionMetrics | IdiotsManifest
-"""Records that state the origin of their data."""
+
+class Described(Protocol):
+    """A record that states the origin of its data."""
+
+    @property
+    def origin(self) -> Origin:
+        """Origin of the sentences."""
+
+    @property
+    def data_note(self) -> str:
+        """Note on how the data was verified or differs from the paper's."""
+
 
 UNSORTED = "its wrong idioms are not sorted yet (error type, in the cases to judge)"
 _IN_TEXT = {
@@ -363,7 +369,7 @@ def dataset(inputs: DisplayInputs) -> TableContent:
     """Build the table of the counts in section 3."""
     manifest = inputs.files.get("manifest")
     record = load_record(manifest, IdiotsManifest) if manifest else None
-    obstacles = _of_origin(record) if record else [f"not made: {inputs.notes[0]}"]
+    obstacles = of_origin(record) if record else [f"not made: {inputs.notes[0]}"]
     if record and record.verified == "counts":
         obstacles = [SELF_VERIFIED]
     text = read_published(inputs.files["text_numbers"], ["id"])
@@ -383,7 +389,7 @@ def dataset(inputs: DisplayInputs) -> TableContent:
         heads=((Head("IdioTS"), Head("Number")),),
         groups=(Group(tuple(rows)),),
         caption="The test suite. The released distractors are not marked by kind.",
-        notes=_data_notes([record] if record else []),
+        notes=data_notes([record] if record else []),
         wide=False,
     )
 
@@ -463,10 +469,10 @@ def _notes(metrics: Sequence[DetectionMetrics], *, with_verdicts: bool) -> tuple
         f"People judged {by_people} of the {total} answers that found an idiom, the matching"
         " function the others."
     )
-    return (*([note] if with_verdicts else []), *_data_notes(metrics))
+    return (*([note] if with_verdicts else []), *data_notes(metrics))
 
 
-def _data_notes(described: Sequence[Described]) -> tuple[str, ...]:
+def data_notes(described: Sequence[Described]) -> tuple[str, ...]:
     """Return notes on sample data and on data verified only by counts."""
     return (
         *([SAMPLE_NOTE] if any(item.origin == "sample" for item in described) else []),
@@ -513,10 +519,10 @@ def _unsorted(item: DetectionMetrics) -> str:
 
 def _obstacles(item: DetectionMetrics) -> list[str]:
     """Return why a run is not comparable with the paper's."""
-    return list(dict.fromkeys([*_of_origin(item), *item.conditions.deviations]))
+    return list(dict.fromkeys([*of_origin(item), *item.conditions.deviations]))
 
 
-def _of_origin(described: Described) -> list[str]:
+def of_origin(described: Described) -> list[str]:
     """Return why numbers on these data are not comparable with the paper's."""
     reasons: dict[Origin, list[str]] = {
         "sample": ["sample data, not the released IdioTS"],
@@ -531,128 +537,3 @@ def _interval(score: Score | None = None) -> str:
     if score is None or score.low is None or score.high is None:
         return ""
     return f"{score.low:.{DECIMALS}f} to {score.high:.{DECIMALS}f}"
-
-
-def _yes_rate(name: str, header: str) -> Column[SettingSignal]:
-    get = attrgetter(name)
-    unknown = "no answer could be read"
-    return Column(name, header, lambda item: per_cent(get(item)), decimals=1, unknown=unknown)
-
-
-def _estimate(name: str, header: str) -> Column[SettingSignal]:
-    """Return a column for an estimate; its interval has separate columns in the CSV."""
-    get = attrgetter(name)
-
-    def value(item: SettingSignal) -> float | None:
-        estimate: SignalEstimate | None = get(item)
-        return None if estimate is None else estimate.value
-
-    def ends(item: SettingSignal) -> list[str]:
-        estimate: SignalEstimate | None = get(item)
-        return (
-            [rounded(end, 2) for _, end in estimate.interval]
-            if estimate and estimate.interval
-            else []
-        )
-
-    def text(item: SettingSignal) -> str:
-        return f"{rounded(value(item), 2)} [{', '.join(ends(item))}]" if ends(item) else ""
-
-    def details(source: Source[SettingSignal]) -> dict[str, str]:
-        bounds = ends(source.records[0]) if source.records else []
-        return dict(zip(("low", "high"), bounds or ("", ""), strict=True))
-
-    return Column(name, header, value, decimals=2, details=details, text=text)
-
-
-def _corrected(name: str) -> Column[SettingSignal]:
-    get = attrgetter(name)
-
-    def value(item: SettingSignal) -> float | None:
-        estimate: SignalEstimate | None = get(item)
-        return None if estimate is None else estimate.p_holm
-
-    def text(item: SettingSignal) -> str:
-        p_value = value(item)
-        return "" if p_value is None else probability(p_value)
-
-    no_bounds = {"low": "", "high": ""}
-    return Column(f"{name}_p_holm", "p", value, decimals=4, details=lambda _: no_bounds, text=text)
-
-
-BIAS = (
-    _yes_rate("hits", "Hits (%)"),
-    _yes_rate("false_alarms", "False alarms (%)"),
-    _estimate("d_prime", "d′"),
-    _estimate("d_prime_change", "change"),
-    _corrected("d_prime_change"),
-    _estimate("criterion", "c"),
-    _estimate("criterion_change", "change"),
-    _corrected("criterion_change"),
-    Column[SettingSignal]("unreadable", "Unread.", lambda item: item.unreadable, decimals=0),
-)
-
-
-def bias(inputs: DisplayInputs) -> TableContent:
-    """Build the table that compares custom prompts with a setting by sensitivity and criterion."""
-    labels = inputs.labels()
-    metrics = load_records(inputs.metrics, BiasMetrics)
-    groups: dict[str, list[Row]] = {}
-
-    def add(model: str, setting: str, reason: str = "", **source: Any) -> None:
-        # Include all additional CSV columns to keep their order.
-        key = {"model": model, "setting": setting, "metric": "", "low": "", "high": ""}
-        numbers = Source[SettingSignal](key, not_run=reason, **source)
-        cells = [(column, numbers) for column in BIAS]
-        name = SETTING_LABELS.get(setting, setting)
-        groups.setdefault(model, []).append(row((name,), cells, reason=reason))
-
-    for item, path in zip(metrics, inputs.metrics, strict=True):
-        for signal in item.settings:
-            obstacles = list(dict.fromkeys([*_of_origin(item), *signal.deviations]))
-            add(item.model, signal.setting, records=[signal], files=(path,), obstacles=obstacles)
-    rows_with_numbers = {
-        (item.model, signal.setting) for item in metrics for signal in item.settings
-    }
-    missing: dict[tuple[str, str], str] = {}
-    left_out_seeds = []
-    for (model, setting, seed), reason in inputs.left_out().items():
-        if (model, setting) in rows_with_numbers:
-            run = f"{labels[model]} ({SETTING_LABELS.get(setting, setting)})"
-            left_out_seeds.append(f"Without seed {seed} of {run}: {reason}.")
-        else:
-            missing[model, setting] = reason
-    for (model, setting), reason in missing.items():
-        add(model, setting, reason)
-    if inputs.rows == "run":
-        groups = dict(sorted(groups.items(), key=lambda group: inputs.place(group[0])))
-    against = inputs.options["against"]
-    return TableContent(
-        heads=(headers(["Model", "Prompt"], BIAS),),
-        groups=tuple(Group(tuple(rows), labels[model]) for model, rows in groups.items()),
-        caption="Effects of prompts on the criterion c and on d′: an idiom is the signal; c is"
-        " negative if a model readily says yes. Rates are corrected log-linearly. Changes"
-        f" are against {SETTING_LABELS.get(against, against)}. Intervals are 95% percentiles of"
-        " a bootstrap over PIEs; p is of a paired randomization test over PIEs, corrected within a"
-        " model (Holm), for d′ and c apart.",
-        notes=(*left_out_seeds, *_data_notes(metrics)),
-    )
-
-
-def compared_prompts(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return inputs with the signal detection of all settings, if `prompts_against` is set."""
-    settings = study.settings
-    if not settings.prompts_against:
-        return None
-    inputs = study.display_inputs(study.plan.others, settings.models, "llm")
-    options = {"against": settings.prompts_against}
-    return inputs.model_copy(update={"absent": (), "options": options})
-
-
-BIAS_TABLE = Table(
-    "idiots_bias",
-    NOT_IN_PAPER,
-    "Effects of prompts on the criterion and on d′.",
-    bias,
-    compared_prompts,
-)

@@ -13,7 +13,13 @@ from pieline.studies.jam.records import DecidedBy
 from pieline.studies.jam.settings import ADDED, FINE_TUNED, JamSettings
 from pieline.study import Study
 
-Jam = Study[JamSettings]
+
+class Jam(Study[JamSettings]):
+    """Base class of the ID10M-JAM study, as its modules know it."""
+
+    def added_settings(self) -> list[str]:
+        """Return the encoder settings that add training texts (see `ADDED`), none in the paper."""
+        return []
 
 
 def is_written(study: Jam, language: str) -> bool:
@@ -199,17 +205,6 @@ def train_split(study: Jam, language: str) -> str | None:
     """Return the path of ID10M's train split; None if encoders are trained on its dev split."""
     dev = study.settings.train_split == "dev"
     return None if dev else paths.TRAIN_SPLIT.format(language=language)
-
-
-def added_settings(study: Jam) -> list[str]:
-    """Return the configured encoder settings that add training texts."""
-    return [name for name, texts in ADDED.items() if texts in study.settings.training_contexts]
-
-
-def added_texts(study: Jam, language: str, setting: str) -> str:
-    """Return the path of the texts that a setting adds to the training data."""
-    neutral = shows_neutral(study, setting)
-    return (paths.NEUTRAL_CONTEXTS if neutral else paths.DATASET).format(language=language)
 
 
 def examples(study: Jam, language: str, setting: str) -> str | None:

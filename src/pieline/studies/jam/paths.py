@@ -35,16 +35,10 @@ HUMAN_TASKS = "results/datasets/jam/english.human_tasks.json"
 HUMAN_LABELLING = "results/datasets/jam/english.human_labelling.xml"
 TAGGING_TRAIN = "results/datasets/jam_tagging/{language}/train.tsv"
 TAGGING_DEV = "results/datasets/jam_tagging/{language}/dev.tsv"
-FOLD_TRAIN = "results/datasets/jam_tagging/{language}/{setting}/fold-{fold}.tsv"
-"""Path of the training data of the encoder that tags a fold's originals and their variants."""
-FOLDS_FILE = "results/datasets/jam_tagging/{language}/{setting}/folds.json"
 
 WEIGHTS = "results/training/jam/{language}/{model}/seed-{seed}/weights"
 WEIGHTS_DIGESTS = f"{WEIGHTS}{LIST_ENDING}"
 TRAINING_LOG = "results/training/jam/{language}/{model}/seed-{seed}/training.json"
-FOLD_WEIGHTS = "results/training/jam/{language}/{model}/{setting}/fold-{fold}/seed-{seed}/weights"
-FOLD_WEIGHTS_DIGESTS = f"{FOLD_WEIGHTS}{LIST_ENDING}"
-FOLD_LOG = FOLD_WEIGHTS.replace("/weights", "/training.json")
 
 PREDICTIONS = "results/predictions/jam/{language}/{model}/{setting}/seed-{seed}.jsonl"
 NEUTRAL_PREDICTIONS = (

@@ -90,7 +90,7 @@ def _grid(study: Jam) -> Iterator[tuple[str, str, str, int]]:
                 yield language, model, way, seed
         elif entry.kind == "encoder":
             tagged = [name for name in settings.languages if name in vars(entry)["languages"]]
-            ways = [FINE_TUNED, *files.added_settings(study)]
+            ways = [FINE_TUNED, *study.added_settings()]
             for language, way, seed in product(tagged, ways, settings.fine_tuning.seeds):
                 yield language, model, way, seed
 

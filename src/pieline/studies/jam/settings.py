@@ -122,8 +122,6 @@ FINE_TUNED = "fine_tuned"
 AddedTexts = Literal["originals", "neutral", "hard"]
 ADDED: Mapping[str, str] = {f"{FINE_TUNED}_{name}": name for name in get_args(AddedTexts)}
 """Texts added to the training data, by encoder setting (docs/beyond.md)."""
-FOLDS = 2
-"""Number of folds, each tagged by its own encoder, if test sentences are added to training."""
 BASELINE = "baseline"
 """Setting of baselines that need no model."""
 NEUTRAL = "neutral"
@@ -217,11 +215,6 @@ class JamSettings(Settings):
     prompts: dict[Name, OwnPrompt] = Field(
         default={}, description="Custom prompt settings by name (docs/adding/code.md)."
     )
-    prompts_against: str | None = Field(
-        default=None,
-        description="Setting to compare each of `prompts` with on the same originals"
-        " (docs/beyond.md); null: no comparison.",
-    )
     seeds: list[Seed] = Field(
         default=[42, 43, 44], min_length=1, description="Seeds of prompted models."
     )
@@ -241,12 +234,6 @@ class JamSettings(Settings):
         " held out to score each epoch.",
     )
     fine_tuning: JamFineTuning = JamFineTuning()
-    training_contexts: list[AddedTexts] = Field(
-        default=[],
-        description="Further settings of encoders, also trained on texts of other PIEs' originals:"
-        " 'originals': without context; 'neutral': with neutral context; 'hard': with the context"
-        " of hard variants (docs/beyond.md).",
-    )
     scoring: Scoring = Field(
         default="paper",
         description="Scoring rule: the paper's, or that of the released analysis.",
@@ -300,8 +287,6 @@ class JamSettings(Settings):
             raise ValueError("released_prompts requires asking: released")
         limited = chain.from_iterable(self.max_tokens_by_model.values())
         check_settings([*named, *limited], self.prompts, [*get_args(PromptSetting), *reserved])
-        if self.prompts_against and self.prompts_against not in named:
-            raise ValueError(f"prompts_against {self.prompts_against!r} is not one of the settings")
         if self.neutral and self.neutral.seed not in self.seeds_of(self.neutral):
             raise ValueError(f"neutral.seed {self.neutral.seed} is not one of its model's seeds")
         return self

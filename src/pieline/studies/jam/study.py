@@ -1,18 +1,20 @@
 """The ID10M-JAM study."""
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 from pieline.languages.registry import get_language
+from pieline.reporting.displays import Display
 from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.jam import checks, files, runs, tasks
 from pieline.studies.jam.figures import attention as attention_figure
 from pieline.studies.jam.figures import dataset as dataset_figure
-from pieline.studies.jam.figures import prompt_effects as effects_figure
 from pieline.studies.jam.figures import results as figures
+from pieline.studies.jam.files import Jam
 from pieline.studies.jam.settings import NO_VARIANTS, JamSettings
-from pieline.studies.jam.tables import appendix, dataset, described, prompt_effects, results, text
+from pieline.studies.jam.tables import appendix, dataset, described, results, text
 from pieline.studies.jam.tables import runs as run_tables
-from pieline.study import NOT_CONFIGURED, Items, Study
+from pieline.study import NOT_CONFIGURED, Items
 
 _NOT_OF_PAPER = {
     "file": "{}: originals by custom decisions.",
@@ -22,13 +24,13 @@ _NOT_OF_PAPER = {
 _WRITTEN = "Hard variants by {} ({})."
 
 
-class JamStudy(Study[JamSettings]):
+class JamStudy(Jam):
     """The ID10M-JAM study."""
 
     name = "jam"
     paper = "ID10M-JAM"
     Settings = JamSettings
-    displays = (
+    displays: ClassVar[tuple[Display, ...]] = (
         described.EXAMPLE_TABLE,
         described.DATASETS_TABLE,
         dataset.STATISTICS_TABLE,
@@ -42,7 +44,6 @@ class JamStudy(Study[JamSettings]):
         results.CONFUSION_TABLE,
         appendix.NEUTRAL_TABLE,
         appendix.ATTENTION_TABLE,
-        prompt_effects.PROMPTS_TABLE,
         described.CHECKPOINTS_TABLE,
         described.ARTIFACTS_TABLE,
         run_tables.PAIRS_TABLE,
@@ -52,7 +53,6 @@ class JamStudy(Study[JamSettings]):
         figures.CONFUSED_MODELS,
         figures.ALL_VS_MIXED,
         attention_figure.ATTENTION_FIGURE,
-        effects_figure.PROMPTS_FIGURE,
     )
 
     check = checks.check

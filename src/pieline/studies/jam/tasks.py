@@ -19,7 +19,7 @@ def llm_tasks(study: Jam) -> list[LLMTaskSpec]:
     writes = files.written_languages(study)
     shown = any(
         files.shows_neutral(study, name)
-        for name in (*study.settings.prompts, *files.added_settings(study))
+        for name in (*study.settings.prompts, *study.added_settings())
     )
     written_contexts = shown and bool(study.settings.variants.model)
     answered = [*(["sentences"] if writes else []), *(["neutral"] if written_contexts else [])]

@@ -232,11 +232,6 @@ def successes_and_flips(case: JudgedOriginal) -> tuple[int, int]:
     return len(case.variants) * case.correct, sum(case.flipped.values())
 
 
-def variants_and_errors(case: JudgedOriginal) -> tuple[int, int]:
-    """Return the number of an original's variants, and the number that were misjudged."""
-    return len(case.variants), sum(not right for right in case.variants.values())
-
-
 def counts_by_original(
     runs: Mapping[K, Sequence[Sequence[JudgedOriginal]]],
     count: Callable[[JudgedOriginal], tuple[int, int]],

@@ -4,6 +4,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from operator import itemgetter
 
+from pieline.beyond import paths
+from pieline.beyond.idiolink.metrics import (
+    ALL,
+    MEASURES,
+    ShortcutEstimate,
+    ShortcutMetrics,
+    Tenth,
+)
 from pieline.core.records import load_records
 from pieline.reporting.columns import (
     Column,
@@ -20,14 +28,6 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import per_cent
 from pieline.reporting.tables import Group, Head, TableContent
 from pieline.studies.idiolink import inputs as given
-from pieline.studies.idiolink import paths
-from pieline.studies.idiolink.metrics.shortcuts import (
-    ALL,
-    MEASURES,
-    ShortcutEstimate,
-    ShortcutMetrics,
-    Tenth,
-)
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.zero_shot import UNKNOWN, mode_label, notes_on, obstacles_of
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pieline.languages.registry import get_language
-from pieline.reporting.columns import records_of
-from pieline.reporting.displays import NOT_IN_PAPER, Figure
-from pieline.reporting.figures import PAGE_WIDTH, add_notes
-from pieline.reporting.inputs import DisplayInputs
-from pieline.studies.jam.metrics.prompt_effects import Effect
-from pieline.studies.jam.tables.common import notes_on, run_sources
-from pieline.studies.jam.tables.prompt_effects import (
+from pieline.beyond.jam.metrics import Effect
+from pieline.beyond.jam.table import (
     PromptRow,
     compared,
     effects,
     prompt_label,
     prompt_rows,
 )
+from pieline.languages.registry import get_language
+from pieline.reporting.columns import records_of
+from pieline.reporting.displays import NOT_IN_PAPER, Figure
+from pieline.reporting.figures import PAGE_WIDTH, add_notes
+from pieline.reporting.inputs import DisplayInputs
+from pieline.studies.jam.tables.common import notes_on, run_sources
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

@@ -6,15 +6,15 @@ from itertools import cycle, product
 from math import nan
 from typing import TYPE_CHECKING
 
+from pieline.beyond.idiolink.metrics import TENTHS, ShortcutMetrics
+from pieline.beyond.idiolink.tables import measured, tenths_of
 from pieline.core.records import load_records
 from pieline.reporting.displays import NOT_IN_PAPER, Figure
 from pieline.reporting.figures import PAGE_WIDTH, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import per_cent
 from pieline.studies.idiolink.figures.modes import MODE_LABELS
-from pieline.studies.idiolink.metrics.shortcuts import TENTHS, ShortcutMetrics
 from pieline.studies.idiolink.records import QUERY_MODES
-from pieline.studies.idiolink.tables.shortcuts import measured, tenths_of
 from pieline.studies.idiolink.tables.zero_shot import notes_on
 
 if TYPE_CHECKING:

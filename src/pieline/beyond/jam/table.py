@@ -3,6 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from pieline.beyond.extended import Extended
+from pieline.beyond.jam.metrics import (
+    USAGES,
+    Effect,
+    PromptMeasures,
+    prompt_measures,
+)
+from pieline.beyond.settings import BeyondJam
 from pieline.languages.registry import get_language
 from pieline.reporting.columns import (
     Column,
@@ -13,22 +21,16 @@ from pieline.reporting.columns import (
     records_of,
     row,
 )
-from pieline.reporting.displays import NOT_IN_PAPER, ConfiguredStudy, Table
+from pieline.reporting.displays import NOT_IN_PAPER, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import per_cent, probability
 from pieline.reporting.tables import Group, Row, TableContent
 from pieline.studies.jam import paths
 from pieline.studies.jam.inputs import has_results, runs_of
-from pieline.studies.jam.metrics.prompt_effects import (
-    USAGES,
-    Effect,
-    PromptMeasures,
-    prompt_measures,
-)
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import RunKey
 from pieline.studies.jam.predictions.baselines import BASELINES
-from pieline.studies.jam.settings import ADDED, BASELINE, FINE_TUNED
+from pieline.studies.jam.settings import ADDED, BASELINE, FINE_TUNED, JamSettings
 from pieline.studies.jam.tables.common import (
     languages_of,
     marked,
@@ -194,22 +196,22 @@ def prompts(inputs: DisplayInputs) -> TableContent:
     )
 
 
-def effects(study: ConfiguredStudy) -> DisplayInputs | None:
+def effects(study: Extended[JamSettings, BeyondJam]) -> DisplayInputs | None:
     """Return inputs with the runs to compare, their references and `always-none`.
 
     The result is None unless `prompts_against` is set or encoders are trained with added texts.
     """
-    settings = study.settings
-    added = [name for name, texts in ADDED.items() if texts in settings.training_contexts]
-    if not (has_results(study) and (settings.prompts_against or added)):
+    settings, against = study.settings, study.beyond.prompts_against
+    added = [name for name, texts in ADDED.items() if texts in study.beyond.training_contexts]
+    if not (has_results(study) and (against or added)):
         return None
     given = runs_of(study)
-    shown = {settings.prompts_against, *([FINE_TUNED] if added else []), *added}
-    shown |= {*settings.prompts} if settings.prompts_against else set()
+    shown = {against, *([FINE_TUNED] if added else []), *added}
+    shown |= {*settings.prompts} if against else set()
     made = [path for path in given.metrics if study.plan[path].where["setting"] in shown]
     none = [paths.baselines(language)[0] for language in settings.languages]
     options = {
-        "against": settings.prompts_against,
+        "against": against,
         "added": bool(added),
         "permutations": settings.permutations,
         "resamples": settings.bootstrap_resamples,

@@ -18,7 +18,6 @@ from pieline.studies.jam.metrics.drift import (
     compare_shares,
     counts_by_original,
     successes_and_flips,
-    variants_and_errors,
 )
 
 USAGES: Mapping[str, tuple[bool, ...]] = {
@@ -123,6 +122,11 @@ def prompt_measures(
             errors_effect=errors_effects.get(name),
         )
     return measures
+
+
+def variants_and_errors(case: JudgedOriginal) -> tuple[int, int]:
+    """Return the number of an original's variants, and the number that were misjudged."""
+    return len(case.variants), sum(not right for right in case.variants.values())
 
 
 def difference_interval(first: Counts, second: Counts, *, resamples: int) -> Interval | None:

@@ -6,6 +6,9 @@ from pieline.languages.matching import matches_pie
 from pieline.studies.jam.raw.id10m import TaggedSentence
 from pieline.studies.jam.records import JamSentence
 
+FOLDS = 2
+"""Number of folds, each tagged by its own encoder, if test sentences are added to training."""
+
 
 def assign_folds(sentences: Sequence[JamSentence], count: int) -> dict[str, int]:
     """Return the fold (from 0) of each original by id; originals with the same PIE share a fold."""

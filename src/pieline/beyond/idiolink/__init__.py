@@ -1,0 +1,1 @@
+"""Beyond IdioLink: word overlap as a lexical shortcut."""

@@ -1,0 +1,1 @@
+"""Beyond IdioTS: sensitivity and criterion of prompts."""

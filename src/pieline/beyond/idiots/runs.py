@@ -1,0 +1,55 @@
+"""Runs of IdioTS that are compared, and the conditions of their comparisons."""
+
+from pieline.beyond import paths
+from pieline.beyond.extended import Extended
+from pieline.beyond.settings import BeyondIdiots
+from pieline.core.conditions import Conditions, digest_of
+from pieline.plan import Plan, Run
+from pieline.studies.idiots.settings import IdiotsSettings
+
+Idiots = Extended[IdiotsSettings, BeyondIdiots]
+
+
+def compared(study: Idiots, plan: Plan, model: str) -> list[Run]:
+    """Return a model's runs with a custom prompt or the reference setting."""
+    against = study.beyond.prompts_against or ""
+    return plan.made(model=model, setting=[*study.settings.prompts, against])
+
+
+def compared_metrics(study: Idiots, model: str) -> list[str]:
+    """Return the metric files of the runs that `compared` returns."""
+    return [run.metrics for run in compared(study, study.plan, model)]
+
+
+def compared_predictions(study: Idiots, model: str) -> list[str]:
+    """Return the predictions of the runs that `compared` returns."""
+    return [run.predictions for run in compared(study, study.plan, model)]
+
+
+def comparisons(study: Idiots, plan: Plan) -> dict[str, Conditions]:
+    """Return the conditions of the comparisons of settings, by path."""
+    if not study.beyond.prompts_against:
+        return {}
+    return {
+        paths.BIAS.format(model=model): conditions(study, plan, model)
+        for model in study.settings.models
+        if compared(study, plan, model)
+    }
+
+
+def conditions(study: Idiots, plan: Plan, model: str) -> Conditions:
+    """Return the conditions of the comparison of a model's settings."""
+    settings = study.settings
+    return study.mark_data(
+        Conditions(
+            settings={
+                "against": study.beyond.prompts_against,
+                "permutations": settings.permutations,
+                "bootstrap_resamples": settings.bootstrap_resamples,
+                "runs": {
+                    run.metrics: digest_of(run.conditions.canonical())
+                    for run in compared(study, plan, model)
+                },
+            }
+        )
+    )

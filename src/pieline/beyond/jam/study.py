@@ -1,0 +1,30 @@
+"""ID10M-JAM with comparisons of custom prompts and of training data."""
+
+from pieline.beyond.extended import Extended, check_reference
+from pieline.beyond.jam import figure, table
+from pieline.beyond.settings import BeyondJam
+from pieline.studies.jam import files, paths
+from pieline.studies.jam.files import Jam
+from pieline.studies.jam.settings import ADDED, JamSettings
+from pieline.studies.jam.study import JamStudy
+
+
+class ExtendedJam(Extended[JamSettings, BeyondJam], JamStudy):
+    """ID10M-JAM with comparisons of custom prompts and of training data."""
+
+    displays = (*JamStudy.displays, table.PROMPTS_TABLE, figure.PROMPTS_FIGURE)
+
+    def check(self, where: str) -> None:
+        """Raise a `UserError` for invalid settings."""
+        super().check(where)
+        check_reference(self.beyond.prompts_against, self.settings, "beyond.jam.prompts_against")
+
+    def added_settings(self) -> list[str]:
+        """Return the configured encoder settings that add training texts."""
+        return [name for name, texts in ADDED.items() if texts in self.beyond.training_contexts]
+
+
+def added_texts(study: Jam, language: str, setting: str) -> str:
+    """Return the path of the texts that a setting adds to the training data."""
+    neutral = files.shows_neutral(study, setting)
+    return (paths.NEUTRAL_CONTEXTS if neutral else paths.DATASET).format(language=language)

@@ -1,0 +1,56 @@
+"""Settings in the `beyond` section of config.yaml."""
+
+from pydantic import Field
+
+from pieline.core.settings import Settings
+from pieline.studies.jam.settings import AddedTexts
+
+
+class BeyondJam(Settings):
+    """Analyses beyond ID10M-JAM."""
+
+    prompts_against: str | None = Field(
+        default=None,
+        description="Setting to compare each of `jam.prompts` with on the same originals"
+        " (docs/beyond.md); null: no comparison.",
+    )
+    training_contexts: list[AddedTexts] = Field(
+        default=[],
+        description="Further settings of encoders, also trained on texts of other PIEs' originals:"
+        " 'originals': without context; 'neutral': with neutral context; 'hard': with the context"
+        " of hard variants (docs/beyond.md).",
+    )
+
+
+class BeyondIdiots(Settings):
+    """Analyses beyond IdioTS."""
+
+    prompts_against: str | None = Field(
+        default=None,
+        description="Setting with which each of `idiots.prompts` is compared by sensitivity and"
+        " criterion (docs/beyond.md); null: no comparison.",
+    )
+
+
+class BeyondIdiolink(Settings):
+    """Analyses beyond IdioLink."""
+
+    shortcuts: bool = Field(
+        default=False,
+        description="Measure whether queries with more word overlap with relevant documents score"
+        " higher: the tables idiolink_overlap and idiolink_shortcuts, and a figure.",
+    )
+
+
+class BeyondSettings(Settings):
+    """Analyses that the papers do not have, by study."""
+
+    jam: BeyondJam = BeyondJam()
+    idiots: BeyondIdiots = BeyondIdiots()
+    idiolink: BeyondIdiolink = BeyondIdiolink()
+
+
+MOVED = {
+    f"{study}.{name}" for study, section in BeyondSettings() for name in type(section).model_fields
+}
+"""Settings that earlier versions had in the sections of the studies."""
