@@ -77,14 +77,20 @@ def config_files():
     return [os.path.relpath(file) for file in files if os.path.exists(file)]
 
 
-def named_config_files():
-    """Return the files of --configfile: relative to the project, or names of files elsewhere."""
-    files = map(os.path.abspath, workflow.overwrite_configfiles)
-    root = os.path.abspath(ROOT)
-    return [
-        os.path.relpath(file, root) if Path(file).is_relative_to(root) else os.path.basename(file)
-        for file in files
-    ]
+def selecting_options():
+    """Return the options of snakemake that select this run: its folder and configuration files.
+
+    Paths are relative to the project; outside it, only names are known.
+    """
+    root = Path(ROOT).resolve()
+
+    def named(path):
+        path = Path(path).resolve()
+        return str(path.relative_to(root)) if path.is_relative_to(root) else path.name
+
+    here, files = named("."), [named(file) for file in workflow.overwrite_configfiles]
+    folder = [] if here == "." else ["--directory", here]
+    return [*folder, *(["--configfile", *files] if files else [])]
 
 
 def sources():
@@ -130,7 +136,7 @@ JAM, IDIOLINK, IDIOTS = EVERY_STUDY["jam"], EVERY_STUDY["idiolink"], EVERY_STUDY
 TABLES = {table.name: table for study in EVERY_STUDY.values() for table in study.tables()}
 FIGURES = {figure.name: figure for study in EVERY_STUDY.values() for figure in study.figures()}
 ITEMS = {name: items for name, study in EVERY_STUDY.items() if (items := study.items())}
-RUN_REPORT = RunReport(EVERY_STUDY, CONFIG, named_config_files())
+RUN_REPORT = RunReport(EVERY_STUDY, CONFIG, selecting_options())
 LABELS = report_labels(EVERY_STUDY.values())
 if workflow.exec_mode == ExecMode.DEFAULT:
     # The command line, because Snakemake's settings are not known yet.

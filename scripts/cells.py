@@ -36,7 +36,7 @@ with job(snakemake) as j:
             labels=params.labels,
             mark=run.mark,
             general_need=REAL_DATA if run.data == "sample" else "",
-            configuration=run.configuration,
+            options=run.options,
         )
     )
     claims = load_claims(published / "claims.yaml")

@@ -20,6 +20,7 @@ from pieline.reporting.printed import (
     read_printed,
     write_comparisons,
 )
+from pieline.results import run_models
 from pieline.results.cells import read_cells
 from pieline.results.claims.tables import match_cells
 from pieline.results.numbers import (
@@ -56,7 +57,7 @@ def one_table(tmp_path: Path, ledger: Ledger) -> list[PrintedNumber]:
     rows = [(key | {"metric": name}, cell, (METRICS,)) for name, cell in cells.items()]
     rows.append((key | {"language": "german", "metric": "success"}, unasked(), ()))
     write_comparisons(path, rows, decimals=2, mark="Mark.")
-    return account(ledger, path, mark="Mark.", configuration=["config/a b.yaml"])
+    return account(ledger, path, mark="Mark.", options=["--configfile", "config/a b.yaml"])
 
 
 def unasked() -> Comparison:
@@ -206,7 +207,7 @@ def test_a_run_explains_missing_tables(released: RunReport) -> None:
 
 
 def test_requirements_of_a_model(released: RunReport, ledger: Ledger) -> None:
-    needs = released.needs()
+    needs = run_models.needs(released.project.registry)
     assert needs["GPT-4o"] == "the key OPENAI_API_KEY (the model ends on 2027-01-14)"
     assert needs["DeepSeek-R1"] == "the key TOGETHER_API_KEY"
     assert needs["Claude 4 Sonnet"].startswith("answers that were recorded before")

@@ -113,7 +113,7 @@ def account_for(
     labels: Mapping[str, str] | None = None,
     mark: str = "",
     general_need: str = "",
-    configuration: Sequence[str] = (),
+    options: Sequence[str] = (),
 ) -> list[PrintedNumber]:
     """Determine the verdict on every printed number.
 
@@ -129,7 +129,7 @@ def account_for(
         labels: Labels of models, by printed name.
         mark: Prefix of every reason in this run, which is removed.
         general_need: Requirement for comparing any number; empty if there is none.
-        configuration: Configuration files of this run besides config.yaml.
+        options: Options of snakemake that select this run.
     """
     numbers: dict[Place, PrintedNumber] = {}
     repeated: dict[Place, list[str]] = {}
@@ -174,7 +174,7 @@ def account_for(
                     verdict=cell.verdict,
                     reason="" if is_compared else reason,
                     needs=() if is_compared else tuple(filter(None, needs)),
-                    command=command_of(file, cell.metrics, configuration if is_compared else None),
+                    command=command_of(file, cell.metrics, options if is_compared else None),
                 )
     return [
         number.model_copy(update={"also_in": tuple(dict.fromkeys(repeated.get(place, ())))})
@@ -260,21 +260,21 @@ def read_numbers(path: str | Path) -> list[PrintedNumber]:
     ]
 
 
-def command_of(file: str, metrics: Sequence[str], configuration: Sequence[str] | None) -> str:
+def command_of(file: str, metrics: Sequence[str], options: Sequence[str] | None) -> str:
     """Return the command that computes a number of a table.
 
     Args:
         file: Name of the table's CSV without extension; without it, the result is empty.
         metrics: Metric files behind the number.
-        configuration: Configuration files of the run that computed it; None for the full grid.
+        options: Options of snakemake that select the run that computed it; None for the papers'
+            full grid.
     """
     if not file:
         return ""
-    is_of_run = configuration is not None and 0 < len(metrics) < _MOST_TARGETS
+    is_of_run = options is not None and 0 < len(metrics) < _MOST_TARGETS
     targets = metrics if is_of_run else [f"paper_tables/{file}.tex"]
-    files = [FULL_GRID] if configuration is None else configuration
-    options = ["--configfile", *files] if files else []
-    return shlex.join(["snakemake", "--cores", "all", *options, "--", *targets])
+    selected = ["--configfile", FULL_GRID] if options is None else options
+    return shlex.join(["snakemake", "--cores", "all", *selected, "--", *targets])
 
 
 def in_words(keys: Mapping[str, str], column: str, labels: Mapping[str, str]) -> str:

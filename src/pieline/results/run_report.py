@@ -35,16 +35,16 @@ class RunReport:
     Args:
         all_studies: All studies by name, including those that the configuration does not name.
         config: Configuration of the run.
-        configuration: Its files besides config.yaml, as a command names them.
+        options: Options of snakemake that select the run: its folder and configuration files.
     """
 
     def __init__(
         self,
         all_studies: Mapping[str, Study[Any]],
         config: Config,
-        configuration: Sequence[str] = (),
+        options: Sequence[str] = (),
     ) -> None:
-        self.configuration = tuple(configuration)
+        self.options = tuple(options)
         self.all_studies = all_studies
         self.config = config
         self.project = next(iter(all_studies.values())).project
@@ -79,7 +79,7 @@ class RunReport:
             mark=self.mark,
             data=self.config.data,
             document=self._document,
-            configuration=self.configuration,
+            options=self.options,
             archives=tuple(
                 sorted(
                     {

@@ -63,7 +63,7 @@ class RunResults(Frozen):
         data: Data source: `sample`, `released` or `own`.
         document: Path of the document with all tables and figures.
         archives: Names of the archives from which predictions were taken.
-        configuration: Configuration files of this run besides config.yaml.
+        options: Options of snakemake that select this run: its folder and configuration files.
         cells: Cells of all tables.
         numbers: All numbers that the papers print, with their verdicts.
         claims: The papers' claims.
@@ -74,7 +74,7 @@ class RunResults(Frozen):
     data: str = "sample"
     document: str = "paper_tables/paper.tex"
     archives: tuple[str, ...] = ()
-    configuration: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     cells: tuple[ComparedCell, ...] = ()
     numbers: tuple[PrintedNumber, ...] = ()
     claims: tuple[JudgedClaim, ...] = ()

@@ -182,7 +182,7 @@ def write_page(
     studies = [_study_view(study, results, cells_of, printed, absent) for study in results.studies]
     tables = [table for study in studies for table in study.tables if table.shown]
     study_of = {path: view.study for view in tables for cell in view.cells for path in cell.metrics}
-    _write_items(Path(items), study_of, depth, results.configuration)
+    _write_items(Path(items), study_of, depth, results.options)
     folder = Path(path).parent
     render_html(
         template,
@@ -279,7 +279,7 @@ def _study_view(
         before = order[: order.index(shown.name)] if shown.name in order else []
         tables += [not_made(file) for file in before if file in missing]
         cells = cells_of.get(shown.name, ())
-        command = command_of(shown.name, (), results.configuration)
+        command = command_of(shown.name, (), results.options)
         view = TableView(study, shown.title, shown.caption, of(shown.name), shown, cells, command)
         tables.append(view)
     tables += [not_made(file) for file in list(missing)]
@@ -307,7 +307,7 @@ def _source(maker: str) -> str:
 
 
 def _write_items(
-    folder: Path, study_of: Mapping[str, ShownStudy], depth: int, configuration: Sequence[str]
+    folder: Path, study_of: Mapping[str, ShownStudy], depth: int, options: Sequence[str]
 ) -> None:
     """Write the details on each metric file, and the texts that they share."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -325,7 +325,7 @@ def _write_items(
             str(number),
             {
                 "path": metric.path,
-                "command": command_of(metric.path, [metric.path], configuration),
+                "command": command_of(metric.path, [metric.path], options),
                 "digest": metric.digest,
                 "inputs": metric.inputs,
                 "fields": {
