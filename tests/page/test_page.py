@@ -17,6 +17,7 @@ from pieline.core.errors import UserError
 from pieline.reporting.evidence import check_metrics
 from pieline.reporting.printed import compare, write_comparisons
 from pieline.reporting.tables import Number
+from pieline.results.page.build import _RUNS, _other_runs
 
 METRICS = "results/metrics/idiolink/test/bm25/span/seed-0.json"
 
@@ -269,3 +270,16 @@ def test_changed_predictions_are_detected(small_run: Path, change: str) -> None:
         check_metrics([metric], {})
     assert str(raised.value).startswith(f"{run.relative_to(small_run)}: ")
     assert f"run snakemake --cores all --forcerun {metric}" in str(raised.value)
+
+
+def test_the_pages_of_the_projects_runs_link_to_each_other(tmp_path: Path) -> None:
+    pages = {
+        title: tmp_path / folder / "paper_tables/index.html" for title, (folder, _) in _RUNS.items()
+    }
+    for title, page in pages.items():
+        page.parent.mkdir(parents=True)
+        links = {name: link for name, (link, _) in _other_runs(tmp_path, page).items()}
+        assert links.keys() == _RUNS.keys() - {title}
+        for name, link in links.items():
+            assert (page.parent / link).resolve() == pages[name].resolve()
+    assert _other_runs(tmp_path / "project", tmp_path / "elsewhere/paper_tables/index.html") == {}

@@ -124,7 +124,7 @@ def add_model(
     run = _CONFIGURED.get(entry.kind, _CONFIGURED["idiolink"])
     languages = entry.languages if isinstance(entry, EncoderEntry) else [""]
     run = run.format(name=name, languages=", ".join(languages), language=languages[0])
-    return Added(own, text, f"snakemake --cores all --config '{run}")
+    return Added(own, text, f"snakemake --cores all --directory runs/{name} --config '{run}")
 
 
 def find_checkpoint(place: str, given: Mapping[str, Any]) -> Checkpoint:

@@ -42,6 +42,12 @@ from pieline.results.numbers import (
 from pieline.results.run_results import RunResults, Shown, ShownStudy
 
 _SCALARS = (str, int, float, bool)
+_RUNS = {
+    "sample data": (".", "make reproduce"),
+    "shipped rankings": ("runs/shipped", "make reproduce"),
+    "public data": ("runs/released", "make verify"),
+}
+"""Folder of the project's own runs, and the command that makes them."""
 _LINKED = re.compile(r'(?<=data-metrics=")[^"]*')
 
 
@@ -191,6 +197,7 @@ def write_page(
         mark=results.mark,
         summary=summarize(counted),
         archives=results.archives,
+        other_runs=_other_runs(Path(template).parents[1], Path(path)),
         other=other and os.path.relpath(Path(other).with_name("index.html"), folder),
         scores=_scores_by_paper(read_numbers(other)) if other else {},
         describe=describe,
@@ -211,6 +218,25 @@ def write_page(
         source=_source,
         document=results.document,
     )
+
+
+def _other_runs(project: Path, page: Path) -> dict[str, tuple[str, str]]:
+    """Return links to the pages of the project's other runs, which may not exist yet, by title.
+
+    Each link comes with the command that makes the run. A run in a folder outside the project has
+    no links.
+    """
+    if not page.resolve().is_relative_to(project.resolve()):
+        return {}
+    pages = {
+        title: (project / folder / "paper_tables/index.html", command)
+        for title, (folder, command) in _RUNS.items()
+    }
+    return {
+        title: (os.path.relpath(other, page.parent), command)
+        for title, (other, command) in pages.items()
+        if other.resolve() != page.resolve()
+    }
 
 
 def _kind(results: RunResults) -> str:
