@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pieline.core.files import write_json
 from pieline.core.jobs import job
 from pieline.results.cells import read_cells, write_comparison
 from pieline.results.claims.claim import load_claims
@@ -16,14 +17,13 @@ from pieline.results.numbers import (
 )
 from pieline.results.run_results import RunResults
 
-with job(snakemake) as j:
-    output, params = snakemake.output, snakemake.params
-    run = RunResults.model_validate_json(params.results)
+with job(snakemake):
+    run = RunResults.model_validate_json(snakemake.params.results)
     published = Path(snakemake.input.catalogue).parent
     catalogue = load_catalogue(snakemake.input.catalogue)
     printed = load_printed(published, catalogue)
     cells = read_cells(snakemake.input.tables)
-    ours = match_cells(cells, catalogue, printed, params.names)
+    ours = match_cells(cells, catalogue, printed, snakemake.params.names)
     numbers = (
         []
         if run.data == "own"
@@ -31,21 +31,22 @@ with job(snakemake) as j:
             published,
             catalogue,
             ours,
-            absent=params.absent | params.without_rows,
-            models=params.needs,
-            labels=params.labels,
+            absent=snakemake.params.absent | snakemake.params.without_rows,
+            models=snakemake.params.needs,
+            labels=snakemake.params.labels,
             mark=run.mark,
             general_need=REAL_DATA if run.data == "sample" else "",
             options=run.options,
         )
     )
     claims = load_claims(published / "claims.yaml")
-    judged = judge_claims(claims, catalogue, printed, ours, params.without_rows)
-    j.write(run.model_copy(update={"cells": cells, "numbers": numbers, "claims": judged}))
-    write_comparison(output.comparison_csv, cells)
-    write_numbers(output.numbers, numbers)
+    judged = judge_claims(claims, catalogue, printed, ours, snakemake.params.without_rows)
+    results = run.model_copy(update={"cells": cells, "numbers": numbers, "claims": judged})
+    write_json(snakemake.output.cells, results.model_dump())
+    write_comparison(snakemake.output.comparison_csv, cells)
+    write_numbers(snakemake.output.numbers, numbers)
     write_numbers_as_latex(
-        output.comparison_tex,
+        snakemake.output.comparison_tex,
         numbers,
         template=snakemake.input.comparison,
         papers=run.papers(),
@@ -54,9 +55,9 @@ with job(snakemake) as j:
     write_claims(
         judged,
         papers=run.papers(),
-        json=output.claims_json,
-        csv=output.claims_csv,
-        tex=output.claims_tex,
+        json=snakemake.output.claims_json,
+        csv=snakemake.output.claims_csv,
+        tex=snakemake.output.claims_tex,
         template=snakemake.input.claims,
         mark=run.mark,
     )

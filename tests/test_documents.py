@@ -117,7 +117,11 @@ def displays() -> set[str]:
         for study in studies.values()
         for display in [*study.tables(), *study.figures()]
     }
-    return names | {Path(part).stem for part in PARTS} | {"cells", "paper", "html", "figures", "report"}
+    return (
+        names
+        | {Path(part).stem for part in PARTS}
+        | {"cells", "paper", "html", "figures", "report"}
+    )
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -34,8 +34,7 @@ UNREAD = {
     },
     "serve": {"input.files"},
     # Read or written through the folder of another file.
-    "claims": {"input.published"},
-    "comparison": {"input.published"},
+    "cells": {"input.published"},
     "idiolink_checks": {"input.data"},
     "idiolink_composition": {
         "input.documents", "input.queries",
