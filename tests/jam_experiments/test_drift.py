@@ -234,6 +234,7 @@ def equal_runs(random: np.random.Generator, *, seeds: int) -> tuple[Counts, Coun
     return np.array([3.0 * right, flips]), ~wrong[0].ravel()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_paired_test_rejects_equal_models_in_5_percent(seeds: int) -> None:
     """McNemar's exact test on single variants would reject in about 20%."""

@@ -64,7 +64,7 @@ def test_the_key_is_in_no_output(folder: Path) -> None:
             },
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=600,
             check=False,
         )
         assert all(r.headers["authorization"] == f"Bearer {KEY}" for r in server.requests)

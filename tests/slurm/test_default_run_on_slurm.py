@@ -9,7 +9,7 @@ from slurm_cluster import slurm_cluster
 from support import copy_project
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.full,
     needs_slurm,
     pytest.mark.skipif(
         not os.environ.get("PIELINE_SLURM_DEFAULT_RUN"),

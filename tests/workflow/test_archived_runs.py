@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pytest
 from support import copy_project, run_snakemake
 
 from pieline.archives.export import export_runs
@@ -17,6 +18,7 @@ def planned(output: str) -> set[str]:
     return {line.split()[0] for line in table.splitlines() if line.strip()}
 
 
+@pytest.mark.full
 def test_another_clone_scores_the_runs_of_an_archive(default_run: Path, tmp_path: Path) -> None:
     here = Path.cwd()
     os.chdir(default_run)

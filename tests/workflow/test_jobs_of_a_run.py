@@ -88,7 +88,7 @@ def test_an_interrupted_run_leaves_no_process_and_reports_its_jobs(small: Path) 
     assert started
     # As with Ctrl-C.
     os.killpg(run.pid, signal.SIGINT)
-    assert run.wait(timeout=60) != 0
-    _, alive = psutil.wait_procs(started, timeout=20)
+    assert run.wait(timeout=120) != 0
+    _, alive = psutil.wait_procs(started, timeout=120)
     assert alive == []
     assert log.read_text() == "waiting\ninterrupted\n"
