@@ -201,7 +201,12 @@ def test_a_job_writes_sidecars_only_if_it_succeeds(
     write_sidecar(source, made_from={})
     write_text("mine.csv", "of the user")
     rule_job = SimpleNamespace(
-        input=[source, "mine.csv"], output=[output, outside], params={}, log=["log"], threads=1
+        input=[source, "mine.csv"],
+        output=[output, outside],
+        params={},
+        log=["log"],
+        threads=1,
+        rule="a",
     )
     with patch("pieline.core.jobs.start_log") as start_log:
         with job(rule_job) as running:
