@@ -1,6 +1,7 @@
 """Set up the processes of rule scripts: log, one-line errors, threads, and sidecars."""
 
 import atexit
+import gc
 import os
 import signal
 import subprocess
@@ -204,6 +205,9 @@ def _end_log(tee: "subprocess.Popen[bytes]", path: str, last_lines: Sequence[str
     if last_lines:
         with Path(path).open("a", encoding="utf-8") as log:
             log.writelines(last_lines)
+    # Else Python scans the objects of all imports several times before it ends: for 0.1 seconds in
+    # a light job, and for a second with torch.
+    gc.freeze()
 
 
 def _print_error(
