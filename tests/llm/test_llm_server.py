@@ -23,6 +23,8 @@ from pieline.llm.server import Server
 from pieline.models.llm import LLMEntry
 from pieline.models.weights import package_file, weights_path
 
+pytestmark = pytest.mark.full
+
 SENTENCE = "the old cat spilled the beans and kicked the bucket when it rained cats and dogs"
 BUNDLED = {
     "kind": "llm",
@@ -87,7 +89,6 @@ def test_same_bytes_in_any_order(recorded: Path, tmp_path: Path) -> None:
     assert files[0] == files[1]
 
 
-@pytest.mark.full
 def test_four_slots_give_the_same_answers_as_one(tmp_path: Path) -> None:
     asked = [
         make_question(

@@ -18,6 +18,7 @@ TARGETS = [
 ]
 
 
+@pytest.mark.full
 def test_runs_in_a_path_with_a_space_with_a_long_temporary_folder_and_without_patches(
     tmp_path: Path,
 ) -> None:
