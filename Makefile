@@ -26,10 +26,10 @@ endif
 # Profiles and packages of the user must not change what the targets do.
 unexport SNAKEMAKE_PROFILE PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONOPTIMIZE
 
-.PHONY: help reproduce report test explore check audit verify rehearse environment lock clean
+.PHONY: help reproduce report test test-all explore check audit verify rehearse environment lock clean
 
 help:  ## List the targets.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 reproduce: $(READY)  ## Make all tables and figures on the sample data, and score the shipped rankings.
 	$(BIN)/snakemake --cores all --directory runs/shipped --configfile config/shipped.yaml -- all
@@ -42,10 +42,19 @@ reproduce: $(READY)  ## Make all tables and figures on the sample data, and scor
 report: $(READY)  ## Make Snakemake's report of the finished run: results, statistics, workflow.
 	$(BIN)/snakemake --report paper_tables/report.html
 
-test: $(READY_DEV)  ## Run the test suite.
-	@# One more worker than cores, because some tests wait for servers, clusters and each other.
-	$(BIN)/python -m pytest --numprocesses $$(($$(nproc 2>/dev/null || echo 2) + 1)) --maxprocesses 4 \
-	    --dist loadfile --no-loadscope-reorder --durations 25
+# One more worker than cores, because some tests wait for servers, clusters and each other.
+PYTEST = $(BIN)/python -m pytest --numprocesses $$(($$(nproc 2>/dev/null || echo 2) + 1)) --maxprocesses 4 \
+    --dist loadfile --no-loadscope-reorder --durations 15
+
+test: $(READY_DEV)  ## Test the library, the rules and one default run.
+	$(PYTEST) -m "not full"
+
+# Both parts use the same default run.
+test-all: export PIELINE_DEFAULT_RUN := $(shell mktemp -du)
+test-all: $(READY_DEV)  ## Run all tests: `make test`, then those that need SLURM, a browser, LaTeX or more time.
+	$(MAKE) --no-print-directory test
+	$(PYTEST) -m full
+	rm -rf "$$PIELINE_DEFAULT_RUN"
 
 explore: $(READY_DEV)  ## Run only the property tests, with a thousand new examples each.
 	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -m hypothesis --numprocesses auto

@@ -4,10 +4,10 @@
 
 prints, for each task, seconds, CPU seconds and peak memory (of the largest process and of all
 processes, in 10**6 bytes), with their ratios to the baseline; `--keep` saves the results as the new
-baseline. Run it on a quiet machine, in the project's environment. `default_run`, `no_op`, `suite`
-and `plan` use that environment on a copy of the project; `environment` creates its own. `scoring`,
-`table`, `items` and `page` each measure one process on synthetic data: a million documents, or ten
-times the papers' sentences, queries and documents.
+baseline. Run it on a quiet machine, in the project's environment. `default_run`, `no_op`, `suite`,
+`suite_all` and `plan` use that environment on a copy of the project; `environment` creates its own.
+`table`, `items` and `page` each measure one process on synthetic data: ten times the papers'
+sentences, queries and documents.
 """
 
 import argparse
@@ -29,33 +29,10 @@ import psutil
 
 ROOT = Path(__file__).parents[1]
 BASELINE = Path(__file__).with_suffix(".json")
-DOCUMENTS, DIMENSIONS = 1_000_000, 64
 MODELS = [f"model-{number:02}" for number in range(31)]
 SEEDS = [42, 43, 44]
 _SET_CHILD_SUBREAPER = 36
 """Option of Linux's prctl."""
-
-
-def make_vectors() -> None:
-    """Save a million document vectors, and as many query vectors as are scored at once."""
-    import numpy as np
-
-    generator = np.random.default_rng(0)
-    for name, rows in (("documents", DOCUMENTS), ("queries", 256)):
-        np.save(f"{name}.npy", generator.standard_normal((rows, DIMENSIONS), dtype=np.float32))
-
-
-def scoring() -> None:
-    """Rank the documents for each query and save the run."""
-    import numpy as np
-
-    from pieline.studies.idiolink.predictions.runs import cosine_scores_of_file, rank, write_run
-
-    queries = np.load("queries.npy")
-    names = [f"document-{number}" for number in range(DOCUMENTS)]
-    scores = cosine_scores_of_file(queries, "documents.npy", range(DOCUMENTS))
-    run = rank([f"query-{number}" for number in range(len(queries))], scores, names, top_k=100)
-    write_run("scores.run.gz", run, tag="benchmark")
 
 
 def make_jam() -> None:
@@ -237,7 +214,6 @@ def page() -> None:
 
 
 PROCESSES: dict[str, tuple[Callable[[], None], Callable[[], None]]] = {
-    "scoring": (make_vectors, scoring),
     "table": (make_jam, table),
     "items": (make_jam, items),
     "page": (make_page, page),
@@ -256,6 +232,7 @@ COMMANDS: dict[str, tuple[list[list[str]], list[str]]] = {
         [*SNAKEMAKE, "-n", "--quiet", "all", "--configfile", "config/paper.yaml", "--", "all"],
     ),
     "suite": ([], [*MAKE, "test"]),
+    "suite_all": ([], [*MAKE, "test-all"]),
 }
 """For each task, the preparatory commands and the measured one, run in a copy of the project."""
 

@@ -42,8 +42,17 @@ def _fields_without_the_users(path: Path) -> dict[str, Any]:
 registry._fields = _fields_without_the_users
 
 
+OWN_COPY = {"project", "finished", "example", "narrowed"}
+"""Fixtures that copy the project; a test of a copy runs the workflow in it."""
+
+
+# Before pytest's own hook, which selects tests by their markers.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run slow tests first."""
+    """Mark tests that run the workflow in a copy as `full`, and run slow tests first."""
+    for item in items:
+        if OWN_COPY & set(getattr(item, "fixturenames", ())):
+            item.add_marker("full")
     items.sort(key=_start)
     gc.freeze()
     gc.enable()
@@ -78,11 +87,13 @@ def project(tmp_path: Path) -> Path:
 def default_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the project after a default run; tests must not change the copy.
 
-    All workers of pytest-xdist share one run in the parent of their temporary folders.
+    All workers of pytest-xdist share one run in the parent of their temporary folders, and the two
+    calls of `make test-all` share one in the folder that an environment variable names.
     """
     own = tmp_path_factory.getbasetemp()
-    shared = own.parent if IS_WORKER else own
+    shared = Path(os.environ.get("PIELINE_DEFAULT_RUN") or (own.parent if IS_WORKER else own))
     folder, log = shared / "default" / "project", shared / "default" / "stderr.txt"
+    shared.mkdir(parents=True, exist_ok=True)
     with FileLock(shared / "default.lock"):
         if not log.exists():
             copy_project(folder)

@@ -74,7 +74,7 @@ for line in sys.stdin:
         """Run Python code with arguments in `sys.argv`."""
         assert self._server.stdin
         assert self._server.stdout
-        limit = threading.Timer(1200, self._server.kill)
+        limit = threading.Timer(3600, self._server.kill)
         limit.start()
         with tempfile.TemporaryDirectory() as folder:
             request = json.dumps([folder, environment, code, arguments])
@@ -123,7 +123,7 @@ def run_snakemake(
     )
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 30.0) -> None:
+def wait_for(condition: Callable[[], object], seconds: float = 180.0) -> None:
     """Wait until a condition holds; fail if it does not hold in time."""
     end = time.monotonic() + seconds
     while not condition():

@@ -39,7 +39,7 @@ def start_job(folder: Path, code: str, **environment: str) -> "subprocess.Popen[
 def run_job(folder: Path, code: str) -> tuple[int, str]:
     """Return the exit code of a job and its log, which equals its stderr."""
     job = start_job(folder, code)
-    _, stderr = job.communicate(timeout=60)
+    _, stderr = job.communicate(timeout=120)
     log = (folder / "log").read_text(encoding="utf-8")
     assert log == stderr
     return job.returncode, log
@@ -110,7 +110,7 @@ def test_an_interrupted_job_logs_why_it_ended(tmp_path: Path) -> None:
     assert job.stderr.readline() == "waiting\n"
     for pid in (job.pid, *children(job.pid)):
         os.kill(pid, signal.SIGINT)
-    assert job.communicate(timeout=60)[1] == "interrupted\n"
+    assert job.communicate(timeout=120)[1] == "interrupted\n"
     assert job.returncode != 0
     assert (tmp_path / "log").read_text() == "waiting\ninterrupted\n"
 
@@ -131,7 +131,7 @@ subprocess.run(["sh", "-c", "sleep 60 & echo $!"], check=True)
     assert job.stdout
     sleeping = int(job.stdout.readline())
     try:
-        assert job.wait(timeout=30) == 0
+        assert job.wait(timeout=120) == 0
         assert time.monotonic() - began < 20
         assert (tmp_path / "log").read_text() == "began\n"
     finally:
@@ -144,7 +144,7 @@ def test_a_killed_job_leaves_no_process(tmp_path: Path) -> None:
     assert job.stderr.readline() == "waiting\n"
     (tee,) = children(job.pid)
     job.kill()
-    assert job.communicate(timeout=30)[1] == ""
+    assert job.communicate(timeout=120)[1] == ""
     end = time.monotonic() + 10
     while Path(f"/proc/{tee}").exists() and time.monotonic() < end:
         time.sleep(0.02)
@@ -155,7 +155,7 @@ def test_a_killed_job_leaves_no_process(tmp_path: Path) -> None:
 def test_a_job_runs_even_if_its_log_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     job = start_job(tmp_path, "print('done', file=sys.stderr)")
-    _, stderr = job.communicate(timeout=30)
+    _, stderr = job.communicate(timeout=120)
     assert job.returncode == 0
     assert "log: Is a directory" in stderr
     assert stderr.endswith("done\n")
@@ -187,7 +187,7 @@ def test_a_job_ends_when_its_snakemake_is_killed(tmp_path: Path) -> None:
         with pytest.raises(subprocess.TimeoutExpired):
             job.wait(timeout=4)
         snakemake.kill()
-    job.communicate(timeout=20)
+    job.communicate(timeout=120)
     assert job.returncode == -signal.SIGTERM
 
 
@@ -201,7 +201,12 @@ def test_a_job_writes_sidecars_only_if_it_succeeds(
     write_sidecar(source, made_from={})
     write_text("mine.csv", "of the user")
     rule_job = SimpleNamespace(
-        input=[source, "mine.csv"], output=[output, outside], params={}, log=["log"], threads=1
+        input=[source, "mine.csv"],
+        output=[output, outside],
+        params={},
+        log=["log"],
+        threads=1,
+        rule="a",
     )
     with patch("pieline.core.jobs.start_log") as start_log:
         with job(rule_job) as running:

@@ -32,7 +32,7 @@ def run(code: str, stderr: int, folder: Path | None = None) -> "subprocess.Compl
         stderr=stderr,
         text=True,
         check=True,
-        timeout=60,
+        timeout=120,
     )
 
 

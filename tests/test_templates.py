@@ -63,6 +63,7 @@ def test_labels_that_latex_would_read_otherwise(text: str, escaped: str) -> None
     assert escape(text) == escaped
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
 def test_characters_without_a_glyph_are_listed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]

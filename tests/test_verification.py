@@ -351,6 +351,7 @@ def test_sentences_as_the_paper_counts_them_are_verified(
 # Through the workflow ----------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @needs_mirror
 def test_a_mirror_with_files_that_count_as_the_papers(project: Path, tmp_path: Path) -> None:
     mirror = tmp_path / "mirror"

@@ -484,7 +484,7 @@ class TestTraining:
             assert not any(str(each) in path.read_text() for each in (tmp_path, tiny.path))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_killed_and_resumed_program_writes_the_same_bytes(
     tiny: EmbedderEntry, train: IdiolinkDataset, validation: IdiolinkDataset, tmp_path: Path
 ) -> None:

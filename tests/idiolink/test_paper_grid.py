@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
 from support import run_snakemake
 
 from pieline.reporting.printed import read_published
@@ -18,7 +17,6 @@ TRAININGS = 5 * 4 * 2
 EVALUATIONS = 5 * 2 * (2 + 1) * 2
 
 
-@pytest.mark.slow
 def test_the_whole_grid(project: Path) -> None:
     result = run_snakemake(project, "--profile", "profiles/paper", "-n", "-q", "rules")
     assert result.returncode == 0, result.stderr[-3000:]

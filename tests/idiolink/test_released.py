@@ -13,7 +13,7 @@ from pieline.results.claims.claim import load_claims
 from pieline.results.numbers import read_numbers, summarize
 from pieline.studies.idiolink.tables.reference import EQUAL, NOT_EQUAL
 
-pytestmark = [needs_mirror, pytest.mark.slow]
+pytestmark = [needs_mirror, pytest.mark.full]
 
 
 @pytest.fixture(scope="module")

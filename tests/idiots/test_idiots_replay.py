@@ -33,6 +33,7 @@ sys.meta_path.insert(0, Refuse())
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("setting", ["zero_shot", "zero_shot_schema"])
 def test_the_default_run_replays_without_model_or_provider_library(
     setting: str, tmp_path: Path

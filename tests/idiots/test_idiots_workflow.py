@@ -72,7 +72,6 @@ def make(folder: Path, *arguments: str) -> str:
     return output
 
 
-@pytest.mark.slow
 def test_one_core_gives_the_same_bytes_and_no_reruns(project: Path, default_run: Path) -> None:
     recordings = digests(project, "recordings")
     assert "to ask" not in make(project, "--cores", "1", *TARGETS)
@@ -110,7 +109,6 @@ def serve(project: Path, server: FaultServer, **fields: object) -> None:
         yaml.safe_dump({"served": entry}, stream)
 
 
-@pytest.mark.slow
 def test_unavailable_models_have_empty_rows_with_a_reason(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,7 +154,6 @@ def test_unavailable_models_have_empty_rows_with_a_reason(
         assert sum(line.startswith(start) for line in lines) == 1
 
 
-@pytest.mark.slow
 def test_a_run_with_unanswered_questions_fails_and_resumes(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,7 +227,6 @@ def test_a_run_with_unanswered_questions_fails_and_resumes(
         assert not server.requests
 
 
-@pytest.mark.slow
 def test_partial_recordings_of_an_unavailable_model_stop_the_run(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -175,6 +175,7 @@ def measure(study: JamStudy) -> dict[tuple[str, str, str], JamMetrics]:
     return records
 
 
+@pytest.mark.full
 def test_four_languages_from_originals_to_tables(study: JamStudy) -> None:
     predict(study)
     metrics = measure(study)

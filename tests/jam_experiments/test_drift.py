@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from jam.jam_cases import original
 from scipy.stats import binom
 from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
+from sklearn.metrics import f1_score, precision_score, recall_score
 from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.significance import randomization_test
@@ -234,6 +235,7 @@ def equal_runs(random: np.random.Generator, *, seeds: int) -> tuple[Counts, Coun
     return np.array([3.0 * right, flips]), ~wrong[0].ravel()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_paired_test_rejects_equal_models_in_5_percent(seeds: int) -> None:
     """McNemar's exact test on single variants would reject in about 20%."""
@@ -379,6 +381,18 @@ def test_span_scores_match_seqeval(sentences: list[list[tuple[Tag, Tag]]]) -> No
     expected = precision_recall_fscore_support(gold, predicted, average="micro", zero_division=0)
     scores = span_scores(gold, predicted)
     assert (scores.precision, scores.recall, scores.f1) == expected[:3]
+
+
+@given(SENTENCES)
+def test_token_scores_match_scikit_learn(sentences: list[list[tuple[Tag, Tag]]]) -> None:
+    gold, predicted = ([[pair[of] for pair in each] for each in sentences] for of in (0, 1))
+    scores = tagging_scores(gold, predicted)
+    tags = [[tag for tags in each for tag in tags] for each in (gold, predicted)]
+    inside = [[tag != "O" for tag in each] for each in tags]
+    assert scores.token_precision == precision_score(*inside, zero_division=0)
+    assert scores.token_recall == recall_score(*inside, zero_division=0)
+    assert scores.token_f1 == f1_score(*inside, zero_division=0)
+    assert scores.macro_f1 == f1_score(*tags, labels=TAGS, average="macro", zero_division=0)
 
 
 def test_tagging_scores_by_hand() -> None:

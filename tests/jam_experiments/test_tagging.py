@@ -278,6 +278,7 @@ def test_a_checkpoint_of_another_training_is_not_used(
     assert seen == [1, 2, 3, 4]
 
 
+@pytest.mark.full
 def test_killed_process_ends_with_the_same_files(entry: EncoderEntry, tmp_path: Path) -> None:
     for name, split in (("train", TRAIN), ("dev", DEV)):
         (tmp_path / f"{name}.tsv").write_text(write_id10m(split))

@@ -19,7 +19,7 @@ from typing import Any
 
 notes, words = Path(sys.argv[1]), sys.argv[2:]
 how = words[words.index("--how") + 1] if "--how" in words else ""
-met = threading.Barrier(3, timeout=20)
+met = threading.Barrier(3, timeout=120)
 asked: list[str] = []
 written = notes.with_suffix(".answers")
 answers = json.loads(written.read_text(encoding="utf-8")) if written.exists() else {}

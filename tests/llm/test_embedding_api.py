@@ -196,6 +196,7 @@ def _embed_all(api_base: str, folder: Path, count: int) -> None:
     embed(task_for(folder, entry_for(api_base), count), folder)
 
 
+@pytest.mark.full
 def test_after_ten_kills_bytes_are_equal_and_nothing_is_paid_twice(folder: Path) -> None:
     count, moments, lost = 300, random.Random(5), 0
     path = folder / "recordings/documents.jsonl"

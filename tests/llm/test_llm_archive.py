@@ -250,6 +250,7 @@ def test_an_archive_of_many_frames_is_read_completely(tmp_path: Path) -> None:
         assert merged["a.jsonl"].added == 20
 
 
+@pytest.mark.full
 def test_unpacking_has_a_limit_and_bounded_memory(tmp_path: Path) -> None:
     packer = zstandard.ZstdCompressor(level=1)
     size = 1100 << 20  # more than the memory limit below
@@ -290,7 +291,7 @@ def test_unpacking_has_a_limit_and_bounded_memory(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=120,
         )
         return done.returncode, done.stderr
 

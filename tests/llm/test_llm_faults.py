@@ -89,6 +89,7 @@ def _ask_all(api_base: str, folder: Path, path: Path, count: int, mode: str = "r
     ask(questions_for(spec, count), spec, settings, path, progress=False)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", ["record", "fresh"])
 def test_killed_runs_lose_only_requests_in_flight(folder: Path, mode: str) -> None:
     kills, count = (12, 600) if mode == "record" else (5, 250)

@@ -649,6 +649,7 @@ def _spend(folder: Path, usd: float) -> None:
             ledger.settle(reserved, usd / 2 if number % 3 else usd)
 
 
+@pytest.mark.full
 def test_concurrent_processes_cannot_exceed_the_cap(folder: Path) -> None:
     folder.mkdir()
     runs = [start(_spend, folder, 0.01) for _ in range(8)]
@@ -661,6 +662,7 @@ def test_concurrent_processes_cannot_exceed_the_cap(folder: Path) -> None:
     assert spending.requests == {"m": (folder / "sent").stat().st_size}
 
 
+@pytest.mark.full
 def test_a_killed_run_loses_no_reservation_and_harms_no_ledger(folder: Path) -> None:
     folder.mkdir()
     Ledger(folder)

@@ -26,7 +26,7 @@ from pieline.models.weights import folder_digest
 from pieline.studies.idiolink.predictions.unpacking import unpack_weights
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.full,
     pytest.mark.skipif(not os.environ.get(VLLM), reason=f"{VLLM} does not say how to start vLLM"),
 ]
 
@@ -81,5 +81,5 @@ def test_vllm_applies_parameters(tmp_path: Path) -> None:
         assert isinstance(json.loads(text or "")["n"], int)
         processes = psutil.Process().children(recursive=True)
         assert len(processes) > 1
-    _, alive = psutil.wait_procs(processes, timeout=20)
+    _, alive = psutil.wait_procs(processes, timeout=120)
     assert alive == []

@@ -429,7 +429,7 @@ def test_help_everywhere(arguments: list[str]) -> None:
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=True,
     )
     assert done.stdout.startswith("usage: pieline")

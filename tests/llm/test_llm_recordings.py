@@ -480,7 +480,7 @@ def test_replay_loads_no_provider_library(folder: Path) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr

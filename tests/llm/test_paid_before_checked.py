@@ -9,7 +9,6 @@ from llm_cases import spec_for
 from support import run_snakemake
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("study", "dataset", "predictions"),
     [

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 from browser import Browser, browser, needs_browser
 
-pytestmark = needs_browser
+pytestmark = [pytest.mark.full, needs_browser]
 Size = tuple[int, int]
 WIDE, PHONE = (1280, 900), (390, 844)
 ENTER, ESCAPE, TAB, LEFT, UP, RIGHT, DOWN = 13, 27, 9, 37, 38, 39, 40

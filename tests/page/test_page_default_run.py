@@ -16,7 +16,6 @@ from support import run_snakemake
 from pieline.core.files import sha256
 from pieline.results.numbers import read_numbers
 
-pytestmark = pytest.mark.slow
 # The small run's page is tested with every combination of these.
 THEMES: list[tuple[Literal["light", "dark"], tuple[int, int]]] = [
     ("light", (1280, 900)),
@@ -76,6 +75,7 @@ def test_provenance_has_every_raw_file_and_every_output(default_run: Path) -> No
     assert record["recordings"], "the language models' answers are recorded"
 
 
+@pytest.mark.full
 def test_the_report_has_every_table_and_figure(default_run: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.zip"
     result = run_snakemake(default_run, "--nolock", "--report", str(report))
@@ -127,6 +127,7 @@ def test_no_type_in_the_document_is_smaller_than_6_points(default_run: Path) -> 
     assert min(sizes) >= 3 * 6
 
 
+@pytest.mark.full
 @needs_browser
 def test_axe_finds_nothing(default_run: Path, tmp_path: Path) -> None:
     with browser(tmp_path) as window:
@@ -138,6 +139,7 @@ def test_axe_finds_nothing(default_run: Path, tmp_path: Path) -> None:
             assert window.findings() == []
 
 
+@pytest.mark.full
 @needs_browser
 def test_a_number_of_each_study_opens_sentences(default_run: Path, tmp_path: Path) -> None:
     page = default_run / "paper_tables/index.html"

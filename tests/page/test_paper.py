@@ -111,6 +111,7 @@ def test_the_document_is_ordered_by_paper(source: Path) -> None:
     assert "no basis for a scientific conclusion" in text
 
 
+@pytest.mark.full
 @needs_latex
 def test_the_pdf_is_reproducible(source: Path) -> None:
     first, second = source.with_name("a.pdf"), source.with_name("b.pdf")
@@ -169,6 +170,7 @@ TEXT = TableContent(
 )
 
 
+@pytest.mark.full
 @needs_latex
 @pytest.mark.parametrize("content", [WIDE, LONG, LABELS, TEXT])
 def test_a_table_fits_the_line(tmp_path: Path, content: TableContent) -> None:
@@ -192,6 +194,7 @@ def test_a_table_fits_the_line(tmp_path: Path, content: TableContent) -> None:
     assert "Overfull" not in log
 
 
+@pytest.mark.full
 @needs_latex
 def test_a_character_without_a_glyph_is_no_error(source: Path) -> None:
     """Users' data can contain any script."""
@@ -201,6 +204,7 @@ def test_a_character_without_a_glyph_is_no_error(source: Path) -> None:
     assert source.with_suffix(".pdf").exists()
 
 
+@pytest.mark.full
 @needs_latex
 def test_latex_runs_without_a_home_directory(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOME")
@@ -208,6 +212,7 @@ def test_latex_runs_without_a_home_directory(source: Path, monkeypatch: pytest.M
     assert source.with_suffix(".pdf").exists()
 
 
+@pytest.mark.full
 @needs_latex
 def test_an_error_in_a_table_is_one_line(source: Path) -> None:
     (source.parent / "jam_statistics.tex").write_text("\\unheardof\n", encoding="utf-8")

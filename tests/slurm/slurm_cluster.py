@@ -136,7 +136,7 @@ class SlurmCluster:
         for process in reversed(self.processes):
             process.terminate()
             try:
-                process.wait(timeout=15)
+                process.wait(timeout=60)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -182,7 +182,7 @@ class SlurmCluster:
         )
         log.close()
 
-    def _wait(self, what: str, ready: Callable[[], bool], seconds: float = 60) -> None:
+    def _wait(self, what: str, ready: Callable[[], bool], seconds: float = 180) -> None:
         end = time.monotonic() + seconds
         while not ready():
             if time.monotonic() > end:

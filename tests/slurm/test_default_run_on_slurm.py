@@ -9,7 +9,7 @@ from slurm_cluster import slurm_cluster
 from support import copy_project
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.full,
     needs_slurm,
     pytest.mark.skipif(
         not os.environ.get("PIELINE_SLURM_DEFAULT_RUN"),
@@ -33,8 +33,8 @@ def test_the_default_run_is_byte_identical_to_a_local_one(
 
     assert {job["JobState"] for of_rule in jobs.values() for job in of_rule} == {"COMPLETED"}
     with_gpu = {name for name, of_rule in jobs.items() for job in of_rule if "TresPerJob" in job}
-    # Contrastive training, and embeddings and attention of the larger model.
-    assert with_gpu == {"fine_tune", "embed", "jam_attention"}
+    # Contrastive training, and attention of the larger model.
+    assert with_gpu == {"fine_tune", "jam_attention"}
     on_gpu = [job for name in with_gpu for job in jobs[name] if "TresPerJob" in job]
     assert {(job["Partition"], job["TresPerJob"]) for job in on_gpu} == {("gpu", "gres:gpu:1")}
 

@@ -14,7 +14,7 @@ from support import run_snakemake
 
 from pieline.llm.recordings import read_lines
 
-pytestmark = [pytest.mark.slow, needs_slurm]
+pytestmark = [pytest.mark.full, needs_slurm]
 
 
 def test_leaves_no_process_and_no_file(tmp_path: Path) -> None:

@@ -62,7 +62,6 @@ def hostile(folder: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.slow
 def test_tables_figures_and_a_training_have_the_same_bytes(finished: Path, tmp_path: Path) -> None:
     variables = hostile(tmp_path)
     # matplotlib reads a file in the working directory before any other.
@@ -114,7 +113,7 @@ def test_the_commit_is_that_of_the_clone(tmp_path: Path, monkeypatch: pytest.Mon
     assert code_state(tmp_path / "ours").commit == commit
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_clone_with_its_environment_in_a_folder_with_spaces_and_quotes(tmp_path: Path) -> None:
     """`make` puts the environment into the clone, so that Python's path has the same characters."""
     project = copy_project(tmp_path / "the project's folder & [more] #1")

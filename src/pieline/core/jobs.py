@@ -1,6 +1,7 @@
 """Set up the processes of rule scripts: log, one-line errors, threads, and sidecars."""
 
 import atexit
+import gc
 import os
 import signal
 import subprocess
@@ -44,6 +45,7 @@ class RuleJob(Protocol):
     params: Any
     log: Any
     threads: int
+    rule: str
 
 
 @dataclass
@@ -105,7 +107,8 @@ def job(snakemake: RuleJob) -> Iterator[Job]:
     """Run a block, which contains all that a script does, as the job of a rule.
 
     Copies stderr to the rule's log, prints user errors as one line, pins the number of threads, and
-    checks the sidecars of the inputs. If the block succeeds, writes a sidecar for each output.
+    checks the sidecars of the inputs. If the block succeeds, writes a sidecar for each output, and
+    the CPU time as the last line of the log (`benchmarks/rules.py` adds it up by rule).
 
     Args:
         snakemake: Global variable `snakemake` of the script.
@@ -113,12 +116,16 @@ def job(snakemake: RuleJob) -> Iterator[Job]:
     Raises:
         UserError: An input was edited, replaced or copied, or was made from other files.
     """
-    start_log(snakemake.log[0])
+    start = _cpu_seconds()
+    last_lines = start_log(snakemake.log[0])
     pin_threads(snakemake.threads)
     running = Job(snakemake)
     running.begin()
     yield running
     running.finish()
+    last_lines.append(
+        f"{snakemake.rule}: {_cpu_seconds():.2f} CPU-s, {start:.2f} of them to start\n"
+    )
 
 
 def optional(files: Sequence[str]) -> str | None:
@@ -135,22 +142,27 @@ def optional_folder(lists: Sequence[str]) -> str | None:
     return listed and folder_of(listed)
 
 
-def start_log(path: str) -> None:
+def start_log(path: str) -> list[str]:
     """Copy stderr, including that of child processes, to a log file until this process ends.
 
     Also prints an uncaught `UserError` or `OSError` as one line without a traceback. If the
     environment variable `PIELINE_SNAKEMAKE` contains Snakemake's process id, also ends this process
     when Snakemake ends.
+
+    Returns:
+        Empty list; lines that the caller adds are written only to the log, at its end.
     """
+    last_lines: list[str] = []
     # -i keeps tee alive on an interrupt, so that the job's last messages are logged.
     tee = subprocess.Popen(["tee", "-i", path], stdin=subprocess.PIPE, stdout=2)
     assert tee.stdin
     os.dup2(tee.stdin.fileno(), 2)
     tee.stdin.close()
-    atexit.register(_end_log, tee)
+    atexit.register(_end_log, tee, path, last_lines)
     if snakemake := os.environ.get("PIELINE_SNAKEMAKE"):
         threading.Thread(target=_end_with, args=(int(snakemake),), daemon=True).start()
     sys.excepthook = _print_error
+    return last_lines
 
 
 def pin_threads(number: int) -> None:
@@ -178,13 +190,24 @@ def _end_with(process: int) -> None:
             return
 
 
-def _end_log(tee: "subprocess.Popen[bytes]") -> None:
+def _cpu_seconds() -> float:
+    """Return the CPU time of this process and of its children that ended."""
+    return sum(os.times()[:4])
+
+
+def _end_log(tee: "subprocess.Popen[bytes]", path: str, last_lines: Sequence[str]) -> None:
     """Wait (up to 5 seconds) for tee, so that the log is complete when this process ends."""
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     # A child process that outlives the job may keep the pipe open.
     with suppress(subprocess.TimeoutExpired):
         tee.wait(timeout=5)
+    if last_lines:
+        with Path(path).open("a", encoding="utf-8") as log:
+            log.writelines(last_lines)
+    # Else Python scans the objects of all imports several times before it ends: for 0.1 seconds in
+    # a light job, and for a second with torch.
+    gc.freeze()
 
 
 def _print_error(

@@ -8,12 +8,6 @@ from typing import TYPE_CHECKING, Any
 from pieline.core.errors import UserError
 from pieline.core.files import check_lfs_pointers, read_json, sha256, sha256_of
 from pieline.models.entries import CheckpointEntry
-from pieline.models.hub import (
-    DOWNLOAD_HINT,
-    hub_checkpoint,
-    remote_code_checkpoints,
-    unpinned_error,
-)
 
 if TYPE_CHECKING:
     # Not imported at run time, so that changes to these modules do not rerun embedding jobs.
@@ -69,6 +63,8 @@ def weights_location(entry: CheckpointEntry) -> str:
     if entry.source == "folder":
         check_lfs_pointers(str(entry.path))
         return str(entry.path)
+    from pieline.models.hub import hub_checkpoint, remote_code_checkpoints
+
     weights = hub_checkpoint(entry)
     assert weights is not None
     folder = weights.snapshot()
@@ -111,6 +107,8 @@ def _find_snapshot(spec: "LLMEntry") -> Path:
     """Return the path of the weights in the Hub's cache, without downloading missing files."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
+
+    from pieline.models.hub import DOWNLOAD_HINT, unpinned_error
 
     if obstacle := unpinned_error(spec):
         raise obstacle

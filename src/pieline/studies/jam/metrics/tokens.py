@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from pieline.core.records import Frozen
 from pieline.studies.jam.bio import OUTSIDE, TAG_IDS, Span, Tag, spans_of, valid_tags
@@ -57,29 +58,34 @@ def tagging_scores(
     gold: Sequence[Sequence[Tag]], predicted: Sequence[Sequence[Tag]]
 ) -> TaggingScores:
     """Score predicted tags against gold tags."""
-    import sklearn.metrics
-
     idioms = span_scores(gold, predicted)
-    # Use integers because sklearn is slow on strings.
     gold_ids, predicted_ids = (
         np.array([TAG_IDS[tag] for tags in each for tag in tags]) for each in (gold, predicted)
     )
-    precision, recall, f1, _ = sklearn.metrics.precision_recall_fscore_support(
-        gold_ids != TAG_IDS[OUTSIDE],
-        predicted_ids != TAG_IDS[OUTSIDE],
-        average="binary",
-        zero_division=0,
-    )
-    macro = sklearn.metrics.f1_score(
-        gold_ids, predicted_ids, labels=list(TAG_IDS.values()), average="macro", zero_division=0
-    )
+    outside = TAG_IDS[OUTSIDE]
+    precision, recall, f1 = _token_scores(gold_ids != outside, predicted_ids != outside)
+    of_tags = [_token_scores(gold_ids == tag, predicted_ids == tag)[2] for tag in TAG_IDS.values()]
     return TaggingScores(
         sentences=len(gold),
         span_precision=idioms.precision,
         span_recall=idioms.recall,
         span_f1=idioms.f1,
-        token_precision=float(precision),
-        token_recall=float(recall),
-        token_f1=float(f1),
-        macro_f1=float(macro),
+        token_precision=precision,
+        token_recall=recall,
+        token_f1=f1,
+        macro_f1=float(np.mean(of_tags)),
     )
+
+
+def _token_scores(
+    wanted: npt.NDArray[np.bool_], found: npt.NDArray[np.bool_]
+) -> tuple[float, float, float]:
+    """Return precision, recall and F1 of one class as fractions; undefined scores are 0.
+
+    As in scikit-learn, which takes a second to import.
+    """
+    both, of_wanted, of_found = (int(np.sum(each)) for each in (wanted & found, wanted, found))
+    precision = both / of_found if of_found else 0.0
+    recall = both / of_wanted if of_wanted else 0.0
+    f1 = 2 * both / (of_wanted + of_found) if of_wanted + of_found else 0.0
+    return precision, recall, f1
