@@ -259,8 +259,6 @@ def _stated() -> dict[str, list[str]]:
     claims = [claim for claim in ledger if claim.is_counted]
     modes = _benchmark("idiolink/zero_shot_modes")
     seconds, faster = modes["seconds"], modes["times_faster"]
-    files, magpie = _benchmark("llm/large_files"), _benchmark("construction/magpie_filter")
-    took = {row["what"]: row for row in files["rows"]}
     null, _, observed, _ = _benchmark("idiolink/shortcuts_level")
     calls = _benchmark("construction/calls_and_cost")["all"]
     of_sentences = _three_seeds("sentence", spread=False)
@@ -285,14 +283,10 @@ def _stated() -> dict[str, list[str]]:
         ],
         "docs/costs.md": [f"query modes in {seconds['library']:.0f} s"],
         "docs/maintaining.md": [
-            f"{files['answers']:,} answers ({files['bytes'] / 1e6:.0f} MB) opens in "
-            f"{took['open']['seconds']:.1f} s with {took['open']['peak_mb']} MB",
-            f"in {took['append five, put in order']['seconds']:.1f} s",
             f"{modes['documents']:,} documents and {modes['queries']:,} queries",
             f"{seconds['each_mode']} s against {seconds['library']} s, "
             f"{faster['each_mode']:.1f} times",
             f"{seconds['documents_once']} s, {faster['documents_once']:.1f} times",
-            f"{magpie['rows']:,} rows, {magpie['megabytes_of_file']} MB",
         ],
         "docs/studies/idiolink_construction.md": [
             f"this project makes {calls['calls']:,} calls",

@@ -57,7 +57,6 @@ def test_the_section_mentions_each_file_but_lists_none() -> None:
     assert "```python" not in section
     for mention in (
         "`items()`",
-        "`Figure`",
         "SHA-256",
         "python -m pieline.schemas",
     ):
