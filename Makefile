@@ -52,9 +52,7 @@ test: $(READY_DEV)  ## Test the library, the rules and one default run.
 # Both parts use the same default run.
 test-all: export PIELINE_DEFAULT_RUN := $(shell mktemp -du)
 test-all: $(READY_DEV)  ## Run all tests: `make test`, then those that need SLURM, a browser, LaTeX or more time.
-	$(MAKE) --no-print-directory test
-	$(PYTEST) -m full
-	rm -rf "$$PIELINE_DEFAULT_RUN"
+	trap 'rm -rf "$$PIELINE_DEFAULT_RUN"' EXIT; $(MAKE) --no-print-directory test; $(PYTEST) -m full
 
 explore: $(READY_DEV)  ## Run only the property tests, with a thousand new examples each.
 	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -m hypothesis --numprocesses auto

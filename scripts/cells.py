@@ -41,8 +41,8 @@ with job(snakemake):
     )
     claims = load_claims(published / "claims.yaml")
     judged = judge_claims(claims, catalogue, printed, ours, snakemake.params.without_rows)
-    results = run.model_copy(update={"cells": cells, "numbers": numbers, "claims": judged})
-    write_json(snakemake.output.cells, results.model_dump())
+    joined = {"cells": tuple(cells), "numbers": tuple(numbers), "claims": tuple(judged)}
+    write_json(snakemake.output.cells, run.model_copy(update=joined).model_dump())
     write_comparison(snakemake.output.comparison_csv, cells)
     write_numbers(snakemake.output.numbers, numbers)
     write_numbers_as_latex(

@@ -23,7 +23,7 @@ from pieline.reporting.evidence import Pool, load_metric_file
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.items import Item, write_items
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.results.run_report import RunReport
+from pieline.results import run_files
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.items import IdiolinkItem
@@ -372,7 +372,7 @@ def test_default_configuration_declares_the_items_of_every_run() -> None:
     both = [
         f"results/items/{name}.{end}" for name in config.studies for end in ("parquet", "csv.gz")
     ]
-    assert RunReport(studies, config).items() == both
+    assert run_files.items([studies[name] for name in config.studies]) == both
 
 
 @pytest.mark.parametrize("study", KINDS)

@@ -42,6 +42,7 @@ from pieline.studies.idiolink.predictions.bm25 import build_index, search
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, Tuning
 from pieline.studies.idiolink.predictions.runs import write_run
 from pieline.studies.idiolink.records import Document, Query
+from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.study import Study
 
 DATASET = "results/datasets/idiolink/test"
@@ -394,8 +395,8 @@ def idiolink(archives: tuple[Archive, ...], **section: Any) -> Study[Any]:
     root = Path(__file__).parents[2]
     settings = {"idiolink": {"models": ["bm25"], "compositions": ["full"], **section}}
     config = load_config(layered(settings, root / "config/sample.yaml"))
-    study = load_studies(config, load_registry(root / "models.yaml"), root)["idiolink"]
-    return type(study)(config.section("idiolink"), replace(study.project, archives=archives))
+    project = load_studies(config, load_registry(root / "models.yaml"), root)["idiolink"].project
+    return IdiolinkStudy(config.section("idiolink"), replace(project, archives=archives))
 
 
 def test_a_file_in_two_archives_is_extracted_once(folder: Path) -> None:

@@ -42,7 +42,7 @@ def test_own_models_come_after_the_papers(tmp_path: Path) -> None:
     assert list(load_registry(models)) == [*load_registry(ROOT / "models.yaml"), "mine"]
     mine = run_report(models, idiolink={"models": ["mine"]}).studies[-1]
     assert mine.models()[0] == "mine"
-    descriptions = run_report(models, idiolink={"models": ["mine"]}).described_models()
+    descriptions = described_models([mine], mine.project)
     assert "mine" in {model["name"] for model in json.loads(descriptions)}
 
 

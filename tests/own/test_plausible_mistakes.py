@@ -39,7 +39,7 @@ from pieline.core.yamls import read_yaml
 from pieline.languages.identification import CODES
 from pieline.languages.registry import get_language
 from pieline.models.registry import load_registry
-from pieline.results.run_report import RunReport
+from pieline.results.run_files import metrics
 from pieline.studies.idiolink.datasets.reading import read_split
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import score_queries
@@ -165,11 +165,7 @@ def planned(folder: Path) -> int:
     """Return how many metric files a run makes."""
     raw = layered(read_yaml(folder / "config.yaml"), ROOT / "config" / "sample.yaml")
     config = load_config(raw)
-    return len(
-        RunReport(
-            load_studies(config, load_registry(folder / "models.yaml"), ROOT), config
-        ).metrics()
-    )
+    return len(metrics(load_studies(config, load_registry(folder / "models.yaml"), ROOT).values()))
 
 
 def derivation(folder: Path) -> Path:
