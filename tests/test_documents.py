@@ -281,7 +281,6 @@ def _stated() -> dict[str, list[str]]:
             f"{null['interval_leaves_out_0_pct']}% of {null['studies']:,} simulations",
             f"{observed['mean_correlation']} in {observed['interval_leaves_out_0_pct']}%",
         ],
-        "docs/costs.md": [f"query modes in {seconds['library']:.0f} s"],
         "docs/maintaining.md": [
             f"{modes['documents']:,} documents and {modes['queries']:,} queries",
             f"{seconds['each_mode']} s against {seconds['library']} s, "
