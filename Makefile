@@ -49,10 +49,8 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $$(($$(nproc 2>/dev/null || echo
 test: $(READY_DEV)  ## Test the library, the rules and one default run.
 	$(PYTEST) -m "not full"
 
-# Both parts use the same default run.
-test-all: export PIELINE_DEFAULT_RUN := $(shell mktemp -du)
-test-all: $(READY_DEV)  ## Run all tests: `make test`, then those that need SLURM, a browser, LaTeX or more time.
-	trap 'rm -rf "$$PIELINE_DEFAULT_RUN"' EXIT; $(MAKE) --no-print-directory test; $(PYTEST) -m full
+test-all: $(READY_DEV)  ## Run the same tests and those that need SLURM, a browser, LaTeX or more time.
+	$(PYTEST)
 
 explore: $(READY_DEV)  ## Run only the property tests, with a thousand new examples each.
 	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -m hypothesis --numprocesses auto

@@ -87,13 +87,11 @@ def project(tmp_path: Path) -> Path:
 def default_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the project after a default run; tests must not change the copy.
 
-    All workers of pytest-xdist share one run in the parent of their temporary folders, and the two
-    calls of `make test-all` share one in the folder that an environment variable names.
+    All workers of pytest-xdist share one run in the parent of their temporary folders.
     """
     own = tmp_path_factory.getbasetemp()
-    shared = Path(os.environ.get("PIELINE_DEFAULT_RUN") or (own.parent if IS_WORKER else own))
+    shared = own.parent if IS_WORKER else own
     folder, log = shared / "default" / "project", shared / "default" / "stderr.txt"
-    shared.mkdir(parents=True, exist_ok=True)
     with FileLock(shared / "default.lock"):
         if not log.exists():
             copy_project(folder)
