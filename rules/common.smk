@@ -49,6 +49,7 @@ from pieline.models.sizing import (
 )
 from pieline.patches import patch_snakemake, quote_interpreter
 from pieline.results import run_files, run_models
+from pieline.results.numbers import run_options
 from pieline.results.report_labels import report_labels
 from pieline.results.provenance import code_state
 from pieline.results.run_report import RunReport
@@ -75,22 +76,6 @@ def config_files():
     files = [*(file for file in workflow.configfiles if file not in named), *named]
     # `--directory` changes the working directory.
     return [os.path.relpath(file) for file in files if os.path.exists(file)]
-
-
-def selecting_options():
-    """Return the options of snakemake that select this run: its folder and configuration files.
-
-    Paths are relative to the project; outside it, only names are known.
-    """
-    root = Path(ROOT).resolve()
-
-    def named(path):
-        path = Path(path).resolve()
-        return str(path.relative_to(root)) if path.is_relative_to(root) else path.name
-
-    here, files = named("."), [named(file) for file in workflow.overwrite_configfiles]
-    folder = [] if here == "." else ["--directory", here]
-    return [*folder, *(["--configfile", *files] if files else [])]
 
 
 def sources():
@@ -136,7 +121,7 @@ JAM, IDIOLINK, IDIOTS = EVERY_STUDY["jam"], EVERY_STUDY["idiolink"], EVERY_STUDY
 TABLES = {table.name: table for study in EVERY_STUDY.values() for table in study.tables()}
 FIGURES = {figure.name: figure for study in EVERY_STUDY.values() for figure in study.figures()}
 ITEMS = {name: items for name, study in EVERY_STUDY.items() if (items := study.items())}
-RUN_REPORT = RunReport(EVERY_STUDY, CONFIG, selecting_options())
+RUN_REPORT = RunReport(EVERY_STUDY, CONFIG, run_options(ROOT, workflow.overwrite_configfiles))
 LABELS = report_labels(EVERY_STUDY.values())
 if workflow.exec_mode == ExecMode.DEFAULT:
     # The command line, because Snakemake's settings are not known yet.

@@ -237,6 +237,7 @@ rule provenance:
         html=RUN_REPORT.results.files("html"),
         figures=[*RUN_REPORT.results.files("png"), *RUN_REPORT.results.files("pdf")],
         reports=[
+            "paper_tables/cells.json",
             "paper_tables/claims.csv",
             "paper_tables/claims.json",
             "paper_tables/comparison.csv",

@@ -324,7 +324,7 @@ for extraction in (
             extraction.rule
         input:
             archive=ancient(extraction.archive),
-            upstream=RUN_REPORT.project.upstream,
+            upstream=PROJECT.upstream,
         output:
             extraction.outputs,
         log:

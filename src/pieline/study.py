@@ -134,7 +134,7 @@ class Study(ABC, Generic[S]):
     def shown(self) -> dict[Display, DisplayInputs]:
         """The inputs of the displays that this configuration shows, in the paper's order."""
         inputs = ((display, display.inputs_in(self)) for display in self.displays)
-        return {display: given for display, given in inputs if given}
+        return {display: given for display, given in inputs if given is not None}
 
     def tables(self) -> list[Table]:
         """Return the tables of this configuration in the paper's order."""

@@ -29,6 +29,7 @@ from pieline.results.numbers import (
     account_for,
     in_words,
     read_numbers,
+    run_options,
     summarize,
     write_numbers,
 )
@@ -225,3 +226,20 @@ def test_numbers_are_described_in_words() -> None:
         "SBERT fine-tuned on sentences, instruction + span mode, deviation of R-Precision"
     )
     assert in_words({"parameter": "learning_rate"}, "value", {}) == "learning rate"
+
+
+def test_the_options_of_a_run_name_no_place_outside_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    for folder in (project / "runs/mine", elsewhere):
+        folder.mkdir(parents=True)
+    monkeypatch.chdir(project)
+    assert run_options(project, []) == []
+    monkeypatch.chdir("runs/mine")
+    inside, outside = str(project / "config/paper.yaml"), str(elsewhere / "a.yaml")
+    assert run_options(Path("../.."), [inside, outside]) == [
+        *("--directory", "runs/mine", "--configfile", "config/paper.yaml", "FOLDER/a.yaml"),
+    ]
+    monkeypatch.chdir(elsewhere)
+    assert run_options(project, []) == ["--directory", "FOLDER"]

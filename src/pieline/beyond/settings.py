@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from pieline.core.settings import Settings
-from pieline.studies.jam.settings import AddedTexts
+from pieline.studies.jam.settings import ADDED, AddedTexts
 
 
 class BeyondJam(Settings):
@@ -20,6 +20,10 @@ class BeyondJam(Settings):
         " 'originals': without context; 'neutral': with neutral context; 'hard': with the context"
         " of hard variants (docs/beyond.md).",
     )
+
+    def added_settings(self) -> list[str]:
+        """Return the settings of encoders that are trained with added texts."""
+        return [name for name, texts in ADDED.items() if texts in self.training_contexts]
 
 
 class BeyondIdiots(Settings):

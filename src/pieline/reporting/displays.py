@@ -39,7 +39,7 @@ class ConfiguredStudy(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Display:
-    """A table or figure: where it stands in the paper, what it reads, and who makes it.
+    """A table or figure: its place in the paper, its inputs, and the function that makes it.
 
     Attributes:
         name: Base name of its files.

@@ -277,6 +277,34 @@ def command_of(file: str, metrics: Sequence[str], options: Sequence[str] | None)
     return shlex.join(["snakemake", "--cores", "all", *selected, "--", *targets])
 
 
+def run_options(project: Path, configuration: Sequence[str]) -> list[str]:
+    """Return the options of snakemake, called in the project's folder, that select this run.
+
+    Args:
+        project: Folder of the project.
+        configuration: Configuration files besides config.yaml.
+
+    Returns:
+        `--directory`, unless the working directory is the project, and `--configfile`. A place
+        outside the project is not named, so that results do not depend on it: `FOLDER` stands for
+        the folder.
+    """
+    root = project.resolve()
+
+    def named(path: str) -> str:
+        place = Path(path).resolve()
+        if place.is_relative_to(root):
+            return str(place.relative_to(root))
+        return "FOLDER" if place.is_dir() else f"FOLDER/{place.name}"
+
+    folder = named(".")
+    files = [named(file) for file in configuration]
+    return [
+        *([] if folder == "." else ["--directory", folder]),
+        *(["--configfile", *files] if files else []),
+    ]
+
+
 def in_words(keys: Mapping[str, str], column: str, labels: Mapping[str, str]) -> str:
     """Return the row and column of a printed number in words, starting with the model."""
     parts = {name: _WORDS.get(value, value.replace("_", " ")) for name, value in keys.items()}

@@ -5,7 +5,7 @@ from pieline.beyond.jam import figure, table
 from pieline.beyond.settings import BeyondJam
 from pieline.studies.jam import files, paths
 from pieline.studies.jam.files import Jam
-from pieline.studies.jam.settings import ADDED, JamSettings
+from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
 
 
@@ -21,7 +21,7 @@ class ExtendedJam(Extended[JamSettings, BeyondJam], JamStudy):
 
     def added_settings(self) -> list[str]:
         """Return the configured encoder settings that add training texts."""
-        return [name for name, texts in ADDED.items() if texts in self.beyond.training_contexts]
+        return self.beyond.added_settings()
 
 
 def added_texts(study: Jam, language: str, setting: str) -> str:

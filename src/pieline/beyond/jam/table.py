@@ -30,7 +30,7 @@ from pieline.studies.jam.inputs import has_results, runs_of
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import RunKey
 from pieline.studies.jam.predictions.baselines import BASELINES
-from pieline.studies.jam.settings import ADDED, BASELINE, FINE_TUNED, JamSettings
+from pieline.studies.jam.settings import BASELINE, FINE_TUNED, JamSettings
 from pieline.studies.jam.tables.common import (
     languages_of,
     marked,
@@ -202,7 +202,7 @@ def effects(study: Extended[JamSettings, BeyondJam]) -> DisplayInputs | None:
     The result is None unless `prompts_against` is set or encoders are trained with added texts.
     """
     settings, against = study.settings, study.beyond.prompts_against
-    added = [name for name, texts in ADDED.items() if texts in study.beyond.training_contexts]
+    added = study.beyond.added_settings()
     if not (has_results(study) and (against or added)):
         return None
     given = runs_of(study)

@@ -22,9 +22,13 @@ def runs_of(study: ConfiguredStudy, *besides: str) -> DisplayInputs:
     return given.model_copy(update={"notes": study.notes()})
 
 
-def made_here(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return inputs with the runs of this project, without external ones."""
-    return runs_of(study) if has_results(study) else None
+def with_panel(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return inputs with the runs of this project, the languages and the models of Figure 3."""
+    if not has_results(study):
+        return None
+    settings = study.settings
+    options = {"languages": list(settings.languages), "figure3": settings.figure3.model_dump()}
+    return runs_of(study).model_copy(update={"options": options})
 
 
 def with_baselines(study: ConfiguredStudy) -> DisplayInputs | None:

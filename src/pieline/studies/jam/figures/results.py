@@ -13,12 +13,12 @@ from pieline.core.conditions import deviations
 from pieline.core.records import load_records
 from pieline.languages.registry import get_language, language_names
 from pieline.reporting.columns import over_seeds
-from pieline.reporting.displays import ConfiguredStudy, Figure
+from pieline.reporting.displays import Figure
 from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import read_published
-from pieline.studies.jam.inputs import has_results, runs_of
+from pieline.studies.jam.inputs import with_panel
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import (
     RunKey,
@@ -147,20 +147,12 @@ def accuracy_vs_drift(inputs: DisplayInputs) -> Drawing:
     return _finish(figure, runs, drawn, shapes, [*notes, *_notes(runs, inputs)])
 
 
-def _with_panel(study: ConfiguredStudy) -> DisplayInputs | None:
-    if not has_results(study):
-        return None
-    settings = study.settings
-    options = {"languages": list(settings.languages), "figure3": settings.figure3.model_dump()}
-    return runs_of(study).model_copy(update={"options": options})
-
-
 ACCURACY_VS_DRIFT = Figure(
     "jam_accuracy_vs_drift",
     "Figure 2",
     "Accuracy on the originals against negative drift.",
     accuracy_vs_drift,
-    _with_panel,
+    with_panel,
     printed="jam_table3",
     text_numbers=True,
 )
@@ -236,7 +228,7 @@ CONFUSED_MODELS = Figure(
     "Figure 3",
     "How many models each hard variant confuses.",
     confused_models,
-    _with_panel,
+    with_panel,
     text_numbers=True,
 )
 
@@ -302,7 +294,7 @@ ALL_VS_MIXED = Figure(
     "Figure 6",
     "All-confused against partly confused originals.",
     all_vs_mixed,
-    _with_panel,
+    with_panel,
     printed="jam_table6",
 )
 

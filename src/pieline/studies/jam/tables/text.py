@@ -7,12 +7,12 @@ from pieline.core.conditions import deviations
 from pieline.core.records import load_records
 from pieline.languages.registry import get_language
 from pieline.reporting.columns import Column, Source, headers, over_seeds, text_cell
-from pieline.reporting.displays import ConfiguredStudy, Table
+from pieline.reporting.displays import Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_published
 from pieline.reporting.seeds import Ranges, median_tolerance
 from pieline.reporting.tables import Group, Row, TableContent
-from pieline.studies.jam.inputs import has_results, runs_of
+from pieline.studies.jam.inputs import with_panel
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import (
     accuracy,
@@ -121,19 +121,12 @@ def text(inputs: DisplayInputs) -> TableContent:
     )
 
 
-def _with_panel(study: ConfiguredStudy) -> DisplayInputs | None:
-    if not has_results(study):
-        return None
-    options = {"figure3": study.settings.figure3.model_dump()}
-    return runs_of(study).model_copy(update={"options": options})
-
-
 TEXT_TABLE = Table(
     "jam_text",
     "Section 5",
     "Numbers of the running text that follow from the figures.",
     text,
-    _with_panel,
+    with_panel,
     printed="jam_table3",
     text_numbers=True,
 )
