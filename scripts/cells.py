@@ -11,7 +11,6 @@ from pieline.results.claims.tables import load_catalogue, load_printed, match_ce
 from pieline.results.numbers import (
     REAL_DATA,
     account_for,
-    summarize,
     write_numbers,
     write_numbers_as_latex,
 )
@@ -60,9 +59,4 @@ with job(snakemake):
         tex=snakemake.output.claims_tex,
         template=snakemake.input.claims,
         mark=run.mark,
-    )
-    print(
-        "sample data: compared with no printed number"
-        if run.data == "sample"
-        else summarize(numbers)
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 from pieline.core.files import write_json
 from pieline.core.jobs import job
 from pieline.core.upstream import load_upstream
+from pieline.results.numbers import summarize
 from pieline.results.provenance import (
     RunDescription,
     describe_raw_files,
@@ -35,3 +36,8 @@ with job(snakemake):
         ],
     )
     write_json(snakemake.output[0], provenance.model_dump(mode="json"))
+    # This is a run's last job, so that its terminal ends with these lines.
+    if data == "sample":
+        print("sample data: compared with no printed number")
+    else:
+        print("\n".join([summarize(results.numbers), *results.scores_of_others()]))

@@ -114,6 +114,9 @@ class Study(ABC, Generic[S]):
     displays: ClassVar[tuple[Display, ...]] = ()
     """Tables and then figures that the study can show, in the paper's order."""
 
+    main_table: ClassVar[str] = ""
+    """Name of the table with the main scores of every model."""
+
     def __init__(self, settings: S, project: Project, *, chosen: bool = True) -> None:
         self.settings = settings
         self.project = project

@@ -21,7 +21,7 @@ from pieline.reporting.printed import (
     write_comparisons,
 )
 from pieline.results import run_models
-from pieline.results.cells import read_cells
+from pieline.results.cells import ComparedCell, missing, read_cells
 from pieline.results.claims.tables import match_cells
 from pieline.results.numbers import (
     NO_NUMBER,
@@ -34,6 +34,7 @@ from pieline.results.numbers import (
     write_numbers,
 )
 from pieline.results.run_report import RunReport
+from pieline.results.run_results import RunResults, ShownStudy
 
 METRICS = "results/metrics/jam/english/gpt/zero_shot/seed-42.json"
 
@@ -243,3 +244,32 @@ def test_the_options_of_a_run_name_no_place_outside_the_project(
     ]
     monkeypatch.chdir(elsewhere)
     assert run_options(project, []) == ["--directory", "FOLDER"]
+
+
+def test_a_run_ends_with_the_scores_of_the_models_that_no_paper_has() -> None:
+    def scored(ours: str, table: str = "idiolink_zero_shot", **keys: str) -> ComparedCell:
+        known = {"model": "mine", "query_mode": "sentence", "metric": "r_precision"}
+        return missing("").model_copy(
+            update={"table": table, "keys": known | keys, "ours": ours},
+        )
+
+    run = RunResults(
+        studies=(
+            ShownStudy(name="jam", paper="ID10M-JAM", main_table="jam_drift"),
+            ShownStudy(name="idiolink", paper="IdioLink", main_table="idiolink_zero_shot"),
+        ),
+        others={"mine": "Mine", "unused": "Unused"},
+        cells=(
+            scored("41.00"),
+            scored("52.00", metric="ndcg_at_10"),
+            scored("43.00", query_mode="instruction_span", seed="42"),
+            scored("1.00", model="sbert"),
+            scored("2.00", table="idiolink_pairs"),
+            scored("", query_mode="span"),
+        ),
+    )
+    assert run.scores_of_others() == [
+        "Mine, in paper_tables/idiolink_zero_shot.csv:",
+        "  sentence mode: R-Precision 41.00, nDCG@10 52.00",
+        "  instruction + span mode, seed 42: R-Precision 43.00",
+    ]

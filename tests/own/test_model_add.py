@@ -117,19 +117,19 @@ def test_a_transformer_without_modules_needs_options(
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "table"),
+    ("kind", "given", "command"),
     [
-        ("reranker", {"first_stage": "bm25"}, "idiolink"),
-        ("encoder", {"languages": ["english"]}, "jam"),
+        ("reranker", {"first_stage": "bm25"}, "--configfile config/score.yaml --config 'idiolink="),
+        ("encoder", {"languages": ["english"]}, "--config 'jam={models: [mine], languages: [eng"),
     ],
 )
 def test_other_kinds(
-    kind: str, given: dict[str, Any], table: str, models: Path, folder: Path
+    kind: str, given: dict[str, Any], command: str, models: Path, folder: Path
 ) -> None:
     with pytest.raises(UserError, match=f"add --set {next(iter(given))}="):
         add_model("mine", str(folder), {"kind": kind}, models)
     added = add_model("mine", str(folder), {"kind": kind, **given}, models)
-    assert f"-- paper_tables/{table}_" in added.command
+    assert f"snakemake --cores all --directory runs/mine {command}" in added.command
     assert load_registry(models)["mine"].kind == kind
 
 

@@ -41,9 +41,10 @@ _PROMPTS = {
 """Patterns of prompts that contain an instruction, by instruction format."""
 _SPDX = ("AGPL-3.0", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "GPL-3.0", "LGPL-3.0", "MIT")
 _CONFIGURED = {
-    "encoder": "jam={{models: [{name}], languages: [{languages}],"
+    "encoder": "--config 'jam={{models: [{name}], languages: [{languages}],"
     " neutral: {{model: {name}, language: {language}}}}}' -- paper_tables/jam_drift.tex",
-    "idiolink": "idiolink={{models: [{name}]}}' -- paper_tables/idiolink_zero_shot.tex",
+    "idiolink": "--configfile config/score.yaml"
+    " --config 'idiolink={{models: [bm25, sbert, {name}]}}' -- all",
 }
 """End of the command that scores a model, by kind of its entry or for the study of all others."""
 
@@ -124,7 +125,7 @@ def add_model(
     run = _CONFIGURED.get(entry.kind, _CONFIGURED["idiolink"])
     languages = entry.languages if isinstance(entry, EncoderEntry) else [""]
     run = run.format(name=name, languages=", ".join(languages), language=languages[0])
-    return Added(own, text, f"snakemake --cores all --directory runs/{name} --config '{run}")
+    return Added(own, text, f"snakemake --cores all --directory runs/{name} {run}")
 
 
 def find_checkpoint(place: str, given: Mapping[str, Any]) -> Checkpoint:

@@ -14,7 +14,7 @@ from pieline.core.records import Frozen
 from pieline.core.tables import read_table, write_csv
 from pieline.reporting.latex import render_latex
 from pieline.reporting.printed import VERDICTS, number_in, read_printed
-from pieline.results.cells import COMPARED, missing
+from pieline.results.cells import COMPARED, ComparedCell, missing
 from pieline.results.claims.tables import (
     TEXT_NUMBERS,
     Kind,
@@ -60,6 +60,8 @@ _MODES = {
 """What a query mode or a training mode embeds."""
 _LISTS = ("needs", "also_in")
 """Fields of a printed number that are lists, which a CSV joins."""
+_NOT_OF_RUN = ("model", "metric", "interval_95")
+"""Keys of a cell that do not distinguish runs of one model."""
 
 
 class PrintedNumber(Frozen):
@@ -322,6 +324,15 @@ def in_words(keys: Mapping[str, str], column: str, labels: Mapping[str, str]) ->
     if column != "value":
         parts["column"] = f"deviation of {words}" if name.endswith("_std") else words
     return ", ".join(parts.values())
+
+
+def score_in_words(cell: ComparedCell) -> tuple[str, str]:
+    """Return the run of a cell without its model, and its metric with our number, in words."""
+    run = {key: text for key, text in cell.keys.items() if text and key not in _NOT_OF_RUN}
+    if "seed" in run:
+        run["seed"] = f"seed {run['seed']}"
+    metric = in_words({}, cell.keys["metric"], {})
+    return in_words(run, "value", {}), f"{metric} {cell.ours}"
 
 
 def _first_reason(reason: str, mark: str) -> str:

@@ -23,6 +23,12 @@ def used_models(studies: Studies, registry: Registry) -> list[Model]:
     return [_model(name, registry[name]) for name in sorted(names)]
 
 
+def other_models(studies: Studies, registry: Registry) -> dict[str, str]:
+    """Return the labels of the models that the configuration uses and no paper has, by name."""
+    models = used_models(studies, registry)
+    return {one.name: one.label for one in models if not registry[one.name].published_as}
+
+
 def model_records(studies: Studies, registry: Registry) -> str:
     """Return the configured models as canonical JSON."""
     return canonical_json([model.model_dump() for model in used_models(studies, registry)])

@@ -23,7 +23,7 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.results.claims.tables import load_catalogue
 from pieline.results.provenance import RunDescription, code_state
 from pieline.results.run_files import metrics, raw_files
-from pieline.results.run_models import used_models
+from pieline.results.run_models import other_models, used_models
 from pieline.results.run_results import RunResults, ShownStudy, shown_display
 from pieline.reuse import archive_of, notes
 from pieline.study import NOT_CONFIGURED, Items, Study
@@ -67,6 +67,7 @@ class RunReport:
                         },
                         tables=tuple(map(shown_display, study.tables())),
                         figures=tuple(map(shown_display, study.figures())),
+                        main_table=study.main_table,
                     )
                     for study in self.studies
                 ),
@@ -76,6 +77,7 @@ class RunReport:
                     if study not in self.studies
                 ),
             ),
+            others=other_models(self.studies, self.project.registry),
             mark=self.mark,
             data=self.config.data,
             document=self._document,

@@ -9,7 +9,7 @@ from pieline.core.records import Frozen
 from pieline.reporting.displays import Display
 from pieline.results.cells import ComparedCell
 from pieline.results.claims.judgement import JudgedClaim
-from pieline.results.numbers import PrintedNumber
+from pieline.results.numbers import PrintedNumber, score_in_words
 
 
 class Shown(Frozen):
@@ -39,6 +39,7 @@ class ShownStudy(Frozen):
             file; empty if the study has no items.
         recordings: Paths of recordings, by path of the predictions made from them.
         tables, figures: Displays in the paper's order.
+        main_table: Name of the table with the main scores of every model.
     """
 
     name: str
@@ -47,6 +48,7 @@ class ShownStudy(Frozen):
     recordings: Mapping[str, str] = {}
     tables: tuple[Shown, ...] = ()
     figures: tuple[Shown, ...] = ()
+    main_table: str = ""
 
     @property
     def displays(self) -> tuple[Shown, ...]:
@@ -59,6 +61,7 @@ class RunResults(Frozen):
 
     Attributes:
         studies: All studies, the configured ones first.
+        others: Labels of the run's models that are in no paper, by name.
         mark: Notice on every display if the run uses the user's own data, else empty.
         data: Data source: `sample`, `released` or `own`.
         document: Path of the document with all tables and figures.
@@ -70,6 +73,7 @@ class RunResults(Frozen):
     """
 
     studies: tuple[ShownStudy, ...]
+    others: Mapping[str, str] = {}
     mark: str = ""
     data: str = "sample"
     document: str = "paper_tables/paper.tex"
@@ -99,6 +103,22 @@ class RunResults(Frozen):
     def item_classes(self) -> list[str]:
         """Return the item classes, which also read the files behind metric files."""
         return [study.items for study in self.studies if study.items]
+
+    def scores_of_others(self) -> list[str]:
+        """Return lines with the main scores of the models that are in no paper."""
+        lines = []
+        for name, label in self.others.items():
+            for study in self.studies:
+                scores: dict[str, list[str]] = {}
+                for cell in self.cells:
+                    is_shown = (cell.table, cell.keys.get("model")) == (study.main_table, name)
+                    if is_shown and cell.ours:
+                        run, score = score_in_words(cell)
+                        scores.setdefault(run, []).append(score)
+                if scores:
+                    lines.append(f"{label}, in paper_tables/{study.main_table}.csv:")
+                lines += [f"  {run}: {', '.join(each)}" for run, each in scores.items()]
+        return lines
 
     def metric_files(self) -> list[str]:
         """Return the metric files behind the numbers of the tables, sorted by path."""

@@ -60,6 +60,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         finetuning_figure.FINETUNING_FIGURE,
         by_pie_figure.BY_PIE_FIGURE,
     )
+    main_table = zero_shot.ZERO_SHOT_TABLE.name
 
     check = checks.check
     check_own_data = checks.check_own_data

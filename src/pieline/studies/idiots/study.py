@@ -23,6 +23,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         tables.PROMPT_TABLE,
         figures.RECALL_SPECIFICITY,
     )
+    main_table = tables.DETECTION_TABLE.name
 
     check = checks.check
     configured_runs = runs.configured_runs

@@ -54,6 +54,7 @@ class JamStudy(Jam):
         figures.ALL_VS_MIXED,
         attention_figure.ATTENTION_FIGURE,
     )
+    main_table = results.DRIFT_TABLE.name
 
     check = checks.check
     check_own_data = checks.check_own_data
