@@ -102,6 +102,13 @@ class Group:
     heads: tuple[tuple[Head, ...], ...] = ()
 
 
+_LINES_OF_A_PAGE = 56
+
+
+def _is_compared(cell: Cell) -> bool:
+    return cell.number is not None and cell.number.comparison.printed not in (None, "")
+
+
 @dataclass(frozen=True)
 class TableContent:
     """Content of a table and its CSV.
@@ -116,7 +123,7 @@ class TableContent:
         unseen: Numbers outside any row, which are only in the CSV.
         decimals: Decimals of numbers whose comparison does not set them.
         wide: Whether the table spans both columns of a page.
-        long: Whether the table may span several pages.
+        long: Whether the table may span several pages even if it has few rows.
         label_widths: Widths of the label columns as fractions of the line, for a long table with
             wrapped labels.
         texts: Whether the cells are texts, which are left-aligned.
@@ -151,6 +158,14 @@ class TableContent:
     def columns(self) -> int:
         """Number of columns."""
         return sum(head.span for head in self.heads[-1])
+
+    @property
+    def spans_pages(self) -> bool:
+        """Whether the table may span several pages."""
+        rows = (row for group in self.groups for row in group.rows)
+        # A printed number is on a line of its own.
+        lines = (1 + any(map(_is_compared, row.cells)) for row in rows)
+        return self.long or sum(lines) > _LINES_OF_A_PAGE
 
     @property
     def footnotes(self) -> dict[str, str]:
