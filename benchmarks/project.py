@@ -12,6 +12,7 @@ sentences, queries and documents.
 
 import argparse
 import ctypes
+import gc
 import json
 import os
 import subprocess
@@ -318,6 +319,7 @@ def main() -> None:
     if unknown := set(options.names) - set(names):
         parser.error(f"unknown name: {', '.join(sorted(unknown))}")
     if options.inside:
+        gc.set_threshold(100_000)  # as in jobs
         PROCESSES[options.names[0]][options.inside == "measure"]()
         return
     baseline = json.loads(BASELINE.read_text())

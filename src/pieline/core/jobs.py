@@ -119,6 +119,8 @@ def job(snakemake: RuleJob) -> Iterator[Job]:
     start = _cpu_seconds()
     last_lines = start_log(snakemake.log[0])
     pin_threads(snakemake.threads)
+    # By default, Python scans the records that jobs read for garbage many times.
+    gc.set_threshold(100_000)
     running = Job(snakemake)
     running.begin()
     yield running

@@ -31,9 +31,11 @@ class Pool:
         text: T = self._loaded[key]
         return text
 
-    def add(self, path: str, name: str, text: Json) -> None:
-        """Add the text with id `name` of the dataset file `path`."""
-        self.texts.setdefault(path, {})[name] = text
+    def add(self, path: str, name: str, make: Callable[[], Json]) -> None:
+        """Add the text with id `name` of the dataset file `path`, made unless it is there."""
+        texts = self.texts.setdefault(path, {})
+        if name not in texts:
+            texts[name] = make()
 
 
 @dataclass(frozen=True)

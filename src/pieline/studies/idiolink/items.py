@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterator
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Self
@@ -80,9 +81,9 @@ class IdiolinkItem(Item):
         for query in queries:
             best = run.get(query.id, {}).items()
             relevant = qrels[query.id]
-            pool.add(queries_path, query.id, _page_text(query))
+            pool.add(queries_path, query.id, partial(_page_text, query))
             for name, _ in best:
-                pool.add(documents_path, name, _page_text(documents[name]))
+                pool.add(documents_path, name, partial(_page_text, documents[name]))
             rows.append(
                 {
                     "query": query.id,

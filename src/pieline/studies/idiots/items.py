@@ -1,6 +1,7 @@
 """Per-sentence results of IdioTS, as exported items and as evidence on the results page."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Literal, Self
 
 from pieline.core.outcomes import OutcomeName
@@ -95,15 +96,7 @@ class IdiotsItem(Item):
         sentences_path = input_of(metric, _SENTENCES)
         rows = []
         for sentence, answer in answers_behind(metric, pool):
-            pool.add(
-                sentences_path,
-                sentence.id,
-                {
-                    "parts": [sentence.sentence, "", ""],
-                    "usage": "idiomatic" if sentence.is_idiomatic else "distractor",
-                    "pie": sentence.pie,
-                },
-            )
+            pool.add(sentences_path, sentence.id, partial(_page_text, sentence))
             rows.append(
                 {
                     "sentence": sentence.id,
@@ -119,6 +112,14 @@ class IdiotsItem(Item):
             "sentences": sentences_path,
             "rows": rows,
         }
+
+
+def _page_text(sentence: IdiotsSentence) -> Json:
+    return {
+        "parts": [sentence.sentence, "", ""],
+        "usage": "idiomatic" if sentence.is_idiomatic else "distractor",
+        "pie": sentence.pie,
+    }
 
 
 _SENTENCES = "/sentences.jsonl"

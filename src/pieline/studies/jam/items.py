@@ -1,6 +1,7 @@
 """Per-sentence results of ID10M-JAM, as exported items and as evidence on the results page."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Literal, Self
 
 from pieline.core.outcomes import OutcomeName
@@ -82,7 +83,7 @@ class JamItem(Item):
         sentences_path = _sentences_path(metric)
         originals: dict[str, list[Json]] = {}
         for sentence, answer, right, _ in _judged_answers(metric, pool):
-            pool.add(sentences_path, sentence.id, _page_text(sentence))
+            pool.add(sentences_path, sentence.id, partial(_page_text, sentence))
             originals.setdefault(sentence.original_id, []).append(
                 {
                     "sentence": sentence.id,

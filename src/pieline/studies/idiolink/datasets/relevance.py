@@ -15,7 +15,7 @@ RELEVANT_USAGES: dict[str, frozenset[str]] = {
 """Usages of the relevant documents, by usage of the query (section 3.1)."""
 
 Qrels = dict[str, dict[str, int]]
-"""Relevance by query id and document id."""
+"""Relevance by query id and document id; queries may share a dictionary, so none may be changed."""
 
 
 def meaning_qrels(queries: Iterable[Meaning], documents: Sequence[Meaning]) -> Qrels:
@@ -28,15 +28,16 @@ def meaning_qrels(queries: Iterable[Meaning], documents: Sequence[Meaning]) -> Q
     def relevant(pie: str, usage: str) -> dict[str, int]:
         return {text.id: 1 for text in by_pie[pie] if text.usage in RELEVANT_USAGES[usage]}
 
-    return {query.id: dict(relevant(query.pie, query.usage)) for query in queries}
+    return {query.id: relevant(query.pie, query.usage) for query in queries}
 
 
 def subject_qrels(queries: Iterable[Meaning], documents: Iterable[Meaning]) -> Qrels:
     """Return each query's documents with the same subject, to measure how topical a ranking is."""
-    by_subject = defaultdict(list)
+    by_subject: dict[str, list[str]] = defaultdict(list)
     for text in documents:
         by_subject[text.subject].append(text.id)
-    return {query.id: dict.fromkeys(by_subject[query.subject], 1) for query in queries}
+    relevant = {subject: dict.fromkeys(names, 1) for subject, names in by_subject.items()}
+    return {query.id: relevant.get(query.subject, {}) for query in queries}
 
 
 def write_qrels(path: str | Path, qrels: Qrels) -> None:

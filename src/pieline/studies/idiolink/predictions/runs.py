@@ -386,14 +386,12 @@ def _lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
     try:
         with open_file(path, "rt", encoding="utf-8-sig") as stream:
             for number, line in enumerate(stream, start=1):
-                fields = line.split(maxsplit=len(_FIELDS) - 1)
-                if not fields:
-                    continue
-                if top_k is not None:
-                    seen[fields[0]] += 1
-                    if seen[fields[0]] > top_k:
+                if top_k is not None and (start := line.split(maxsplit=1)):
+                    seen[start[0]] += 1
+                    if seen[start[0]] > top_k:
                         continue
-                yield _line(fields, number, path)
+                if fields := line.split(maxsplit=len(_FIELDS) - 1):
+                    yield _line(fields, number, path)
     except UnicodeDecodeError:
         with Path(path).open("rb") as raw:
             if open_file is open and raw.read(2) == b"\x1f\x8b":
