@@ -22,7 +22,7 @@ LIST_ENDING = ".sha256"
 
 Snakemake compares listed digests by content, but folders only by time.
 """
-MAKE_AGAIN = "run snakemake --cores all --forcerun {}"
+MAKE_AGAIN = "run the same snakemake command with --forcerun {}"
 EXTRACTED = "this folder has other data than {}: use another folder (--directory)"
 _MADE = ("results/", "paper_tables/")
 _DOWNLOADED = "results/archives/"
