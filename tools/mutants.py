@@ -37,7 +37,12 @@ DETECTION = (
     "idiots/test_detection_answers",
     "idiots/test_verdicts",
 )
-MONEY = ("llm/test_money", "llm/test_llm_parts")
+MONEY = (
+    "llm/test_money",
+    "llm/test_llm_parts",
+    "llm/test_reported_usage",
+    "llm/test_llm_limits",
+)
 TESTS = {
     "studies/jam/bio": ("jam/test_spans",),
     "studies/jam/metrics/drift": ("jam_experiments/test_drift",),
