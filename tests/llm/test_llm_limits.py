@@ -330,8 +330,10 @@ def test_a_slow_stream_of_bytes_times_out(folder: Path) -> None:
         return reply
 
     with FaultServer(behave) as server:
-        # The timeout of the provider takes precedence over that of `settings_for`.
+        begun = time.monotonic()
+        # The timeout of the provider takes precedence over that of `settings_for`, 60 s.
         (answer,) = ask_server(folder, server.api_base, limits={"timeout_s": 1})
+        assert time.monotonic() - begun < 50
         assert answer.text == "echo q0"
         assert len(server.requests) == 2
 
