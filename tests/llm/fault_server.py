@@ -59,10 +59,6 @@ class FaultServer(LoopbackServer):
         self.in_flight = self.most_in_flight = 0
         self._attempts: Counter[str] = Counter()
 
-    @property
-    def api_base(self) -> str:
-        return f"{self.address}/v1"
-
     async def exchange(self, received: Received, send: Callable[[Reply], Awaitable[bool]]) -> None:
         asked = received.body
         text = asked["input"][0] if "input" in asked else asked["messages"][-1]["content"]

@@ -1,13 +1,18 @@
 """Models, settings and questions for the tests of pieline.llm."""
 
+import asyncio
 import multiprocessing
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import httpx
+
 from pieline.llm.answers import Answer
+from pieline.llm.client import ask
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import recording
 from pieline.llm.settings import LLMSettings
@@ -15,10 +20,12 @@ from pieline.models.llm import LLMEntry
 
 KEY = "sk-Zq7/very+secret==key"
 SYSTEM = "You mark potentially idiomatic expressions. " * 5
+Respond = Callable[..., list[httpx.Request]]
+"""Type of the fixture `respond`."""
 SOURCE = Path(__file__).parents[2] / "src"
 
 
-def spec_for(api_base: str = "http://127.0.0.1:1/v1", **fields: Any) -> LLMEntry:
+def spec_for(api_base: str | None = "http://127.0.0.1:1/v1", **fields: Any) -> LLMEntry:
     """Return an entry for a model on a test server."""
     entry = {
         "kind": "llm",
@@ -55,6 +62,37 @@ def questions_for(spec: LLMEntry, count: int, prefix: str = "q") -> list[Questio
         )
         for i in range(count)
     ]
+
+
+def ask_server(
+    folder: Path,
+    api_base: str | None,
+    count: int = 1,
+    *,
+    entry: Mapping[str, Any] = MappingProxyType({}),
+    progress: bool = False,
+    **settings: Any,
+) -> list[Answer]:
+    """Ask a test server `count` questions, record the answers in `a.jsonl`, and return them."""
+    spec, path = spec_for(api_base, **entry), folder / "a.jsonl"
+    questions = questions_for(spec, count)
+    return [*ask(questions, spec, settings_for(folder, **settings), path, progress).values()]
+
+
+def send(question: Question, spec: LLMEntry | None = None) -> Answer:
+    """Send a question once."""
+    from pieline.llm.transport import Transport
+
+    asked = spec or spec_for()
+
+    async def run() -> Answer:
+        transport = Transport(asked, api_key=KEY, api_base=asked.api_base or "", timeout_s=5)
+        try:
+            return await transport.send(question)
+        finally:
+            await transport.close()
+
+    return asyncio.run(run())
 
 
 def start(run: Callable[..., None], *arguments: Any) -> ForkServerProcess:

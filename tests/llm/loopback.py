@@ -76,6 +76,11 @@ class LoopbackServer(ABC):
         """URL of the server without a path."""
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def api_base(self) -> str:
+        """Base URL of an OpenAI-compatible API."""
+        return f"{self.address}/v1"
+
     def __enter__(self) -> Self:
         listening = socket.create_server(("127.0.0.1", self.port), backlog=1024)
         self.port = listening.getsockname()[1]

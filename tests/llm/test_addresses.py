@@ -10,10 +10,9 @@ from urllib.parse import quote
 
 import pytest
 from fault_server import FaultServer, Reply, Request, answer
-from llm_cases import KEY, questions_for, settings_for, spec_for
+from llm_cases import KEY, Respond, ask_server, questions_for, send, settings_for, spec_for
 from provider_server import ProviderServer, chat
 from support import ROOT
-from test_transport import Respond, respond, send  # noqa: F401 (a fixture)
 
 from pieline.config import load_config
 from pieline.core.errors import UserError
@@ -47,8 +46,8 @@ def variables() -> set[str]:
 
 
 @pytest.fixture
-def trap(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
-    """Return a server to which every variable with an address points."""
+def trap(monkeypatch: pytest.MonkeyPatch, respond: Respond) -> Iterator[ProviderServer]:
+    """Return a server to which every variable with an address points, once litellm is loaded."""
     with ProviderServer(chat()) as server:
         found = variables()
         assert len(found) > 150 and {"ANTHROPIC_BASE_URL", "HOSTED_VLLM_API_BASE"} <= found
@@ -60,7 +59,7 @@ def trap(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
         yield server
 
 
-def test_no_variable_changes_where_a_question_goes(trap: ProviderServer, respond: Respond) -> None:  # noqa: F811
+def test_no_variable_changes_where_a_question_goes(trap: ProviderServer, respond: Respond) -> None:
     arrived = respond(json=chat())
     for prefix, base in DEFAULT_ADDRESSES.items():
         parameters: dict[str, Any] = {"litellm_id": f"{prefix}/test-model", "accepts": []}
@@ -81,7 +80,7 @@ def test_no_variable_changes_where_a_question_goes(trap: ProviderServer, respond
 
 def test_the_proxy_of_litellm_is_not_used(
     trap: ProviderServer,
-    respond: Respond,  # noqa: F811
+    respond: Respond,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     arrived = respond(json=chat())
@@ -95,20 +94,16 @@ def test_the_proxy_of_litellm_is_not_used(
 
 def test_the_documented_ways_work_despite_variables(folder: Path, trap: ProviderServer) -> None:
     with FaultServer() as server:
-        spec = spec_for(None)
-        settings = settings_for(folder, api_bases={"tests": server.api_base})
-        ask(questions_for(spec, 2), spec, settings, folder / "a.jsonl", progress=False)
-        own = spec_for(server.api_base)
-        ask(questions_for(own, 3), own, settings_for(folder), folder / "a.jsonl", progress=False)
+        ask_server(folder, None, 2, api_bases={"tests": server.api_base})
+        ask_server(folder, server.api_base, 3)
         assert len(server.requests) == 3
     assert trap.requests == []
 
 
 def test_a_provider_without_a_known_address_needs_one(folder: Path) -> None:
     for name in ("hosted_vllm", "lm_studio", "custom_openai", "databricks"):
-        spec = spec_for(None, litellm_id=f"{name}/m")
         with pytest.raises(UserError, match=f"the address of {name} is not known; set api_base"):
-            ask(questions_for(spec, 1), spec, settings_for(folder), folder / "a", progress=False)
+            ask_server(folder, None, entry={"litellm_id": f"{name}/m"})
 
 
 def test_an_answer_from_elsewhere_is_rejected(
@@ -161,8 +156,17 @@ def test_the_origin_of_an_address() -> None:
         assert origin(url) == expected
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.0.0.2"])
-@pytest.mark.parametrize("variable", ["http_proxy", "HTTP_PROXY", "all_proxy"])
+@pytest.mark.parametrize(
+    ("host", "variable"),
+    [
+        ("127.0.0.1", "http_proxy"),
+        ("localhost", "HTTP_PROXY"),
+        ("localhost", "all_proxy"),
+        ("LOCALHOST", "http_proxy"),
+        ("0.0.0.0", "http_proxy"),
+        ("[::ffff:127.0.0.1]", "http_proxy"),
+    ],
+)
 def test_loopback_addresses_use_no_proxy(
     folder: Path, monkeypatch: pytest.MonkeyPatch, host: str, variable: str
 ) -> None:
@@ -170,37 +174,22 @@ def test_loopback_addresses_use_no_proxy(
         monkeypatch.setenv(name, "example.org")
     with ProviderServer(status=403) as proxy, FaultServer() as server:
         monkeypatch.setenv(variable, proxy.address)
-        base = f"http://{host}:{server.port}/v1"
-        spec = spec_for(base)
-        if host == "127.0.0.2":  # the server is only at 127.0.0.1
-            with pytest.raises(UserError, match=f"cannot connect to http://{host}:") as refused:
-                ask(questions_for(spec, 1), spec, settings_for(folder), folder / "a")
-            assert "proxy" not in str(refused.value)
-        else:
-            ask(questions_for(spec, 1), spec, settings_for(folder), folder / "a", progress=False)
+        assert ask_server(folder, f"http://{host}:{server.port}/v1")
+        # The server is only at 127.0.0.1.
+        with pytest.raises(UserError, match=r"cannot connect to http://127.0.0.2:") as refused:
+            ask_server(folder / "other", f"http://127.0.0.2:{server.port}/v1")
+        assert "proxy" not in str(refused.value)
         assert proxy.requests == []
 
 
-@pytest.mark.parametrize("host", ["LOCALHOST", "0.0.0.0", "[::ffff:127.0.0.1]"])
-def test_other_spellings_of_loopback_use_no_proxy(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, host: str
-) -> None:
-    with ProviderServer(status=403) as proxy, FaultServer() as server:
-        monkeypatch.setenv("http_proxy", proxy.address)
-        spec = spec_for(f"http://{host}:{server.port}/v1")
-        ask(questions_for(spec, 1), spec, settings_for(folder), folder / "a", progress=False)
-        assert proxy.requests == []
-
-
-@pytest.mark.parametrize("status", [301, 307, 308])
+@pytest.mark.parametrize("status", [301, 307])
 def test_a_redirect_is_named_and_not_followed(folder: Path, status: int) -> None:
     with FaultServer() as other:
         location = {"Location": f"{other.api_base}/chat/completions"}
         with FaultServer(lambda _: Reply(status, headers=location)) as server:
-            spec = spec_for(server.api_base)
             message = f"{server.address} redirects to {other.address} \\({status}\\); set the final"
             with pytest.raises(UserError, match=message):
-                ask(questions_for(spec, 1), spec, settings_for(folder), folder / "a")
+                ask_server(folder, server.api_base)
         assert other.requests == []
 
 
@@ -226,9 +215,8 @@ def test_a_proxy_that_refuses_is_named(
 ) -> None:
     with ProviderServer(chat(), status=status or 200) as proxy:
         monkeypatch.setenv(variable, proxy.address if status else "http://127.0.0.1:1")
-        spec = spec_for(base)
         with pytest.raises(UserError, match=message):
-            ask(questions_for(spec, 1), spec, settings_for(folder), folder / "a", progress=False)
+            ask_server(folder, base)
 
 
 @pytest.mark.parametrize(
@@ -255,19 +243,16 @@ def test_an_address_without_scheme_is_a_one_line_error(
             "sk-abc\u200bdefgh", "sk-abc\x1bdefgh", '"sk-abcdefgh"'],
 )  # fmt: skip
 def test_a_key_that_cannot_be_sent_is_a_one_line_error(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, key: str
+    monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
-    with FaultServer() as server:
-        spec = spec_for(server.api_base)
-        monkeypatch.setenv("TEST_LLM_KEY", key)
-        with pytest.raises(UserError) as refused:
-            ask(questions_for(spec, 1), spec, settings_for(folder), folder / "a", progress=False)
-        assert server.requests == []
+    monkeypatch.setenv("TEST_LLM_KEY", key)
+    with pytest.raises(UserError) as refused:
+        api_key(spec_for())
     line = str(refused.value)
     assert "the environment variable TEST_LLM_KEY is not a key" in line
     assert "\n" not in line and "abc" not in line
     monkeypatch.setenv("TEST_LLM_KEY", f" {KEY}\n")
-    assert api_key(spec) == KEY
+    assert api_key(spec_for()) == KEY
 
 
 def forms(key: str) -> Iterator[str]:
@@ -319,10 +304,11 @@ def test_an_encoded_key_is_in_no_recording(folder: Path) -> None:
             return Reply(400, f'{{"error": {{"message": "wrong {echoed[1]}"}}}}'.encode())
         return answer("", message=message)
 
-    with FaultServer(behave) as server:
-        spec = spec_for(server.api_base)
-        with pytest.raises(UserError, match=r"wrong QmVhcmVyIH?\[TEST_LLM_KEY\]") as refused:
-            ask(questions_for(spec, 2), spec, settings_for(folder), folder / "a.jsonl")
+    with (
+        FaultServer(behave) as server,
+        pytest.raises(UserError, match=r"wrong QmVhcmVyIH?\[TEST_LLM_KEY\]") as refused,
+    ):
+        ask_server(folder, server.api_base, 2)
     written = (folder / "a.jsonl").read_text("utf-8") + str(refused.value)
     core = b64encode(f"Bearer {KEY}".encode()).decode()[12:-4]
     assert core not in written and echoed[0][:-4] not in written

@@ -14,7 +14,7 @@ from pieline.llm.answers import Answer
 from pieline.llm.idioms import parse_idioms
 from pieline.llm.parsing import Parsed
 from pieline.llm.questions import Question
-from pieline.llm.readings import count_forms
+from pieline.llm.readings import count_forms, count_outcomes
 from pieline.llm.recordings import record
 from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry
@@ -67,6 +67,20 @@ def test_models_and_files_are_counted_separately(tmp_path: Path) -> None:
         [naming(paths[0]), naming(paths[1]), naming(paths[1], "n"), naming(missing)]
     )
     assert [(form.model, form.answers) for form in forms] == [("m", 2), ("n", 1)]
+
+
+def test_outcomes_are_counted_in_one_line(tmp_path: Path) -> None:
+    answers = [
+        Answer(key="1", text='{"idioms": []}', finish_reason="stop"),
+        Answer(key="2", text='{"idio', finish_reason="length"),
+        Answer(key="3", text='{"idio', finish_reason="length"),
+        Answer(key="4", finish_reason="content_filter"),
+        Answer(key="5", refusal="No."),
+        Answer(key="6", text=""),
+    ]
+    assert count_outcomes(naming(tmp_path), answers) == (
+        "6 answers: 1 readable, 2 cut off, 1 filtered, 1 refused, 1 unreadable"
+    )
 
 
 @pytest.fixture

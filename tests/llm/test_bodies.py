@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 from fault_server import ASKED, FaultServer, Reply, Request, echo
-from llm_cases import KEY, questions_for, settings_for, spec_for
+from llm_cases import KEY, Respond, ask_server, questions_for, send, spec_for
 from provider_server import CALL, ProviderServer, chat, generated, message, output, response
 
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
 from pieline.llm.bodies import answer_fields, is_filtered_error
-from pieline.llm.client import ask
 from pieline.llm.parsing import answer_text
 from pieline.llm.recordings import read_answers
 from pieline.llm.retries import MalformedResponseError
@@ -260,18 +259,10 @@ SECONDARY: list[Body] = [
 
 
 @pytest.mark.parametrize("fields", SECONDARY)
-def test_a_paid_answer_with_malformed_fields_is_recorded(folder: Path, fields: Body) -> None:
-    body = json.dumps({**said(), "model": ASKED, **fields}).encode()
-    with FaultServer(lambda _: Reply(body=body)) as server:
-        spec = spec_for(server.api_base, prices={"input": 1, "output": 1})
-        settings = settings_for(folder, max_cost_usd=1)
-        for _ in range(2):
-            (answer,) = ask(
-                questions_for(spec, 1), spec, settings, folder / "a.jsonl", progress=False
-            ).values()
-            assert (answer.text, answer.finish_reason) == ('["a"]', "stop")
-        assert len(server.requests) == 1
-    assert Ledger(folder).spending().usd > 0
+def test_a_paid_answer_with_malformed_fields_is_an_answer(respond: Respond, fields: Body) -> None:
+    respond(content=json.dumps({**said(), **fields}).encode())
+    answer = send(questions_for(spec_for(), 1)[0])
+    assert (answer.text, answer.finish_reason) == ('["a"]', "stop")
 
 
 @pytest.mark.parametrize(("path", "body"), [FAILED[0], FAILED[9], FAILED[11]])
@@ -283,15 +274,18 @@ def test_a_failed_generation_is_retried_and_never_recorded(
     def behave(request: Request) -> Reply:
         return reply if request.text == "q0" or request.attempt == 1 else echo(request)
 
+    message = (
+        r"1 of 2 questions got no answer .*MalformedResponse.*"
+        r" \(at most \$0\.0004 more possibly billed without an answer\)"
+    )
+    priced = {"entry": {"prices": {"input": 1, "output": 1}}, "max_cost_usd": 1}
     with FaultServer(behave) as server:
-        spec = spec_for(server.api_base, prices={"input": 1, "output": 1})
-        settings = settings_for(folder, max_cost_usd=1, max_attempts=3)
-        with pytest.raises(UserError, match=r"1 of 2 questions got no answer .*MalformedResponse"):
-            ask(questions_for(spec, 2), spec, settings, folder / "a.jsonl", progress=False)
+        with pytest.raises(UserError, match=message):
+            ask_server(folder, server.api_base, 2, max_attempts=3, **priced)
         assert sorted(request.text for request in server.requests) == ["q0"] * 3 + ["q1"] * 2
     assert [answer.text for answer in read_answers(folder / "a.jsonl").values()] == ["echo q1"]
     # The provider may have billed the failed attempts.
-    assert Ledger(folder).spending().unanswered == {spec.checkpoint: 4}
+    assert Ledger(folder).spending().unanswered == {"openai/test-model": 4}
 
 
 AZURE = {
@@ -332,19 +326,18 @@ FILTERS: list[tuple[int, Any]] = [
 
 
 @pytest.mark.parametrize(("status", "body"), FILTERS)
-def test_a_filtered_question_does_not_block_the_others(
-    folder: Path, status: int, body: Any
-) -> None:
-    def behave(request: Request) -> Reply:
-        is_filtered = request.text == "q1"
-        return Reply(status, json.dumps(body).encode()) if is_filtered else echo(request)
+def test_an_error_of_a_filter_is_an_answer(respond: Respond, status: int, body: Any) -> None:
+    respond(status, json=body)
+    answer = send(questions_for(spec_for(), 1)[0])
+    assert (answer.text, answer.finish_reason) == (None, "content_filter")
 
-    with FaultServer(behave) as server:
-        spec = spec_for(server.api_base)
-        questions = questions_for(spec, 4)
-        answers = ask(questions, spec, settings_for(folder), folder / "a.jsonl", progress=False)
+
+def test_a_filtered_question_does_not_block_the_others(folder: Path) -> None:
+    filtered = Reply(400, json.dumps({"error": AZURE}).encode())
+    with FaultServer(lambda sent: filtered if sent.text == "q1" else echo(sent)) as server:
+        answers = ask_server(folder, server.api_base, 4)
         assert len(server.requests) == 4
-    parsed = [answer_text(answer)[1] for answer in answers.values()]
+    parsed = [answer_text(answer)[1] for answer in answers]
     assert [each and str(each.outcome) for each in parsed] == [None, "filtered", None, None]
 
 
@@ -360,7 +353,8 @@ def test_other_errors_are_not_filters(body: Any) -> None:
 
 def test_an_account_that_violated_a_policy_stops_the_run(folder: Path) -> None:
     error = {"error": {"message": "Your account was deactivated: usage policies.", "code": "x"}}
-    with ProviderServer(error, status=403) as server:
-        spec = spec_for(f"{server.address}/v1")
-        with pytest.raises(UserError, match="the provider rejected the request"):
-            ask(questions_for(spec, 9), spec, settings_for(folder), folder / "a", progress=False)
+    with (
+        ProviderServer(error, status=403) as server,
+        pytest.raises(UserError, match="the provider rejected the request"),
+    ):
+        ask_server(folder, server.api_base, 9)

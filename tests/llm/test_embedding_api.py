@@ -1,10 +1,6 @@
 """Test that a provider's vectors are recorded and paid once, despite failures and kills."""
 
 import json
-import os
-import random
-import signal
-import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -13,15 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from fault_server import ASKED, FaultServer, Reply, Request
-from llm_cases import settings_for, start
-from support import wait_for
+from llm_cases import settings_for
 
 from pieline.core.errors import UserError
 from pieline.core.records import save_jsonl, validated
 from pieline.llm.archive import verify
 from pieline.llm.client import ask
 from pieline.llm.estimates import check, estimate_tasks
-from pieline.llm.recordings import read_answers
 from pieline.llm.spending import Ledger
 from pieline.models.api_embedder import ApiEmbedderEntry
 from pieline.models.registry import ENTRY
@@ -189,35 +183,3 @@ def test_estimate_and_check_include_api_embedders(
     monkeypatch.delenv("TEST_LLM_KEY")
     with pytest.raises(UserError, match="cannot be asked for answers that are not recorded"):
         check([task], settings)
-
-
-def _embed_all(api_base: str, folder: Path, count: int) -> None:
-    os.environ["TEST_LLM_KEY"] = "sk-testing-testing"
-    embed(task_for(folder, entry_for(api_base), count), folder)
-
-
-@pytest.mark.full
-def test_after_ten_kills_bytes_are_equal_and_nothing_is_paid_twice(folder: Path) -> None:
-    count, moments, lost = 300, random.Random(5), 0
-    path = folder / "recordings/documents.jsonl"
-    with FaultServer(embedded) as server:
-        for _ in range(10):
-            answered, kept = server.answered.total(), len(read_answers(path))
-            process = start(_embed_all, server.api_base, folder, count)
-            wait_for(lambda answered=answered: server.answered.total() > answered)
-            time.sleep(moments.uniform(0.0, 0.02))
-            process.kill()
-            process.join(10)
-            assert process.exitcode == -signal.SIGKILL
-            wait_for(lambda: server.in_flight == 0)
-            gone = (server.answered.total() - answered) - (len(read_answers(path)) - kept)
-            assert 0 <= gone <= CONCURRENCY
-            lost += gone
-        assert not (folder / "out.npy").exists()
-        process = start(_embed_all, server.api_base, folder, count)
-        process.join(60)
-        assert process.exitcode == 0
-        # Only requests in flight when a run was killed were asked again.
-        assert server.answered.total() == count + lost
-    assert np.load(folder / "out.npy").tobytes() == expected(count)
-    assert spent(folder) == pytest.approx(price(count))

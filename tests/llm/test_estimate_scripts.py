@@ -30,6 +30,17 @@ GENERATED = {
     },
     "idiots": {"models": ["llama-2-7b-chat"]},
 }
+ORIGINAL = Original(
+    id="test-0001",
+    language="german",
+    sentence="Sie gab den Löffel ab.",
+    tokens=("Sie gab den Löffel ab.",),
+    tags=(OUTSIDE,),
+    pies=("den Löffel abgeben",),
+    is_figurative=False,
+    true_idioms=(),
+    was_fixed=False,
+)
 ORIGINALS = "results/originals/jam/german.jsonl"
 PLAN = """\
 rule embed:
@@ -128,18 +139,7 @@ def test_the_estimate_lists_remaining_jobs(run: Run) -> None:
 
 
 def test_existing_data_is_counted(run: Run, tmp_path: Path) -> None:
-    original = Original(
-        id="test-0001",
-        language="german",
-        sentence="Sie gab den Löffel ab.",
-        tokens=("Sie gab den Löffel ab.",),
-        tags=(OUTSIDE,),
-        pies=("den Löffel abgeben",),
-        is_figurative=False,
-        true_idioms=(),
-        was_fixed=False,
-    )
-    save_jsonl(tmp_path / ORIGINALS, [original])
+    save_jsonl(tmp_path / ORIGINALS, [ORIGINAL])
     done = run("estimate_cost")
     (row,) = [row for row in rows(done.stdout) if row[0] == "HardVariants"]
     # Generation and review: 5 variants of 80 tokens after 1000 reasoning tokens.
@@ -188,18 +188,7 @@ def test_the_check_passes_if_nothing_is_missing(run: Run) -> None:
 def test_the_check_counts_the_answers_to_request(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = Original(
-        id="test-0001",
-        language="german",
-        sentence="Sie gab den Löffel ab.",
-        tokens=("Sie gab den Löffel ab.",),
-        tags=(OUTSIDE,),
-        pies=("den Löffel abgeben",),
-        is_figurative=False,
-        true_idioms=(),
-        was_fixed=False,
-    )
-    save_jsonl(tmp_path / ORIGINALS, [original])
+    save_jsonl(tmp_path / ORIGINALS, [ORIGINAL])
     monkeypatch.setenv("GEMINI_API_KEY", "not-a-key-but-set")
     jam = {**GENERATED["jam"], "models": []}  # type: ignore[dict-item]
     done = run("check", studies=["jam"], jam=jam, llm={"max_cost_usd": 100})
@@ -218,5 +207,4 @@ def test_models_that_end_soon_are_listed_on_stderr_by_date(run: Run, script: str
         " its data does not exist yet"
     )
     assert second.startswith("record now: gpt-4o-mini ends on ")
-    assert bool(done.error) is (script == "check")
     assert "record now" not in done.stdout

@@ -16,9 +16,13 @@ from support import wait_for
 from pieline.llm.archive import verify
 from pieline.llm.client import ask
 from pieline.llm.recordings import read_answers, read_lines
+from pieline.llm.spending import Ledger
 
 CONCURRENCY = 32
 RETRY_AFTER = 0.15
+PRICES = {"input": 10.0, "output": 20.0}
+EACH = 10 * 10e-6 + 5 * 20e-6
+"""Cost of each answer, with 10 input tokens and 5 output tokens."""
 
 
 def faulty(request: Request) -> Reply:
@@ -41,7 +45,7 @@ def test_all_questions_are_answered_once_despite_faults(folder: Path) -> None:
     with FaultServer(faulty) as server:
         spec = spec_for(server.api_base)
         settings = settings_for(folder, concurrency=CONCURRENCY, timeout_s=4, max_attempts=12)
-        questions = questions_for(spec, 400)
+        questions = questions_for(spec, 200)
         answers = ask(questions, spec, settings, path, progress=False)
         requests = server.requests
         assert server.most_in_flight <= CONCURRENCY
@@ -70,7 +74,7 @@ def test_all_questions_are_answered_once_despite_faults(folder: Path) -> None:
         if before and faulty(before).status == 429:
             waits.append(request.at - before.at)
         seen[request.text] = request
-    assert len(waits) > 30
+    assert len(waits) > 15
     assert min(waits) >= RETRY_AFTER
 
 
@@ -84,8 +88,8 @@ def _ok(text: str) -> bytes:
 
 def _ask_all(api_base: str, folder: Path, path: Path, count: int, mode: str = "record") -> None:
     os.environ["TEST_LLM_KEY"] = "sk-testing-testing"
-    spec = spec_for(api_base)
-    settings = settings_for(folder, concurrency=16, mode=mode)
+    spec = spec_for(api_base, prices=PRICES)
+    settings = settings_for(folder, concurrency=16, mode=mode, max_cost_usd=100)
     ask(questions_for(spec, count), spec, settings, path, progress=False)
 
 
@@ -110,6 +114,10 @@ def test_killed_runs_lose_only_requests_in_flight(folder: Path, mode: str) -> No
             lost = (server.answered.total() - answered) - (len(read_answers(collected)) - kept)
             assert 0 <= lost <= 16
             lost_in_all += lost
+            # The ledger has every request that was sent.
+            spending = Ledger(folder).spending()
+            booked = sum(spending.requests.values()) + len(spending.reserved)
+            assert len(server.requests) <= booked <= len(server.requests) + 16
         process = start(_ask_all, server.api_base, folder, path, count, mode)
         process.join(60)
         assert process.exitcode == 0
@@ -123,6 +131,9 @@ def test_killed_runs_lose_only_requests_in_flight(folder: Path, mode: str) -> No
     assert keys == sorted(keys)
     left = {file.name for file in path.parent.iterdir()}
     assert left == {"a.jsonl", ".locks"}
+    spending = Ledger(folder).spending()
+    assert sum(spending.settled.values()) == pytest.approx(count * EACH)
+    assert lost_in_all <= len(spending.reserved)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -4,15 +4,12 @@ import asyncio
 import email.utils
 import itertools
 import os
-import random
 import re
 import resource
 import selectors
 import signal
-import sqlite3
 import time
 from collections.abc import Callable, Coroutine
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +18,11 @@ from fault_server import FaultServer, Reply, Request, answer, echo
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from llm_cases import questions_for, settings_for, spec_for, start
+from llm_cases import ask_server, questions_for, settings_for, spec_for, start
 
 from pieline.core import progress
 from pieline.core.errors import UserError
 from pieline.llm import retries
-from pieline.llm import settings as llm_settings
 from pieline.llm.answers import Answer
 from pieline.llm.asking import QuestionRun
 from pieline.llm.client import ask
@@ -34,8 +30,15 @@ from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers, recording
 from pieline.llm.retries import NotConnectedError
 from pieline.llm.settings import LLMSettings
-from pieline.llm.spending import Ledger, Reserved
+from pieline.llm.spending import Ledger
 from pieline.models.llm import LLMEntry
+
+# Each answer has 10 input tokens and 5 output tokens: $0.0002 at these prices.
+PRICES = {"input": 10.0, "output": 20.0}
+EACH = 10 * 10e-6 + 5 * 20e-6
+# "q1" has 2 bytes, 8 tokens around it and 64 of a template; an answer has at most 20 tokens.
+MOST = 74 * 10e-6 + 20 * 20e-6
+PAID: dict[str, Any] = {"entry": {"prices": PRICES}, "max_cost_usd": 1}
 
 
 class _JumpingSelector(selectors.DefaultSelector):
@@ -182,19 +185,14 @@ def most_within(times: list[float], seconds: float) -> int:
     return max(sum(start <= at < start + seconds - 1e-6 for at in times) for start in times)
 
 
-def test_requests_per_minute(folder: Path) -> None:
-    spec, sender = spec_for(), FakeSender()
-    settings = settings_for(folder, limits={"requests_per_minute": 10})
-    asked(spec, settings, questions_for(spec, 35), sender)
-    assert len(sender.sent) == 35
-    assert most_within(sender.sent, 60) == 10
-
-
-def test_repeated_attempts_count_as_requests(folder: Path) -> None:
-    spec, sender = spec_for(), FakeSender([RateLimited()] * 20)
+@pytest.mark.parametrize(("failures", "count"), [(0, 35), (20, 5)])
+def test_requests_per_minute_include_repeated_attempts(
+    folder: Path, failures: int, count: int
+) -> None:
+    spec, sender = spec_for(), FakeSender([RateLimited()] * failures)
     settings = settings_for(folder, limits={"requests_per_minute": 10}, max_attempts=30)
-    asked(spec, settings, questions_for(spec, 5), sender)
-    assert len(sender.sent) == 25
+    asked(spec, settings, questions_for(spec, count), sender)
+    assert len(sender.sent) == failures + count
     assert most_within(sender.sent, 60) == 10
 
 
@@ -219,21 +217,22 @@ def test_a_question_larger_than_the_burst_is_asked(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("headers", "least"),
-    [({"retry-after": "7"}, 7), ({"Retry-After": "7.5"}, 7.5), ({"retry-after-ms": "6500"}, 6.5)],
+    ("headers", "wait"),
+    [
+        ({"retry-after": "7"}, 7),
+        ({"Retry-After": "7.5"}, 7.5),
+        ({"retry-after-ms": "6500"}, 6.5),
+        ({"retry-after": email.utils.formatdate(1_000_030, usegmt=True)}, 30),
+        ({"retry-after": "soon"}, 0),
+        ({}, 0),
+    ],
 )
-def test_retry_after_is_respected(folder: Path, headers: dict[str, str], least: float) -> None:
-    sender, spec = FakeSender([RateLimited(**headers)]), spec_for()
-    asked(spec, settings_for(folder), questions_for(spec, 1), sender)
-    assert least <= sender.sent[1] - sender.sent[0] - 0.5 <= least + 0.1
-
-
-def test_retry_after_as_a_date(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wait_that_a_provider_requests(
+    monkeypatch: pytest.MonkeyPatch, headers: dict[str, str], wait: float
+) -> None:
+    # tests/llm/test_llm_faults.py tests that runs wait.
     monkeypatch.setattr(time, "time", lambda: 1_000_000.0)
-    error = RateLimited(**{"retry-after": email.utils.formatdate(1_000_030, usegmt=True)})
-    assert retries.retry_after(error) == 30
-    assert retries.retry_after(RateLimited(**{"retry-after": "soon"})) == 0
-    assert retries.retry_after(RateLimited()) == 0
+    assert retries.retry_after(RateLimited(**headers)) == wait
 
 
 QUOTA = "You exceeded your current quota, please check your plan and billing details."
@@ -278,69 +277,50 @@ def test_waits_grow_to_a_maximum(folder: Path) -> None:
     assert all(gap <= 2**n for n, gap in enumerate(gaps))
 
 
-def test_a_provider_that_is_down_stops_the_run(folder: Path) -> None:
-    spec, sender = spec_for(), FakeSender([RateLimited()] * 10_000)
-    settings = settings_for(folder, concurrency=2, max_attempts=3)
-    with pytest.raises(UserError, match=r"6 consecutive questions failed, the last with: RateL"):
-        asked(spec, settings, questions_for(spec, 500), sender)
-    assert len(sender.sent) <= 3 * 8
-
-
-def test_a_stopped_run_reports_answers_and_possibly_billed_cost(
-    folder: Path,
-) -> None:
-    with FaultServer(lambda sent: echo(sent) if sent.text == "q0" else Reply(500, b"no")) as server:
-        spec = spec_for(server.api_base, prices=PRICES)
-        settings = settings_for(folder, concurrency=1, max_cost_usd=1, max_attempts=1)
-        with pytest.raises(
-            UserError,
-            match=r"3 consecutive questions failed.*; 1 of 9 are answered"
-            rf" \(at most \${3 * MOST:.4f} more possibly billed without an answer\);"
-            " run again when the provider is available",
-        ):
-            ask(questions_for(spec, 9), spec, settings, folder / "a.jsonl", progress=False)
+def test_a_stopped_run_reports_answers_and_possibly_billed_cost(folder: Path) -> None:
+    message = (
+        r"3 consecutive questions failed, the last with: InternalServerError.*; 1 of 9 are answered"
+        rf" \(at most \${3 * MOST:.4f} more possibly billed without an answer\);"
+        " run again when the provider is available"
+    )
+    with (
+        FaultServer(lambda sent: echo(sent) if sent.text == "q0" else Reply(500, b"no")) as server,
+        pytest.raises(UserError, match=message),
+    ):
+        ask_server(folder, server.api_base, 9, concurrency=1, max_attempts=1, **PAID)
 
 
 def test_rejection_of_every_question_suggests_changing_the_entry(folder: Path) -> None:
-    with FaultServer(lambda _: Reply(400, b'{"error": {"message": "bad"}}')) as server:
-        spec = spec_for(server.api_base, prices=PRICES)
-        settings = settings_for(folder, concurrency=2, max_cost_usd=1)
-        with pytest.raises(
-            UserError,
-            match=r"6 consecutive questions .*; 0 of 90 are answered; change how it is asked",
-        ):
-            ask(questions_for(spec, 90), spec, settings, folder / "a.jsonl", progress=False)
+    message = r"6 consecutive questions .*; 0 of 90 are answered; change how it is asked"
+    with (
+        FaultServer(lambda _: Reply(400, b'{"error": {"message": "bad"}}')) as server,
+        pytest.raises(UserError, match=message),
+    ):
+        ask_server(folder, server.api_base, 90, concurrency=2, **PAID)
 
 
 @pytest.mark.parametrize("status", [401, 402, 403, 404])
 def test_a_rejected_key_or_model_stops_the_run_without_retry(folder: Path, status: int) -> None:
     with FaultServer(lambda _: Reply(status, b'{"error": {"message": "no"}}')) as server:
-        spec = spec_for(server.api_base)
         with pytest.raises(UserError, match=r"Test model: the provider rejected the req.*LLM_KEY"):
-            ask(
-                questions_for(spec, 50),
-                spec,
-                settings_for(folder, concurrency=4),
-                folder / "a.jsonl",
-            )
+            ask_server(folder, server.api_base, 50, concurrency=4)
         assert len(server.requests) <= 4
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
-def test_a_bad_request_is_not_repeated(folder: Path, status: int) -> None:
+def test_a_bad_request_is_neither_repeated_nor_billed(folder: Path, status: int) -> None:
     def behave(request: Request) -> Reply:
         bad = request.text == "q3"
         return Reply(status, b'{"error": {"message": "bad"}}') if bad else echo(request)
 
     with FaultServer(behave) as server:
-        spec = spec_for(server.api_base)
-        questions = questions_for(spec, 8)
         for asked_now in (["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7"], ["q3"]):
             server.requests.clear()
-            with pytest.raises(UserError, match=r"1 of \d questions got no answer"):
-                ask(questions, spec, settings_for(folder), folder / "a.jsonl", progress=False)
+            with pytest.raises(UserError, match=r"1 of \d questions got no answer \(1 × [^)]*\);"):
+                ask_server(folder, server.api_base, 8, **PAID)
             assert sorted(request.text for request in server.requests) == asked_now
-        assert len(read_answers(folder / "a.jsonl")) == 7
+    spending = Ledger(folder).spending()
+    assert (spending.usd, spending.possibly_billed) == (pytest.approx(7 * EACH), {})
 
 
 def test_a_slow_stream_of_bytes_times_out(folder: Path) -> None:
@@ -350,10 +330,11 @@ def test_a_slow_stream_of_bytes_times_out(folder: Path) -> None:
         return reply
 
     with FaultServer(behave) as server:
-        spec = spec_for(server.api_base)
-        settings = settings_for(folder, timeout_s=1)
-        answers = ask(questions_for(spec, 1), spec, settings, folder / "a.jsonl", progress=False)
-        assert [answer.text for answer in answers.values()] == ["echo q0"]
+        begun = time.monotonic()
+        # The timeout of the provider takes precedence over that of `settings_for`, 60 s.
+        (answer,) = ask_server(folder, server.api_base, limits={"timeout_s": 1})
+        assert time.monotonic() - begun < 50
+        assert answer.text == "echo q0"
         assert len(server.requests) == 2
 
 
@@ -379,45 +360,6 @@ def test_a_thinking_model_has_a_longer_default_timeout(
         assert settings.timeout(spec) == seconds
 
 
-@pytest.mark.parametrize(
-    ("entry", "fields", "limits", "answered"),
-    [
-        ({}, {}, {}, False),
-        ({"reasoning": True}, {}, {}, True),
-        ({"reasoning": True}, {"timeout_s": 0.5}, {}, False),
-        ({}, {}, {"timeout_s": 20}, True),
-    ],
-)
-def test_a_slow_answer_is_awaited_until_the_timeout(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    entry: dict[str, Any],
-    fields: dict[str, Any],
-    limits: dict[str, Any],
-    answered: bool,
-) -> None:
-    monkeypatch.setattr(llm_settings, "TIMEOUT_S", 0.5)
-    monkeypatch.setattr(llm_settings, "THINKING_TIMEOUT_S", 20.0)
-    with FaultServer(lambda _: answer("x", delay=1.5)) as server:
-        spec = spec_for(server.api_base, **entry)
-        settings = settings_for(
-            folder, limits=limits, max_attempts=1, **{"timeout_s": None, **fields}
-        )
-        run = partial(ask, questions_for(spec, 1), spec, settings, folder / "a.jsonl", False)
-        if answered:
-            assert len(run()) == len(server.requests) == 1
-        else:
-            with pytest.raises(UserError, match="TimeoutError: no answer in time"):
-                run()
-
-
-# The spending cap. Each answer has 10 input tokens and 5 output tokens: $0.0002 at these prices.
-PRICES = {"input": 10.0, "output": 20.0}
-EACH = 10 * 10e-6 + 5 * 20e-6
-# "q1" has 2 bytes, 8 tokens around it and 64 of a template; an answer has at most 20 tokens.
-MOST = 74 * 10e-6 + 20 * 20e-6
-
-
 def test_progress_shows_answers_failures_and_cost_also_while_waiting(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -429,11 +371,11 @@ def test_progress_shows_answers_failures_and_cost_also_while_waiting(
             return Reply(400, b'{"error": {"message": "no"}}')
         return answer("x", delay=1.0 if request.text == "q2" else 0.0)
 
-    with FaultServer(behave) as server:
-        spec = spec_for(server.api_base, prices=PRICES)
-        settings = settings_for(folder, concurrency=1, max_cost_usd=1)
-        with pytest.raises(UserError, match="1 of 3 questions got no answer"):
-            ask(questions_for(spec, 3), spec, settings, folder / "a.jsonl")
+    with (
+        FaultServer(behave) as server,
+        pytest.raises(UserError, match="1 of 3 questions got no answer"),
+    ):
+        ask_server(folder, server.api_base, 3, concurrency=1, progress=True, **PAID)
     lines = capsys.readouterr().err.splitlines()
     waiting = [
         line for line in lines if line.startswith("Test model: 2 of 3 questions, 1 failed, $0.0")
@@ -453,42 +395,40 @@ def test_the_cap_is_never_exceeded_and_raising_it_resumes(
     path = folder / "a.jsonl"
     with FaultServer(lambda request: answer("x", delay=0.01)) as server:
         spec = spec_for(server.api_base, prices=PRICES)
-        questions = questions_for(spec, 60)
-        capped = settings_for(folder, concurrency=concurrency, max_cost_usd=0.006)
+        questions = questions_for(spec, 24)
+        capped = settings_for(folder, concurrency=concurrency, max_cost_usd=0.003)
         with pytest.raises(UserError) as stopped:
             ask(questions, spec, capped, path)
         # Reported before the first question is asked.
         first = capsys.readouterr().err.splitlines()[0]
         assert re.search(
-            r"60 to ask, at most about \S+ \(llm.max_cost_usd leaves \$0.0060\)", first
+            r"24 to ask, at most about \S+ \(llm.max_cost_usd leaves \$0.0030\)", first
         )
         answered = server.answered.total()
         # Less than the maximum cost of one more answer can be left.
-        assert 0.006 - MOST - EACH <= answered * EACH <= 0.006
+        assert 0.003 - MOST - EACH <= answered * EACH <= 0.003
         assert Ledger(folder).spending().usd == pytest.approx(answered * EACH)
         assert len(read_answers(path)) == answered
         text = str(stopped.value)
-        assert f"${answered * EACH:.4f} of $0.0060 spent" in text
-        assert f"; {60 - answered} of 60 questions are left to ask, for" in text
+        assert f"${answered * EACH:.4f} of $0.0030 spent" in text
+        assert f"; {24 - answered} of 24 questions are left to ask, for" in text
         assert "raise llm.max_cost_usd" in text
 
         raised = settings_for(folder, concurrency=concurrency, max_cost_usd=1)
-        assert len(ask(questions, spec, raised, path)) == 60
+        assert len(ask(questions, spec, raised, path)) == 24
         assert "max_cost_usd" not in capsys.readouterr().err
-        assert server.answered.total() == 60
+        assert server.answered.total() == 24
     spending = Ledger(folder).spending()
-    assert spending.usd == pytest.approx(60 * EACH)
-    assert spending.requests == {"openai/test-model": 60}
+    assert spending.usd == pytest.approx(24 * EACH)
+    assert spending.requests == {"openai/test-model": 24}
     assert spending.reserved == []
 
 
 def test_nothing_that_costs_money_is_asked_by_default(folder: Path) -> None:
+    message = r"it costs money and llm.max_cost_usd is 0; raise it: .*estimate_cost"
     with FaultServer() as server:
-        spec = spec_for(server.api_base, prices=PRICES)
-        with pytest.raises(
-            UserError, match=r"it costs money and llm.max_cost_usd is 0; raise it: .*estimate_cost"
-        ):
-            ask(questions_for(spec, 3), spec, settings_for(folder), folder / "a.jsonl")
+        with pytest.raises(UserError, match=message):
+            ask_server(folder, server.api_base, 3, entry={"prices": PRICES})
         assert server.requests == []
 
 
@@ -514,9 +454,7 @@ def test_a_request_without_an_answer_is_possibly_billed(
     folder: Path, fault: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with FaultServer(lambda sent: FAULTS[fault] if sent.attempt == 1 else echo(sent)) as server:
-        spec = spec_for(server.api_base, prices=PRICES)
-        settings = settings_for(folder, max_cost_usd=1, timeout_s=1)
-        ask(questions_for(spec, 2), spec, settings, folder / "a.jsonl")
+        ask_server(folder, server.api_base, 2, timeout_s=1, progress=True, **PAID)
     spending = Ledger(folder).spending()
     assert spending.usd == pytest.approx(2 * EACH)
     assert spending.possibly_billed == pytest.approx({"openai/test-model": 2 * MOST})
@@ -528,86 +466,31 @@ def test_a_request_without_an_answer_is_possibly_billed(
     )
 
 
-def test_a_bad_request_is_not_billed(folder: Path) -> None:
-    with FaultServer(lambda _: Reply(400, b'{"error": {"message": "bad"}}')) as server:
-        spec = spec_for(server.api_base, prices=PRICES)
-        settings = settings_for(folder, max_cost_usd=1)
-        with pytest.raises(UserError, match=r"2 of 2 questions got no answer \(2 × [^)]*\); the"):
-            ask(questions_for(spec, 2), spec, settings, folder / "a.jsonl", progress=False)
-    spending = Ledger(folder).spending()
-    assert (spending.usd, spending.possibly_billed) == (0, {})
-
-
-@pytest.mark.parametrize(
-    "usage", [None, {"prompt_tokens": 10, "completion_tokens": -5, "total_tokens": 5}]
-)
-def test_an_answer_without_token_counts_costs_the_maximum(
-    folder: Path, usage: dict[str, int] | None
-) -> None:
-    with FaultServer(lambda _: answer("x", usage=usage)) as server:
-        spec = spec_for(server.api_base, prices=PRICES)
-        settings = settings_for(folder, max_cost_usd=1)
-        ask(questions_for(spec, 1), spec, settings, folder / "a.jsonl", progress=False)
-    spending = Ledger(folder).spending()
-    assert (spending.usd, spending.possibly_billed) == (pytest.approx(MOST), {})
-
-
-def test_frequent_failures_do_not_exhaust_the_cap(folder: Path) -> None:
-    """A former version exhausted a cap of $0.12 after 49 answers worth $0.013."""
-    usage = {"prompt_tokens": 10, "completion_tokens": 8, "total_tokens": 18}
-    faults = [fault for name, fault in FAULTS.items() if name != "a timeout"]
-
-    def behave(request: Request) -> Reply:
-        if request.attempt < 4:
-            return faults[(int(request.text[1:]) + request.attempt) % len(faults)]
-        return answer("x", usage=usage)
-
-    with FaultServer(behave) as server:
-        spec = spec_for(server.api_base, prices=PRICES)
-        settings = settings_for(folder, max_cost_usd=0.12)
-        ask(questions_for(spec, 49), spec, settings, folder / "a.jsonl", progress=False)
-    spending = Ledger(folder).spending()
-    assert spending.usd == pytest.approx(49 * 0.00026)
-    assert sum(spending.possibly_billed.values()) > 0.12
-
-
-def test_the_cap_error_reports_possibly_billed_cost(folder: Path) -> None:
-    with FaultServer(lambda sent: Reply(500, b"no") if sent.attempt == 1 else echo(sent)) as server:
-        spec = spec_for(server.api_base, prices=PRICES)
-        settings = settings_for(folder, concurrency=1, max_cost_usd=MOST)
-        with pytest.raises(UserError, match=r"plus at most \$0\.00\d\d possibly billed") as stopped:
-            ask(questions_for(spec, 9), spec, settings, folder / "a.jsonl", progress=False)
+def test_possibly_billed_cost_does_not_use_up_the_cap(folder: Path) -> None:
+    with (
+        FaultServer(lambda sent: Reply(500, b"no") if sent.attempt == 1 else echo(sent)) as server,
+        pytest.raises(UserError, match=r"plus at most \$0\.00\d\d possibly billed") as stopped,
+    ):
+        ask_server(folder, server.api_base, 9, concurrency=1, **PAID | {"max_cost_usd": MOST})
     assert f"${EACH:.4f} of ${MOST:.4f} spent" in str(stopped.value)
 
 
-def test_a_failed_run_reports_possibly_billed_cost(folder: Path) -> None:
-    with FaultServer(lambda _: Reply(500, b"no")) as server:
-        spec = spec_for(server.api_base, prices=PRICES)
-        settings = settings_for(folder, max_cost_usd=1, max_attempts=2)
-        with pytest.raises(UserError, match=rf"got no answer .* \(at most \${4 * MOST:.4f} more"):
-            ask(questions_for(spec, 2), spec, settings, folder / "a.jsonl", progress=False)
-
-
 def test_a_model_without_prices_is_not_asked_whatever_the_cap(folder: Path) -> None:
-    path = folder / "a.jsonl"
     with FaultServer() as server:
-        free = spec_for(server.api_base)
-        recorded = ask(questions_for(free, 2), free, settings_for(folder), path, progress=False)
-        spec = spec_for(server.api_base, prices=None)
-        settings = settings_for(folder, max_cost_usd=1000)
+        recorded = ask_server(folder, server.api_base, 2)
         with pytest.raises(UserError) as refused:
-            ask(questions_for(spec, 3), spec, settings, path, progress=False)
+            ask_server(folder, server.api_base, 3, entry={"prices": None}, max_cost_usd=1000)
         assert str(refused.value) == (
             "Test model: it has no prices, so its cost is unknown;"
             " add prices to its entry, or `prices: free` if it costs nothing"
         )
         assert len(server.requests) == 2
         # Recorded answers need no prices.
-        again = ask(questions_for(spec, 2), spec, settings, path, progress=False)
-        assert again == recorded
-        keyless = spec_for(server.api_base, prices=None, api_key_env=None)
-        ask(questions_for(keyless, 3), keyless, settings, path, progress=False)
+        assert ask_server(folder, server.api_base, 2, entry={"prices": None}) == recorded
+        ask_server(folder, server.api_base, 3, entry={"prices": None, "api_key_env": None})
         assert len(server.requests) == 3
+    # Models without prices are not in the ledger.
+    assert not (folder / "spending.sqlite").exists()
 
 
 @given(
@@ -662,31 +545,6 @@ def test_concurrent_processes_cannot_exceed_the_cap(folder: Path) -> None:
     assert spending.requests == {"m": (folder / "sent").stat().st_size}
 
 
-@pytest.mark.full
-def test_a_killed_run_loses_no_reservation_and_harms_no_ledger(folder: Path) -> None:
-    folder.mkdir()
-    Ledger(folder)
-    sent, killed, moments = folder / "sent", 0, random.Random(7)
-    sent.touch()
-    for _ in range(8):
-        before = sent.stat().st_size
-        runs = [start(_spend, folder, 1e-7) for _ in range(2)]
-        while sent.stat().st_size < before + 20:
-            time.sleep(0.001)
-        time.sleep(moments.uniform(0, 0.01))
-        for run in runs:
-            run.kill()
-            run.join(10)
-            assert run.exitcode == -signal.SIGKILL
-        killed += 2
-        spending = Ledger(folder).spending()
-        reserved = spending.requests["m"] + len(spending.reserved)
-        assert sent.stat().st_size <= reserved <= sent.stat().st_size + killed
-        assert len(spending.reserved) <= killed
-        with sqlite3.connect(folder / "spending.sqlite") as database:
-            assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-
-
 def test_reservations_of_a_killed_run_stay_until_released(folder: Path) -> None:
     folder.mkdir()
     first = Ledger(folder, 1.0)
@@ -727,24 +585,6 @@ def test_the_next_run_settles_recorded_answers_of_a_killed_run(
         ("", questions[2].key),
         ("b.jsonl", questions[3].key),
     }
-
-
-def test_an_answer_is_settled_only_when_it_is_recorded(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, kept = folder / "a.jsonl", []
-    settle = Ledger.settle
-
-    def watched(ledger: Ledger, reserved: Reserved, usd: float | None) -> None:
-        kept.append(reserved.key in read_answers(path))
-        settle(ledger, reserved, usd)
-
-    monkeypatch.setattr(Ledger, "settle", watched)
-    with FaultServer() as server:
-        spec = spec_for(server.api_base, prices=PRICES)
-        settings = settings_for(folder, max_cost_usd=1)
-        ask(questions_for(spec, 6), spec, settings, path, progress=False)
-    assert kept == [True] * 6
 
 
 def test_an_unwritable_ledger_is_a_one_line_error(folder: Path) -> None:

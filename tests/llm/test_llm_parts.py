@@ -1,14 +1,11 @@
 """Test entries, prompts, cost estimates and the command line."""
 
 import importlib.util
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import tiktoken
-from llm_cases import SOURCE, questions_for, spec_for
+from llm_cases import questions_for, spec_for
 
 from pieline.cli import command
 from pieline.core.errors import UserError
@@ -95,6 +92,24 @@ HUB = LOCAL | {
         (GGUF | {"server": "x {checkpoint}"}, "as a command it lacks {port}"),
         (GGUF | {"server": "x '{checkpoint} {port}"}, "No closing quotation"),
         (GGUF | {"server": "x {checkpoint} {port} {", "repeatable": False}, "Single '{'"),
+        ({"batch_invariant": True}, "batch_invariant is only for local models"),
+        ({"body": {"model": "x"}}, "body: an entry must not set model"),
+        ({"body": {"messages": []}}, "body: an entry must not set messages"),
+        ({"body": {"stream": False}}, "body: an entry must not set stream"),
+        ({"body": {"max_completion_tokens": 9}}, "must not set max_completion_tokens"),
+        ({"body": {"generationConfig": {"maxOutputTokens": 9}}}, "must not set maxOutputTokens"),
+        ({"body": {"seed": 1}}, "body: seed is also in accepts or defaults"),
+        ({"body": {"topP": 1}, "defaults": {"top_p": 1}}, "topP is also in accepts or defaults"),
+        ({"body": {}}, "body: Dictionary should have at least 1 item"),
+        (
+            {"body": {"m": [{"cache_control": {}}]}, "prices": {"input": 1, "output": 1}},
+            "body: cache_control needs prices.cache_write",
+        ),
+        ({"litellm_id": "openai/responses/m"}, "accepts: /responses does not support seed"),
+        (
+            GGUF | {"litellm_id": "openai/responses/m", "accepts": []},
+            "the litellm_id of a local model must be openai/<name>",
+        ),
     ],
 )
 def test_invalid_entries(changes: dict[str, object], message: str) -> None:
@@ -423,13 +438,7 @@ def test_a_missing_folder_is_a_one_line_error(
         *[["recordings", a] for a in ("list", "verify", "merge", "export", "import", "spending")],
     ],
 )
-def test_help_everywhere(arguments: list[str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pieline.cli", *arguments, "--help"],
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert done.stdout.startswith("usage: pieline")
+def test_help_everywhere(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, *arguments, "--help")
+    assert code == 0
+    assert out.startswith("usage: pieline")

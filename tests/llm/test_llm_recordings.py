@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from fault_server import FaultServer, Reply, Request, echo
+from fault_server import answer as said
 from hypothesis import given
 from hypothesis import strategies as st
 from llm_cases import SOURCE, pair, questions_for, settings_for, spec_for, write
@@ -87,7 +88,7 @@ def test_a_last_line_truncated_at_any_byte(tmp_path: Path) -> None:
     assert len(content) - last > 300
     both = read_answers(path)
     first = dict(list(both.items())[:1])
-    for cut in range(last, len(content) + 1):
+    for cut in (*range(last, len(content) - 1, 7), len(content) - 1, len(content)):
         path.write_bytes(content[:cut])
         kept = both if cut >= len(content) - 1 else first
         assert read_answers(path) == kept
@@ -358,7 +359,11 @@ def test_only_changed_questions_are_asked_again(folder: Path) -> None:
 
 
 def test_exactly_the_question_is_sent(folder: Path) -> None:
-    with FaultServer() as server:
+    def behave(request: Request) -> Reply:
+        message = {"role": "assistant", "content": request.text, "reasoning_content": "hm"}
+        return said("", message=message)
+
+    with FaultServer(behave) as server:
         spec = spec_for(server.api_base)
         turns = [("system", " S\n"), ("user", "a"), ("assistant", "b"), ("user", "  c  ")]
         question = make_question(spec, turns, {"temperature": 0, "seed": 3, "top_p": 0.5})
@@ -380,7 +385,8 @@ def test_exactly_the_question_is_sent(folder: Path) -> None:
         }
     assert answer == Answer(
         key=question.key,
-        text="echo   c  ",
+        text="  c  ",
+        reasoning="hm",
         address=server.api_base.removesuffix("/v1"),
         finish_reason="stop",
         returned_model="test-model",

@@ -41,6 +41,13 @@ def asked(spec: LLMEntry, *texts: str) -> list[Question]:
     return [make_question(spec, [("user", text)], {"seed": 1}, name=text) for text in texts]
 
 
+def ask_texts(folder: Path, spec: LLMEntry, *texts: str, **settings: Any) -> list[str | None]:
+    """Return the texts of the answers, which are recorded in `a.jsonl`."""
+    path = folder / "a.jsonl"
+    answers = ask(asked(spec, *texts), spec, settings_for(folder, **settings), path, progress=False)
+    return [answer.text for answer in answers.values()]
+
+
 def is_gone(pids: list[int], within_s: float = 120) -> bool:
     """Return whether the processes end within the time."""
     end = time.monotonic() + within_s
@@ -62,7 +69,11 @@ def port_of(note: dict[str, Any]) -> int:
     return int(note["words"][note["words"].index("--port") + 1])
 
 
-def test_one_start_serves_several_tasks_and_leaves_nothing(tmp_path: Path) -> None:
+def test_one_start_serves_several_tasks_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
     spec, settings = served(tmp_path, gpus=2), settings_for(tmp_path)
     with Server(spec, tmp_path / "logs/server.log") as server:
         for name in ("first", "second"):
@@ -85,16 +96,12 @@ def test_one_start_serves_several_tasks_and_leaves_nothing(tmp_path: Path) -> No
 
 def test_a_server_is_asked_one_question_per_slot(tmp_path: Path) -> None:
     spec = served(tmp_path, "meet", slots=3)
-    questions = asked(spec, *"abcdef")
-    answers = ask(questions, spec, settings_for(tmp_path), tmp_path / "a.jsonl", progress=False)
-    assert len(answers) == 6
+    assert ask_texts(tmp_path, spec, *"abcdef") == [f"echo {text}" for text in "abcdef"]
     assert is_gone(notes(tmp_path)[0]["pids"])
 
 
 def _ask_for_ever(folder: Path) -> None:
-    spec = served(folder)
-    questions = asked(spec, "soon", "never")
-    ask(questions, spec, settings_for(folder, timeout_s=600), folder / "a.jsonl", progress=False)
+    ask_texts(folder, served(folder), "soon", "never", timeout_s=600)
 
 
 def test_a_killed_run_leaves_neither_the_server_nor_its_children(tmp_path: Path) -> None:
@@ -111,16 +118,8 @@ def test_a_killed_run_leaves_neither_the_server_nor_its_children(tmp_path: Path)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port_of(note)), timeout=5)
     # The recorded answer is kept, and the next run asks only the other question.
-    spec = served(tmp_path)
     assert [answer.text for answer in read_answers(tmp_path / "a.jsonl").values()] == ["echo soon"]
-    more = ask(
-        asked(spec, "soon", "later"),
-        spec,
-        settings_for(tmp_path),
-        tmp_path / "a.jsonl",
-        progress=False,
-    )
-    assert [answer.text for answer in more.values()] == ["echo soon", "echo later"]
+    assert ask_texts(tmp_path, served(tmp_path), "soon", "later") == ["echo soon", "echo later"]
 
 
 STUBBORN = """
@@ -192,11 +191,11 @@ def test_waiting_for_a_silent_server_times_out(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(serving, "FIRST_S", 0.2)
-    settings = settings_for(tmp_path, start_timeout_s=1)
+    spec, settings = served(tmp_path, "silent"), settings_for(tmp_path, start_timeout_s=1)
     with pytest.raises(
         UserError, match=r"its server does not answer after 1 s; its last output: n"
     ):
-        ask(asked(spec := served(tmp_path, "silent"), "x"), spec, settings, tmp_path / "a.jsonl")
+        ask(asked(spec, "x"), spec, settings, tmp_path / "a.jsonl")
     assert "Served: its server has been starting for 0 s" in capfd.readouterr().err
     assert not [
         child for child in psutil.Process().children(recursive=True) if "silent" in child.cmdline()
@@ -211,8 +210,7 @@ def test_another_port_is_tried_if_one_is_taken(
         occupied = other.port
         ports = iter([occupied, free()])
         monkeypatch.setattr(serving, "_free_port", lambda: next(ports))
-        questions = asked(spec, "x")
-        ask(questions, spec, settings_for(tmp_path), tmp_path / "a.jsonl", progress=False)
+        assert ask_texts(tmp_path, spec, "x") == ["echo x"]
         assert other.requests == []
         monkeypatch.setattr(serving, "_free_port", lambda: occupied)
         assert "other processes took 3 free ports" in refusal(served(tmp_path), tmp_path / "b")
@@ -226,36 +224,18 @@ def test_answers_of_another_server_on_the_port_are_not_used(
     with ProviderServer() as other:
         monkeypatch.setattr(serving, "_free_port", lambda: other.port)
         monkeypatch.setattr(serving, "_is_healthy", lambda port: True)
-        settings = settings_for(tmp_path)
         with pytest.raises(UserError, match="other processes took 3 free ports"):
-            ask(asked(spec, "x"), spec, settings, tmp_path / "a.jsonl", progress=False)
+            ask_texts(tmp_path, spec, "x")
         assert other.requests == []
 
 
 def test_a_server_that_exits_during_a_run_is_reported(tmp_path: Path) -> None:
-    spec = served(tmp_path, "dies later")
-    settings = settings_for(tmp_path, max_attempts=1)
     with pytest.raises(UserError) as error:
-        ask(asked(spec, *"abcdef"), spec, settings, tmp_path / "a.jsonl", progress=False)
+        ask_texts(tmp_path, served(tmp_path, "dies later"), *"abcdef", max_attempts=1)
     message = str(error.value)
     assert "its server exited with status" in message
     assert "its last output: out of memory" in message
     assert "run again to ask what is missing" in message
-
-
-def test_no_proxy_is_used_between_a_job_and_its_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    for name in ("no_proxy", "NO_PROXY"):
-        monkeypatch.setenv(name, "example.org")
-    spec = served(tmp_path)
-    answers = ask(
-        asked(spec, "x"), spec, settings_for(tmp_path), tmp_path / "a.jsonl", progress=False
-    )
-    assert [answer.text for answer in answers.values()] == ["echo x"]
-    assert os.environ["no_proxy"] == "example.org,127.0.0.1"
 
 
 def vllm(folder: Path, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> LLMEntry:
@@ -275,10 +255,7 @@ def test_vllm_is_started_with_explicit_options(
     spec = vllm(
         tmp_path, monkeypatch, gpus=2, slots=4, context_length=2048, chat_template="{{ x }}"
     )
-    answers = ask(
-        asked(spec, "x"), spec, settings_for(tmp_path), tmp_path / "a.jsonl", progress=False
-    )
-    assert [answer.returned_model for answer in answers.values()] == ["served"]
+    assert ask_texts(tmp_path, spec, "x") == ["echo x"]
     (note,) = notes(tmp_path)
     words = note["words"]
     assert words[:4] == ["serve", str(weights(tmp_path)), "--host", "127.0.0.1"]

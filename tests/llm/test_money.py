@@ -2,7 +2,6 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Coroutine
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -337,25 +336,6 @@ def test_missing_answers_of_models_that_end_within_90_days_are_listed(
     assert record_now(estimate_tasks([task], LLMSettings()), {"m": entry}, TODAY) == []
 
 
-def test_models_that_end_first_are_listed_first(folder: Path) -> None:
-    ends = {"never": None, "c": "2026-12-01", "a": "2027-01-14", "b": "2026-11-30"}
-    entries = {name: spec_for(ends=day) for name, day in ends.items()}
-    unknown = {"inputs": {"x": f"{folder}/x"}}
-    tasks = [
-        *(saying(folder, entries[name], model=name) for name in ends),
-        saying(folder, entries["c"], model="c", **unknown),
-    ]
-    days = ["b ends on 2026-11-30, in 9", "c ends on 2026-12-01, in 10", "a ends on 2027-01-14, in"]
-    lines = record_now(estimate_tasks(tasks, LLMSettings()), entries, TODAY)
-    for line, day in zip(lines, days, strict=True):
-        assert line.startswith(f"record now: {day}")
-    more = ", likely free, at most free, and more once all data exists"
-    assert lines[1].endswith(f"2 questions missing{more}")
-    (line,) = record_now(estimate_tasks(tasks[-1:], LLMSettings()), entries, TODAY)
-    missing = "its data does not exist yet"
-    assert line == f"record now: c ends on 2026-12-01, in 10 days; Saying: {missing}"
-
-
 def test_the_end_date_of_a_model_is_not_part_of_its_spec() -> None:
     ending = spec_for(ends="2026-12-01")
     assert ending.execution_spec() == spec_for().execution_spec()
@@ -437,22 +417,6 @@ def test_without_a_cap_nothing_is_reserved(folder: Path) -> None:
     )
 
 
-def test_reservations_of_a_killed_run_are_settled_if_recorded(folder: Path) -> None:
-    folder.mkdir()
-    ledger = Ledger(folder, 1.0)
-    for key in ("told", "untold", "lost"):
-        ledger.reserve("m", 0.125, file="f", key=key)
-    ledger.recover_reservations(ledger.left("f"), {"told": 0.0625, "untold": None})
-    spending = ledger.spending()
-    # Without token counts, the full reservation is settled, and nothing is "possibly billed".
-    assert (spending.settled, spending.requests, spending.possibly_billed) == (
-        {"m": 0.1875},
-        {"m": 2},
-        {},
-    )
-    assert [reserved[1:] for reserved in spending.reserved] == [("m", 0.125, "", "lost")]
-
-
 def test_a_ledger_works_on_network_file_systems(folder: Path) -> None:
     folder.mkdir()
     path = Ledger(folder).path
@@ -470,113 +434,16 @@ ONE = (117 * 2 + 40 * 10) / 1e6
 """Maximum cost of `asking(max_tokens=40)`."""
 
 
-async def both(first: Coroutine[Any, Any, Any], then: Any) -> Any:
-    """Start waiting, call `then`, and return the result of the wait."""
-    waiting = asyncio.ensure_future(first)
-    await asyncio.sleep(0.01)
-    assert not waiting.done()
-    then()
-    return await waiting
-
-
-def test_a_budget_reserves_before_and_settles_after_a_request(folder: Path) -> None:
-    question = asking(max_tokens=40)
-
-    async def run() -> None:
-        spending = budget(folder, 1, Stop())
-        assert spending.possibly_billed == ""
-        kept = [await spending.reserve(question) for _ in range(4)]
-        assert {reserved and reserved[1:] for reserved in kept} == {
-            (MODEL, ONE, "sub/a.jsonl", question.key)
-        }
-        spending.settle(None, 1.0)  # nothing was reserved
-        spending.settle(kept[0], ONE / 2)
-        spending.settle(kept[1], 0.0)
-        assert spending.possibly_billed == ""
-        spending.settle(kept[2], None)
-        spending.settle(kept[3], None)
-        # Twice 0.000634.
-        assert spending.possibly_billed == (
-            " (at most $0.0013 more possibly billed without an answer)"
-        )
-
-    asyncio.run(run())
-    spending = Ledger(folder).spending()
-    assert (spending.settled, spending.requests) == ({MODEL: ONE / 2}, {MODEL: 4})
-    assert (spending.possibly_billed, spending.reserved) == ({MODEL: 2 * ONE}, [])
-
-
-def test_a_free_model_has_no_budget(folder: Path) -> None:
-    async def run() -> None:
-        spending = budget(folder, 0, Stop(), FREE)
-        assert await spending.reserve(asking(FREE)) is None
-        spending.settle(None, None)
-        assert spending.possibly_billed == ""
-
-    asyncio.run(run())
-    assert list(folder.iterdir()) == []
-
-
-def test_an_unbounded_question_is_not_reserved(folder: Path) -> None:
-    async def run() -> None:
-        with pytest.raises(UserError, match="unbounded"):
-            await budget(folder, 1, Stop()).reserve(asking())
-
-    asyncio.run(run())
-
-
-def test_a_question_waits_while_requests_in_flight_may_free_budget(folder: Path) -> None:
-    question = asking(max_tokens=40)
-
-    async def run() -> None:
-        spending = budget(folder, 1.5 * ONE, Stop())
-        first = await spending.reserve(question)
-        later = await both(spending.reserve(question), lambda: spending.settle(first, ONE / 4))
-        assert later[2] == ONE
-        # The second one, settled in full, leaves too little, and no other request is in flight.
-        with pytest.raises(CapReachedError) as reached:
-            await both(spending.reserve(question), lambda: spending.settle(later, ONE))
-        assert reached.value.usd == ONE
-        with pytest.raises(CapReachedError):
-            await spending.reserve(question)
-
-    asyncio.run(run())
-
-
 def test_waiting_for_the_budget_ends_with_a_stop(folder: Path) -> None:
-    question = asking(max_tokens=40)
-
     async def run() -> None:
-        stop = Stop()
+        stop, question = Stop(), asking(max_tokens=40)
         spending = budget(folder, ONE, stop)
         await spending.reserve(question)
+        asyncio.get_running_loop().call_later(0.01, stop.fail, ValueError())
         with pytest.raises(StoppedError):
-            await both(spending.reserve(question), lambda: stop.fail(ValueError()))
+            await asyncio.wait_for(spending.reserve(question), 10)
 
     asyncio.run(run())
-
-
-def test_a_budget_first_settles_recorded_answers_of_a_killed_run(folder: Path) -> None:
-    counted, uncounted, lost = (asking(max_tokens=40, seed=seed) for seed in (1, 2, 3))
-    folder.mkdir()
-    ledger = Ledger(folder, 1)
-    for question in (counted, uncounted, lost):
-        ledger.reserve(MODEL, ONE, file="sub/a.jsonl", key=question.key)
-    ledger.reserve(MODEL, ONE, file="a.jsonl", key=counted.key)
-    (folder / "sub").mkdir()
-    answers = [(counted, answer(100, 10, key=counted.key))]
-    record(folder / "sub" / "a.jsonl", [*answers, (uncounted, answer(None, 1, key=uncounted.key))])
-
-    async def begin() -> None:
-        budget(folder, 1, Stop())
-
-    asyncio.run(begin())
-    spending = ledger.spending()
-    assert spending.settled == {MODEL: pytest.approx(0.0003 + ONE)}
-    assert {(left.file, left.key) for left in spending.reserved} == {
-        ("", lost.key),
-        ("a.jsonl", counted.key),
-    }
 
 
 @pytest.mark.parametrize(

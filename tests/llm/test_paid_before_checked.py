@@ -8,50 +8,36 @@ from fault_server import FaultServer, answer
 from llm_cases import spec_for
 from support import run_snakemake
 
+DATASET = "results/datasets/idiots/sentences.jsonl"
+PREDICTIONS = "results/predictions/idiots/served/zero_shot/seed-0.jsonl"
 
-@pytest.mark.parametrize(
-    ("study", "dataset", "predictions"),
-    [
-        (
-            "idiots",
-            "results/datasets/idiots/sentences.jsonl",
-            "results/predictions/idiots/served/zero_shot/seed-0.jsonl",
-        ),
-        (
-            "jam",
-            "results/datasets/jam/english.jsonl",
-            "results/predictions/jam/english/served/zero_shot/seed-42.jsonl",
-        ),
-    ],
-)
+
 def test_an_edited_data_set_causes_no_request(
-    project: Path, monkeypatch: pytest.MonkeyPatch, study: str, dataset: str, predictions: str
+    project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEST_LLM_KEY", "sk-testing-testing")
-    with FaultServer(lambda request: answer('{"hasIdiom": false, "idioms": []}')) as server:
+    with FaultServer(lambda request: answer('{"hasIdiom": false}')) as server:
         entry = spec_for(server.api_base).model_dump(mode="json", exclude_none=True)
         with (project / "models.yaml").open("a", encoding="utf-8") as stream:
             yaml.safe_dump({"served": entry}, stream)
         config = yaml.safe_load((project / "config.yaml").read_text(encoding="utf-8"))
-        config["studies"] = [study]
-        config[study] |= {"models": ["served"], "settings": ["zero_shot"]}
-        if study == "jam":
-            config[study] |= {"neutral": None, "attention": None}
+        config["studies"] = ["idiots"]
+        config["idiots"] |= {"models": ["served"], "settings": ["zero_shot"]}
         (project / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
 
-        made = run_snakemake(project, "--cores", "1", dataset)
+        made = run_snakemake(project, "--cores", "1", DATASET)
         assert made.returncode == 0, made.stderr
-        path = project / dataset
+        path = project / DATASET
         original = path.read_text(encoding="utf-8")
         path.write_text(original.replace(" the ", " a ", 1), encoding="utf-8")
         for _ in range(2):
-            failed = run_snakemake(project, "--cores", "1", predictions)
+            failed = run_snakemake(project, "--cores", "1", PREDICTIONS)
             assert failed.returncode != 0
             (line,) = {line for line in failed.stderr.splitlines() if line.startswith("error: ")}
-            assert line.startswith(f"error: {dataset}: was changed after it was written"), line
+            assert line.startswith(f"error: {DATASET}: was changed after it was written"), line
             assert server.requests == []
         path.write_text(original, encoding="utf-8")
-        made = run_snakemake(project, "--cores", "1", predictions)
+        made = run_snakemake(project, "--cores", "1", PREDICTIONS)
         assert made.returncode == 0, made.stderr
         count = len(original.splitlines())
         assert len(server.requests) == count

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 from fault_server import FaultServer, Request, answer
-from llm_cases import questions_for, settings_for, spec_for
+from llm_cases import ask_server, questions_for, settings_for, spec_for
 
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
-from pieline.llm.client import ask
 from pieline.llm.costs import MOST_TOKENS, answer_usd, max_attempt_usd
 from pieline.llm.recordings import read_answers, record
 from pieline.llm.spending import Budget, Ledger, remaining_usd
@@ -22,21 +21,20 @@ NORMAL = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 NORMAL_USD = (10 * 1 + 5 * 10) / 1e6
 
 
-def served(folder: Path, usage: Any, capsys: pytest.CaptureFixture[str], **fields: Any) -> str:
+def served(folder: Path, usage: Any, capsys: pytest.CaptureFixture[str]) -> str:
     """Ask four questions, the second of which has this usage; return what is printed."""
 
     def behave(request: Request) -> Any:
         return answer("yes", usage=usage if request.text == "q1" else NORMAL)
 
+    priced = {"entry": {"prices": PRICES}, "max_cost_usd": 0.01}
     with FaultServer(behave) as server:
-        spec = spec_for(server.api_base, prices=PRICES, **fields)
-        settings = settings_for(folder, concurrency=1, max_cost_usd=0.01)
-        ask(questions_for(spec, 4), spec, settings, folder / "a.jsonl")
+        ask_server(folder, server.api_base, 4, concurrency=1, progress=True, **priced)
     return capsys.readouterr().err
 
 
-def most(**fields: Any) -> float:
-    spec = spec_for(prices=PRICES, **fields)
+def most() -> float:
+    spec = spec_for(prices=PRICES)
     return max_attempt_usd(questions_for(spec, 2)[1], spec)
 
 
@@ -66,7 +64,9 @@ def test_impossible_counts_are_booked_at_the_maximum_of_the_request(
     assert reported == {10, usage["prompt_tokens"]}
 
 
-@pytest.mark.parametrize("usage", [None, {}])
+@pytest.mark.parametrize(
+    "usage", [None, {}, {"prompt_tokens": 10, "completion_tokens": -5, "total_tokens": 5}]
+)
 def test_the_summary_and_the_ledger_agree_without_token_counts(
     folder: Path, usage: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,18 +5,14 @@ from typing import Any
 
 import pytest
 from fault_server import FaultServer, Reply, Request, answer
-from llm_cases import questions_for, settings_for, spec_for
+from llm_cases import ask_server, questions_for, settings_for, spec_for
 from support import ROOT
 
 from pieline.config import layered, load_config, load_studies
 from pieline.core.errors import UserError
-from pieline.llm.answers import Answer
 from pieline.llm.client import ask
-from pieline.llm.questions import Question, make_question
-from pieline.llm.readings import count_outcomes
+from pieline.llm.questions import make_question
 from pieline.llm.recordings import read_answers
-from pieline.llm.task import Task
-from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
 
 CUT = answer("well, let me think about", finish_reason="length")
@@ -36,10 +32,10 @@ def test_a_run_stops_if_its_first_ten_answers_are_all_cut(folder: Path) -> None:
     path = folder / "jam" / "a.jsonl"
     with FaultServer(cut) as server:
         spec, settings = spec_for(server.api_base), settings_for(folder, concurrency=1)
-        questions = questions_for(spec, 30)
+        questions = questions_for(spec, 14)
         limit = "jam.zero_shot.max_tokens"
         message = (
-            "Test model: 10 of 10 answers are cut off at 20 tokens; 20 questions are not asked;"
+            "Test model: 10 of 10 answers are cut off at 20 tokens; 4 questions are not asked;"
             f" raise {limit}, or set llm.stop_when_cut: false to ask only these questions"
         )
         assert stopped(questions, spec, settings, path, limit_setting=limit) == message
@@ -48,7 +44,7 @@ def test_a_run_stops_if_its_first_ten_answers_are_all_cut(folder: Path) -> None:
         assert stopped(questions, spec, settings, path, limit_setting=limit) == message
         assert len(server.requests) == 10
         off = settings.model_copy(update={"stop_when_cut": False})
-        assert len(ask(questions, spec, off, path, progress=False)) == 30
+        assert len(ask(questions, spec, off, path, progress=False)) == 14
         assert sorted(request.text for request in server.requests) == sorted(
             question.messages[0].content for question in questions
         )
@@ -60,80 +56,47 @@ def test_a_higher_limit_makes_new_questions(folder: Path) -> None:
 
     with FaultServer(behave) as server:
         spec, settings = spec_for(server.api_base), settings_for(folder, concurrency=1)
-        stopped(questions_for(spec, 30), spec, settings, folder / "a.jsonl")
+        stopped(questions_for(spec, 12), spec, settings, folder / "a.jsonl")
         higher = [
             make_question(spec, question.messages, {"max_tokens": 100, "seed": 1})
-            for question in questions_for(spec, 30)
+            for question in questions_for(spec, 12)
         ]
-        assert len(ask(higher, spec, settings, folder / "a.jsonl", progress=False)) == 30
-    assert len(read_answers(folder / "a.jsonl")) == 40
+        assert len(ask(higher, spec, settings, folder / "a.jsonl", progress=False)) == 12
+    assert len(read_answers(folder / "a.jsonl")) == 22
 
 
 def test_a_run_continues_if_one_of_the_first_answers_is_complete(folder: Path) -> None:
     with FaultServer(lambda sent: answer("yes") if sent.text == "q7" else CUT) as server:
-        spec, settings = spec_for(server.api_base), settings_for(folder, concurrency=1)
-        answers = ask(questions_for(spec, 30), spec, settings, folder / "a.jsonl", progress=False)
-    assert len(answers) == 30
+        assert len(ask_server(folder, server.api_base, 14, concurrency=1)) == 14
 
 
 def test_concurrent_answers_are_recorded_and_few_questions_never_stop(folder: Path) -> None:
     with FaultServer(cut) as server:
         spec, settings = spec_for(server.api_base), settings_for(folder, concurrency=8)
-        stopped(questions_for(spec, 60), spec, settings, folder / "a.jsonl")
+        stopped(questions_for(spec, 30), spec, settings, folder / "a.jsonl")
         assert 10 <= len(server.requests) == len(read_answers(folder / "a.jsonl")) < 20
         few = questions_for(spec, 10, prefix="few")
         assert len(ask(few, spec, settings, folder / "b.jsonl", progress=False)) == 10
 
 
 @pytest.mark.parametrize(
-    ("entry", "parameters", "setting"),
+    ("entry", "message"),
     [
-        ({}, {}, "cut off; .* raise max_tokens in defaults of Test model in models.yaml"),
+        ({}, "cut off; .* raise max_tokens in defaults of Test model in models.yaml"),
         (
             {"defaults": {"max_tokens": 50}},
-            {},
             "cut off at 50 tokens; .* raise max_tokens in defaults of Test model in models",
         ),
     ],
 )
 def test_the_error_names_the_field_of_the_entry_that_limits_the_length(
-    folder: Path, entry: dict[str, Any], parameters: dict[str, Any], setting: str
+    folder: Path, entry: dict[str, Any], message: str
 ) -> None:
     with FaultServer(cut) as server:
-        spec, settings = spec_for(server.api_base, **entry), settings_for(folder)
-        questions = [make_question(spec, [("user", str(i))], parameters) for i in range(40)]
-        with pytest.raises(UserError, match=setting):
+        spec, settings = spec_for(server.api_base, **entry), settings_for(folder, concurrency=1)
+        questions = [make_question(spec, [("user", str(i))], {}) for i in range(12)]
+        with pytest.raises(UserError, match=message):
             ask(questions, spec, settings, folder / "a.jsonl", progress=False)
-
-
-class Reading(Task):
-    """Task that reads the outcome of an answer."""
-
-    def questions(self, entry: LLMEntry) -> list[Question]:
-        raise NotImplementedError
-
-    def run(self, entry: LLMEntry, ask: Any) -> None:
-        raise NotImplementedError
-
-    def reading(self, answer: Answer) -> Any:
-        from pieline.llm.idioms import parse_idioms
-
-        return parse_idioms(answer)
-
-
-def test_outcomes_are_counted_in_one_line() -> None:
-    fields = {"model": "m", "spec": "{}", "inputs": {}, "outputs": {}, "recordings": "r"}
-    answers = [
-        Answer(key="1", text='{"idioms": []}', finish_reason="stop"),
-        Answer(key="2", text='{"idio', finish_reason="length"),
-        Answer(key="3", text='{"idio', finish_reason="length"),
-        Answer(key="4", finish_reason="content_filter"),
-        Answer(key="5", refusal="No."),
-        Answer(key="6", text=""),
-    ]
-    assert count_outcomes(Reading(**fields), answers) == (
-        "6 answers: 1 readable, 2 cut off, 1 filtered, 1 refused, 1 unreadable"
-    )
 
 
 def test_only_the_bundled_model_has_a_limit_on_the_sample() -> None:

@@ -1,6 +1,7 @@
 """Shared helpers for tests of the user's own models and predictions."""
 
 import shutil
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import yaml
 from support import ROOT
 
 from pieline.config import layered, load_config, load_studies
-from pieline.models.registry import load_registry
+from pieline.models.registry import Registry, load_registry
 from pieline.results.run_report import RunReport
 
 
@@ -19,13 +20,21 @@ def registry_with(folder: Path, own: str) -> Path:
     return folder / "models.yaml"
 
 
+@cache
+def shipped_models() -> Registry:
+    """Return the project's models."""
+    return load_registry(ROOT / "models.yaml")
+
+
 def run_report(models: Path, **changes: Any) -> RunReport:
     """Create a run of the default configuration with some sections changed."""
     raw = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
     for name, section in changes.items():
         raw[name] = raw.get(name, {}) | section
     config = load_config(layered(raw, ROOT / "config" / "sample.yaml"))
-    return RunReport(load_studies(config, load_registry(models), ROOT), config)
+    # Parsing the project's models takes longer than most tests.
+    registry = shipped_models() if models.parent == ROOT else load_registry(models)
+    return RunReport(load_studies(config, registry, ROOT), config)
 
 
 def write(path: Path, text: str) -> Path:

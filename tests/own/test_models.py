@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 from own_cases import registry_with, run_report
-from support import OF_THE_USER, ROOT
+from support import ROOT
 
 from pieline.core.errors import UserError
-from pieline.models import registry
 from pieline.models.registry import load_registry
 from pieline.results.run_models import described_models
 from pieline.results.run_report import RunReport
@@ -56,11 +55,6 @@ def test_a_duplicate_name_is_an_error_with_both_files(tmp_path: Path) -> None:
         load_registry(registry_with(tmp_path, f"sbert: {{{EMBEDDER}}}\n"))
     assert "models.local.yaml: " in str(error.value)
     assert "models.yaml also has a model 'sbert'" in str(error.value)
-
-
-def test_an_invalid_entry_is_reported_with_its_file(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"models\.local\.yaml: mine: .*pooling"):
-        load_registry(registry_with(tmp_path, f"mine: {{{EMBEDDER}, pooling: best}}\n"))
 
 
 MISPLACED = {
@@ -137,16 +131,6 @@ def test_adding_a_model_triggers_no_reruns(tmp_path: Path) -> None:
 
     more = run_report(registry_with(tmp_path, f"mine: {{{EMBEDDER}}}\n"))
     assert handed(more) == handed(run_report(ROOT / "models.yaml"))
-
-
-def test_tests_ignore_the_users_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`conftest.py` hides the file in the project's folder."""
-    read: list[Path] = []
-    monkeypatch.setattr(registry, "read_yaml", read.append)
-    monkeypatch.setattr(Path, "exists", lambda path: True)
-    assert registry.load_registry(ROOT / "models.yaml") == {}
-    assert read == [ROOT / "models.yaml"]
-    assert "models.local.yaml" in OF_THE_USER
 
 
 @pytest.mark.parametrize(
