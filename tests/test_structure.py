@@ -38,7 +38,7 @@ LAYERS = [
 STAGES = ["raw", "originals", "variants", "datasets", "training", "predictions", "metrics"]
 GPU_SCRIPTS = [
     "embed", "rank_by_embedding", "fine_tune", "fine_tune_tagger",
-    "tag_idioms", "bm25_search", "bm25_tune", "rerank", "late_interaction",
+    "tag_idioms", "training_tuples", "bm25_search", "bm25_tune", "rerank", "late_interaction",
 ]  # fmt: skip
 
 

@@ -237,11 +237,6 @@ def test_quotation_needs_most_content_words(answer, pie, sentence):
     assert not points_at_pie(answer, pie, sentence=sentence, language="english")
 
 
-def test_stretches_are_all_windows():
-    runs = ["".join(run) for run in _stretches("abcd", [2, 4, 5])]
-    assert runs == ["ab", "bc", "cd", "abcd"]
-
-
 @needs_mirror
 @pytest.mark.parametrize("language", ["english", "german"])
 def test_verbatim_answers_name_every_released_pie(language):

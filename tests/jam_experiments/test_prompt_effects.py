@@ -278,57 +278,46 @@ def test_context_positions() -> None:
     assert arranged_texts(variants, "none")["a-v1"] == texts["first"]
 
 
-def test_the_configured_prompts_are_asked_with_their_contexts() -> None:
-    own = {"last": {"file": str(ROOT / "prompts/jam/beyond/plain.jinja"), "context": "last"}}
-    settings = JamSettings.model_validate(
-        {
-            "models": ["smollm2-135m-instruct"], "settings": ["zero_shot", "last"],
-            "variants": {"source": "sample"}, "prompts": own,
-        }
-    )  # fmt: skip
-    run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
-    study = ExtendedJam(settings, run, BeyondJam(prompts_against="zero_shot"))
-    task = jam_questions.identification(
-        study, language="english", model="smollm2-135m-instruct", setting="last", seed="42"
-    )
-    again = Identification.model_validate_json(task.model_dump_json())
-    assert again.parameters == task.parameters == Arranged(context="last")
-    plain = jam_questions.identification(
-        study, language="english", model="smollm2-135m-instruct", setting="zero_shot", seed="42"
-    )
-    again = Identification.model_validate_json(plain.model_dump_json())
-    assert type(again.parameters) is ZeroShot
-    assert (
-        "context last, the paper first"
-        in jam_runs.conditions(study, "smollm2-135m-instruct", "last").canonical()
-    )
-    assert "jam_prompts" in {table.name for table in study.tables()}
-    assert "jam_prompts" in {figure.name for figure in study.figures()}
-    usual = ExtendedJam(settings, run, BeyondJam())
-    assert "jam_prompts" not in {display.name for display in [*usual.tables(), *usual.figures()]}
+RUN = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
+MODEL = "smollm2-135m-instruct"
 
 
-def neutral_study(**settings: Any) -> JamStudy:
+def settings(context: str, **fields: Any) -> JamSettings:
+    """Return settings with a custom prompt that is named after its context."""
     file = str(ROOT / "prompts/jam/beyond/plain.jinja")
-    fields = {
-        "models": ["smollm2-135m-instruct"],
-        "languages": ["english", "german"],
-        "settings": ["zero_shot", "neutral"],
+    values = {
+        "models": [MODEL],
+        "settings": ["zero_shot", context],
         "seeds": [42],
         "variants": {"source": "sample"},
-        "prompts": {"neutral": {"file": file, "context": "neutral"}},
-        **settings,
+        "prompts": {context: {"file": file, "context": context}},
     }
-    run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
-    return JamStudy(JamSettings.model_validate(fields), run)
+    return JamSettings.model_validate({**values, **fields})
+
+
+def test_the_configured_prompts_are_asked_with_their_contexts() -> None:
+    study = ExtendedJam(settings("last"), RUN, BeyondJam(prompts_against="zero_shot"))
+    for setting, parameters in (("last", Arranged(context="last")), ("zero_shot", ZeroShot())):
+        task = jam_questions.identification(
+            study, language="english", model=MODEL, setting=setting, seed="42"
+        )
+        again = Identification.model_validate_json(task.model_dump_json())
+        assert (type(again.parameters), again.parameters) == (type(parameters), parameters)
+    deviations = jam_runs.conditions(study, MODEL, "last").deviations
+    assert "context last, the paper first" in deviations
+    usual = ExtendedJam(settings("last"), RUN, BeyondJam())
+    for each, count in ((study, 2), (usual, 0)):
+        names = [display.name for display in [*each.tables(), *each.figures()]]
+        assert names.count("jam_prompts") == count
+    with pytest.raises(UserError, match=r"beyond\.jam\.prompts_against: 'mine' is not one of"):
+        ExtendedJam(settings("last"), RUN, BeyondJam(prompts_against="mine"))
 
 
 def test_a_neutral_context_replaces_that_of_each_variant() -> None:
-    study, contexts = neutral_study(), "results/variants/jam_neutral/english.jsonl"
-    run = {"language": "english", "model": "smollm2-135m-instruct", "seed": "42"}
-    assert (
-        jam_questions.identification(study, setting="neutral", **run).inputs["neutral"] == contexts
-    )
+    study = JamStudy(settings("neutral", languages=["english", "german"]), RUN)
+    run = {"language": "english", "model": MODEL, "seed": "42"}
+    inputs = jam_questions.identification(study, setting="neutral", **run).inputs
+    assert inputs["neutral"] == "results/variants/jam_neutral/english.jsonl"
     assert "neutral" not in jam_questions.identification(study, setting="zero_shot", **run).inputs
     # The sample has neutral contexts only in English.
     assert study.left_out() == {
@@ -345,10 +334,7 @@ def test_a_model_writes_neutral_contexts_for_all_variants(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    writer = "smollm2-135m-instruct"
-    study = neutral_study(variants={"source": "sample", "model": writer})
-    (spec,) = (spec for spec in study.llm_tasks() if spec.name == "jam_neutral_contexts")
-    assert spec.runs == [{"language": "english"}, {"language": "german"}]
+    study = JamStudy(settings("neutral", variants={"source": "sample", "model": MODEL}), RUN)
     sentences = dataset(2)
     save_jsonl("results/datasets/jam/english.jsonl", sentences)
     task = jam_questions.neutral_contexts(study, "english")
@@ -401,14 +387,6 @@ def test_the_sample_has_a_neutral_context_for_each_variant(tmp_path: Path) -> No
     neutral = [item.original_id for item in written if item.sentence.startswith("On Monday.")]
     assert neutral == ["o001"] * 3
     assert read_json(output["report"]) == {"asked": 6, "variants": 3}
-
-
-def test_the_setting_compared_with_must_be_run() -> None:
-    run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
-    fields = {"settings": ["zero_shot_schema"], "variants": {"source": "sample"}}
-    settings = JamSettings.model_validate(fields)
-    with pytest.raises(UserError, match=r"beyond\.jam\.prompts_against: 'zero_shot' is not one of"):
-        ExtendedJam(settings, run, BeyondJam(prompts_against="zero_shot"))
 
 
 def test_a_seed_that_was_left_out_is_a_note(simulated: DisplayInputs) -> None:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 from jam.jam_cases import original, sample_originals
@@ -21,7 +20,6 @@ from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.datasets.tagging_data import by_white_space
 from pieline.studies.jam.predictions.records import IdiomPrediction
-from pieline.studies.jam.predictions.tagging import predict_by_fold
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10m
 from pieline.studies.jam.records import JamSentence, as_sentence
 from pieline.studies.jam.settings import JamSettings
@@ -103,29 +101,6 @@ def test_no_encoder_is_trained_on_the_pies_that_it_tags(
 
 def training_text(item: JamSentence) -> TaggedSentence:
     return TaggedSentence(item.id, item.tokens, item.tags)
-
-
-def test_each_sentence_is_tagged_by_the_encoder_of_its_fold() -> None:
-    class Spy:
-        """Tagger that tags the first word of a sentence in fold 0, and the first two in fold 1."""
-
-        def __init__(self, fold: int) -> None:
-            self.fold = fold
-
-        def tag(self, texts: list[list[str]], *, bfloat16: bool) -> list[list[Tag]]:
-            tags: list[Tag] = ["B-IDIOM", "I-IDIOM"]
-            return [
-                [*tags[: self.fold + 1], *["O"] * (len(text) - self.fold - 1)] for text in texts
-            ]
-
-    spies: Any = [Spy(0), Spy(1)]
-    sentences = dataset()
-    folds = assign_folds(sentences, FOLDS)
-    predictions = predict_by_fold(spies, sentences, folds)
-    assert [item.id for item in predictions] == [item.id for item in sentences]
-    for item, sentence in zip(predictions, sentences, strict=True):
-        fold = folds[sentence.original_id]
-        assert item.tags and item.tags.count("O") == len(sentence.tokens) - fold - 1
 
 
 def test_the_script_tags_by_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
