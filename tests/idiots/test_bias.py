@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from idiots.idiots_cases import ROOT, answer
 from matplotlib import pyplot as plt
-from own.own_cases import run_report
 from scipy.stats import norm
 
 from pieline.beyond.idiots.figure import sensitivity_against_criterion
@@ -26,7 +25,6 @@ from pieline.beyond.settings import BeyondIdiots
 from pieline.core.errors import UserError
 from pieline.core.files import write_json
 from pieline.core.records import save_jsonl
-from pieline.core.yamls import read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.project import Project
@@ -252,17 +250,3 @@ def test_table_and_figure_require_the_setting() -> None:
     assert "idiots_bias" in {figure.name for figure in declared.figures()}
     with pytest.raises(UserError, match=r"beyond\.idiots\.prompts_against: 'zero_shot_schema' is"):
         study("zero_shot_schema")
-
-
-def test_the_shipped_configuration_asks_all_its_prompts() -> None:
-    beyond = read_yaml(ROOT / "config/beyond.yaml")
-    studies = run_report(ROOT / "models.yaml", **beyond).studies
-    for name in ("jam", "idiots"):
-        own = {study.name: study for study in studies}[name]
-        asked = {run["setting"] for spec in own.llm_tasks() for run in spec.runs}
-        settings = beyond[name]
-        assert asked == set(settings["settings"])
-        assert asked > set(settings["prompts"])
-        files = {Path(prompt["file"]) for prompt in settings["prompts"].values()}
-        folder = ROOT / "prompts" / name / "beyond"
-        assert {ROOT / file for file in files} == set(folder.glob("*.jinja"))

@@ -264,16 +264,12 @@ def test_released_prompts_can_come_from_a_folder(tmp_path: Path) -> None:
         return str(prompts["zero_shot.jinja"])
 
     # Field descriptions are sent to the model, so they are part of the wording.
-    before, ours = digest(jam), study(run=RELEASED, models=["gpt-4o"], asking="released")
-    assert before == digest(ours)
+    before = digest(jam)
     file = tmp_path / "theirs/zero_shot.jinja"
     file.write_text(file.read_text().replace("The idioms of the sentence", "Idioms found"))
     assert digest(jam) != before
     file.write_text("=== user ===\nSentence:{{ sentence }}\n")
     with pytest.raises(UserError, match=r"zero_shot\.jinja: the front matter lacks `answer`"):
-        study(**own, asking="released")
-    file.unlink()
-    with pytest.raises(UserError, match=r"zero_shot\.jinja"):
         study(**own, asking="released")
     with pytest.raises(ValueError, match="released_prompts requires asking: released"):
         study(**own)
@@ -469,17 +465,13 @@ def test_human_baseline_requires_labels() -> None:
     def humans(**settings: Any) -> DisplayInputs | None:
         return study(run=RELEASED, models=["gpt-4o"], **settings).shown.get(HUMANS_TABLE)
 
-    nobody = humans()
+    nobody, filled = humans(), humans(humans=["a.csv", "b.csv"])
     assert nobody
-    assert nobody.metrics == ()
     assert "fill in results/datasets/jam/english.human_form.csv" in nobody.not_run["people"]
-    filled = humans(humans=["a.csv", "b.csv"])
     assert filled
     assert filled.metrics == ("results/metrics/jam/english/humans.json",)
-    assert filled.not_run == {}
+    assert (nobody.metrics, filled.not_run) == ((), {})
     assert humans(languages=["german"]) is None
-    assert jam_files.human_labels(study(humans="both.csv")) == ["both.csv"]
-    assert jam_files.human_labels(study(humans=["a.csv", "b.json"])) == ["a.csv", "b.json"]
 
 
 def test_generated_and_neutral_variants_are_tasks() -> None:
@@ -507,7 +499,5 @@ def test_generated_and_neutral_variants_are_tasks() -> None:
     # Before any answer, only the originals and the train split exist.
     asked = [set(asking.after_answers) for asking in jam.llm_tasks()]
     assert asked == [set(), {"sentences"}, {"dataset", "metrics"}, {"sentences"}]
-    available_inputs = {Path(path).parent.name for path in jam.question_inputs()}
-    assert available_inputs == {"jam", "id10m"}
     assert "results/datasets/jam/english.jsonl" not in jam.question_inputs()
     assert jam.models() == ["gpt-4o-mini", "gemini-2.5-pro"]

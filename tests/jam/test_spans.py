@@ -10,7 +10,7 @@ from support import MIRROR, needs_mirror
 
 from pieline.core.yamls import read_yaml
 from pieline.languages.matching import contains_pie, matches_pie
-from pieline.languages.pointing import _stretches, points_at_pie
+from pieline.languages.pointing import points_at_pie
 from pieline.languages.registry import get_language, language_names
 from pieline.languages.spelling import normalize
 from pieline.studies.jam.bio import TAGS, Span, span_text, spans_of, tags_of

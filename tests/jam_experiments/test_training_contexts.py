@@ -159,20 +159,12 @@ def test_runs_with_added_texts_are_configured() -> None:
         ("fine_tuned_neutral", "english"), ("fine_tuned_hard", "english"),
         ("fine_tuned_hard", "german"),
     }  # fmt: skip
-    # The sample has neutral contexts only in English.
-    reasons = {key.rpartition("/")[0]: reason for key, reason in jam.left_out().items()}
-    assert reasons == {
-        "minilm-tagger/fine_tuned_neutral/german": "no neutral contexts in German"
-        " (jam.variants.model writes them)"
-    }
     assert added_texts(jam, "english", "fine_tuned_hard") == "results/datasets/jam/english.jsonl"
     neutral = "results/variants/jam_neutral/english.jsonl"
     assert added_texts(jam, "english", "fine_tuned_neutral") == neutral
-    assert (
-        "other PIEs (hard)"
-        in jam_runs.conditions(jam, "minilm-tagger", "fine_tuned_hard").canonical()
-    )
-    assert "other PIEs" not in jam_runs.conditions(jam, "minilm-tagger", "fine_tuned").canonical()
+    added = jam_runs.conditions(jam, "minilm-tagger", "fine_tuned_hard").deviations
+    assert "other PIEs (hard)" in added[-1]
+    assert jam_runs.conditions(jam, "minilm-tagger", "fine_tuned").deviations == added[:-1]
     assert "jam_prompts" in {table.name for table in jam.tables()}
     usual_runs = study()
     encoders = usual_runs.plan.made(kind="encoder")
