@@ -10,7 +10,7 @@ import pytest
 import yaml
 from jam.jam_cases import original
 from run_script import run_script
-from support import MIRROR, ROOT, needs_mirror, run_snakemake
+from support import MIRROR, ROOT, needs_mirror, run_snakemake, table_rows
 
 from pieline.core.conditions import NO_CONDITIONS
 from pieline.core.files import read_json, sha256, write_json, write_text
@@ -18,8 +18,7 @@ from pieline.core.records import load_jsonl, load_record, load_records, save_jso
 from pieline.core.upstream import BY_COUNTS, SELF_VERIFIED
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
-from pieline.reporting.printed import read_comparisons, read_published
-from pieline.reporting.tables import TableContent, write_table
+from pieline.reporting.printed import read_published
 from pieline.studies.idiots import datasets as idiots
 from pieline.studies.idiots import tables as idiots_tables
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
@@ -35,12 +34,6 @@ from pieline.studies.jam.variants import released as jam
 Rows = list[dict[str, Any]]
 TEXT = str(ROOT / "published/text_numbers.csv")
 VARIANTS, SUITE = "id10m-jam/variants/{}.json", "idiots/idioms_sentences.tsv"
-
-
-def rows_of(content: TableContent, folder: Path) -> list[dict[str, str]]:
-    files = {kind: folder / f"table.{kind}" for kind in ("tex", "csv", "html")}
-    write_table("table", content, templates=ROOT / "templates", **files)
-    return read_comparisons(files["csv"])
 
 
 def test_the_counts_are_the_printed_ones() -> None:
@@ -229,7 +222,7 @@ def table_2(folder: Path) -> dict[str, dict[str, str]]:
     inputs = DisplayInputs(metrics=(str(folder / "statistics.json"),), files=files)
     content = jam_tables.statistics(inputs)
     assert (BY_COUNTS in content.notes) is (manifest.verified == "counts")
-    rows = rows_of(content, folder)
+    rows = table_rows(content, folder)
     return {row["number"]: row for row in rows if row["dataset"] == "ID10M-JAM"}
 
 
@@ -310,7 +303,7 @@ def test_sentences_as_the_paper_counts_them_are_verified(
     content = idiots_tables.dataset(DisplayInputs(files=files))
     assert content.notes == (() if problem else (BY_COUNTS,))
     why = f"not verified as the released data: {problem}" if problem else SELF_VERIFIED
-    rows = rows_of(content, tmp_path)
+    rows = table_rows(content, tmp_path)
     assert {(row["comparable"], row["reason"]) for row in rows} == {("no", why)}
     sentences = load_jsonl(data["sentences"], IdiotsSentence)
     predictions = [
@@ -340,7 +333,7 @@ def test_sentences_as_the_paper_counts_them_are_verified(
     assert (BY_COUNTS in table.notes) is not bool(problem)
     compared = {
         (row["comparable"], row["reason"])
-        for row in rows_of(table, tmp_path)
+        for row in table_rows(table, tmp_path)
         if row["model"] == "vicuna-7b" and row["metric"] in ("accuracy", "recall")
     }
     assert compared == {("no", why) if problem else ("yes", "")}

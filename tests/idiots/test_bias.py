@@ -1,16 +1,14 @@
 """Signal detection on IdioTS recovers the parameters of rule-based readers."""
 
-import csv
 import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from idiots.idiots_cases import ROOT, answer
 from matplotlib import pyplot as plt
 from scipy.stats import norm
+from support import table_rows
 
 from pieline.beyond.idiots.figure import sensitivity_against_criterion
 from pieline.beyond.idiots.metrics import (
@@ -31,7 +29,6 @@ from pieline.project import Project
 from pieline.reporting.figures import use_style
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
-from pieline.reporting.tables import write_table
 from pieline.studies.idiots import questions as idiots_questions
 from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.predictions import (
@@ -107,10 +104,7 @@ def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DisplayInputs:
 
 
 def test_ability_and_bias_are_separated(simulated: DisplayInputs, tmp_path: Path) -> None:
-    files = {name: tmp_path / f"table.{name}" for name in ("tex", "csv", "html")}
-    write_table("idiots_bias", bias(simulated), templates=ROOT / "templates", **files)
-    with files["csv"].open() as stream:
-        rows = {(row["setting"], row["metric"]): row for row in csv.DictReader(stream)}
+    rows = {(row["setting"], row["metric"]): row for row in table_rows(bias(simulated), tmp_path)}
 
     def value(*key: str) -> float:
         return float(rows[key]["ours"])
@@ -220,18 +214,12 @@ def test_a_negated_prompt_is_sent_and_parsed(tmp_path: Path) -> None:
             "outputs": {"predictions": str(predictions)},
         }
     )
-    asked: list[Any] = []
-
-    def ask(questions: Sequence[Any]) -> dict[str, Any]:
-        asked.extend(questions)
-        free = '{"freeOfIdioms": true, "idiom": ""}'
-        return {one.key: answer("", free).model_copy(update={"key": one.key}) for one in questions}
-
-    read: Callable[..., Any] = task.run
-    read(task.entry(), ask)
+    (question,) = task.questions(task.entry())
+    free = '{"freeOfIdioms": true, "idiom": ""}'
+    task.run(task.entry(), lambda _: {question.key: answer("", free)})
     assert '"has_idiom":false' in predictions.read_text()
-    assert "negated" not in asked[0].parameters
-    schema = asked[0].parameters["response_format"]["json_schema"]["schema"]
+    assert "negated" not in question.parameters
+    schema = question.parameters["response_format"]["json_schema"]["schema"]
     assert list(schema["properties"]) == ["freeOfIdioms", "idiom"]
 
 

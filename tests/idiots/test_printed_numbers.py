@@ -277,43 +277,39 @@ def test_a_model_that_was_not_run_has_a_row_with_a_reason(
     assert "<small>0.988</small>" in html
 
 
-def under(settings: IdiotsSettings, root: Path, metrics: list[str], folder: Path) -> dict[str, str]:
-    """Return a table row of the first model's counts under the conditions of some settings."""
+def stated(settings: IdiotsSettings, root: Path = ROOT) -> list[str]:
+    """Return the deviations from the paper of a run with these settings."""
     run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
-    record = load_record(metrics[0], DetectionMetrics)
-    stated = idiots_runs.conditions(
-        IdiotsStudy(settings, run), record.model, "zero_shot"
-    ).canonical()
-    conditions = Conditions.model_validate_json(stated)
-    path = folder / "metrics.json"
-    write_json(path, record.model_copy(update={"conditions": conditions}).model_dump(mode="json"))
-    lines, _ = make("detection", [str(path)], folder)
-    return next(row for row in lines if row["metric"] == "recall")
+    study = IdiotsStudy(settings, run)
+    return list(idiots_runs.conditions(study, REVIEWED, "zero_shot").deviations)
 
 
-def test_parameters_that_differ_from_the_paper_are_a_reason(
-    metrics: list[str], tmp_path: Path
-) -> None:
+def test_deviations_are_a_reason(metrics: list[str], tmp_path: Path) -> None:
     parameters = DetectionParameters(temperature=0.5, max_tokens=100)
-    row = under(IdiotsSettings(parameters=parameters), ROOT, metrics, tmp_path)
-    assert row["comparable"] == "no"
-    assert row["reason"] == "temperature 0.5, the paper 0; max tokens 100, the paper 800"
+    deviations = stated(IdiotsSettings(parameters=parameters))
+    assert deviations == ["temperature 0.5, the paper 0", "max tokens 100, the paper 800"]
+    record = load_record(metrics[0], DetectionMetrics)
+    conditions = Conditions(deviations=tuple(deviations))
+    path = tmp_path / "metrics.json"
+    write_json(path, record.model_copy(update={"conditions": conditions}).model_dump(mode="json"))
+    lines, _ = make("detection", [str(path)], tmp_path)
+    row = next(row for row in lines if row["metric"] == "recall")
+    assert (row["comparable"], row["reason"]) == ("no", "; ".join(deviations))
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "reason"),
+    ("old", "new", "reasons"),
     [
-        ("strict JSON", "JSON", "the prompt detect.jinja is not the paper's wording"),
-        ("word by word.", "as printed.", ""),
+        ("strict JSON", "JSON", ["the prompt detect.jinja is not the paper's wording"]),
+        ("word by word.", "as printed.", []),
     ],
 )
-def test_a_reworded_prompt_is_a_reason(
-    old: str, new: str, reason: str, metrics: list[str], tmp_path: Path
+def test_a_reworded_prompt_is_a_deviation(
+    old: str, new: str, reasons: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "published").symlink_to(ROOT / "published")
     shutil.copytree(ROOT / "prompts", tmp_path / "prompts")
     file = tmp_path / "prompts/idiots/detect.jinja"
     assert old in file.read_text()
     file.write_text(file.read_text().replace(old, new))
-    row = under(IdiotsSettings(), tmp_path, metrics, tmp_path)
-    assert (row["comparable"], row["reason"]) == ("no" if reason else "yes", reason)
+    assert stated(IdiotsSettings(), tmp_path) == reasons

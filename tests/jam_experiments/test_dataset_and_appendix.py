@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import ROOT
+from support import ROOT, table_rows
 
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
@@ -12,8 +12,7 @@ from pieline.core.uncertainty import Interval
 from pieline.reporting.figures import use_style
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
-from pieline.reporting.printed import read_comparisons
-from pieline.reporting.tables import TableContent, shown, write_table
+from pieline.reporting.tables import TableContent, shown
 from pieline.studies.jam.figures.dataset import flow
 from pieline.studies.jam.metrics.attention_records import AttentionMetrics, MeanShare
 from pieline.studies.jam.metrics.humans import AnnotatorScores, HumanMetrics
@@ -38,12 +37,6 @@ def display_inputs(folder: Path, *metrics: Any, **fields: Any) -> DisplayInputs:
     for path, item in zip(paths, metrics, strict=True):
         write_json(path, item.model_dump())
     return DisplayInputs.model_validate({"metrics": paths, "files": PRINTED, **fields})
-
-
-def rows_of(content: TableContent, folder: Path) -> list[dict[str, str]]:
-    files = {kind: folder / f"table.{kind}" for kind in ("tex", "csv", "html")}
-    write_table("table", content, templates=ROOT / "templates", **files)
-    return read_comparisons(files["csv"])
 
 
 def values_of(rows: list[dict[str, str]], *columns: str) -> list[tuple[str, ...]]:
@@ -114,7 +107,7 @@ def test_released_originals_without_variants_are_the_datasets(tmp_path: Path) ->
         display_inputs(tmp_path, counts(raw_train_sentences=37919), notes=("A note.",))
     )
     assert content.notes == ("A note.",)
-    rows = rows_of(content, tmp_path)
+    rows = table_rows(content, tmp_path)
     columns = ("dataset", "number", "ours", "printed", "reproduced", "reason")
     none = "not run: this configuration uses no hard variants (jam.variants.source: none)"
     assert values_of(rows, *columns) == [
@@ -148,7 +141,7 @@ def test_released_originals_without_variants_are_the_datasets(tmp_path: Path) ->
 
 
 def test_made_variants_are_counted_in_their_dataset_and_not_compared(tmp_path: Path) -> None:
-    rows = rows_of(statistics(display_inputs(tmp_path, counts(**MADE))), tmp_path)
+    rows = table_rows(statistics(display_inputs(tmp_path, counts(**MADE))), tmp_path)
     why = "generated variants, not the released ones"
     assert values_of(rows[1:], "number", "ours", "reason") == [
         ("test_sentences", "200", ""),
@@ -167,7 +160,7 @@ def test_made_variants_are_counted_in_their_dataset_and_not_compared(tmp_path: P
 def test_other_originals_are_compared_in_no_number(tmp_path: Path) -> None:
     own = counts(originals_are_released=False, originals=191, **MADE)
     without = counts("german", originals_are_released=False)
-    rows = rows_of(statistics(display_inputs(tmp_path, own, without)), tmp_path)
+    rows = table_rows(statistics(display_inputs(tmp_path, own, without)), tmp_path)
     jam = [row for row in rows if row["dataset"] == "ID10M-JAM"]
     why = "sample data or other than the released originals"
     assert {row["reason"] for row in jam if row["language"] == "english"} == {why}
@@ -189,7 +182,8 @@ def test_languages_are_rows_of_both_parts(tmp_path: Path) -> None:
     labels = [row.labels for group in content.groups for row in group.rows]
     assert labels == [("EN",), ("DE",), ("ES",)] * 2
     rows = {
-        (row["language"], row["dataset"], row["number"]): row for row in rows_of(content, tmp_path)
+        (row["language"], row["dataset"], row["number"]): row
+        for row in table_rows(content, tmp_path)
     }
     variants = rows["german", "ID10M-JAM", "test_variants"]
     assert (variants["printed"], variants["reproduced"]) == ("411", "yes")
@@ -221,7 +215,7 @@ def test_human_accuracies_are_percentages(tmp_path: Path) -> None:
         ["agreement", "81.5", " ", " ", " "],
         ["Cohen's kappa", "0.62", " ", " ", " "],
     ]
-    rows = {row["id"].removeprefix("jam.human_"): row for row in rows_of(content, tmp_path)}
+    rows = {row["id"].removeprefix("jam.human_"): row for row in table_rows(content, tmp_path)}
     verdicts = {name: row["reproduced"] for name, row in rows.items() if row["printed"]}
     assert verdicts == {
         "variants": "yes", "accuracy_first": "yes", "accuracy_second": "no", "agreement": "yes",
@@ -247,7 +241,7 @@ def test_incomparable_labels(
 ) -> None:
     content = humans(display_inputs(tmp_path, people(**fields)))
     assert content.notes == notes
-    rows = rows_of(content, tmp_path)
+    rows = table_rows(content, tmp_path)
     assert {row["reason"] for row in rows if row["printed"]} == {why}
 
 
@@ -257,7 +251,7 @@ def test_missing_labels_have_a_reason(tmp_path: Path) -> None:
     assert {row.reason for group in content.groups for row in group.rows} == {
         "the variants are not labeled"
     }
-    rows = {row["id"].removeprefix("jam.human_"): row for row in rows_of(content, tmp_path)}
+    rows = {row["id"].removeprefix("jam.human_"): row for row in table_rows(content, tmp_path)}
     assert rows["accuracy_second"]["printed"] == "87.1"
     assert {row["ours"] for row in rows.values()} == {""}
     reasons = [row["reason"] for row in rows.values()]
@@ -288,7 +282,7 @@ def test_neutral_table(tmp_path: Path) -> None:
     ]  # fmt: skip
     columns = ("model", "setting", "language", "id", "ours", "printed", "reproduced")
     run = ("gpt-4o-mini", "zero_shot", "english")
-    assert values_of(rows_of(content, tmp_path), *columns) == [
+    assert values_of(table_rows(content, tmp_path), *columns) == [
         (*run, "jam.neutral_variants", "58", "58", "yes"),
         (*run, "jam.neutral_confused", "25", "25", "yes"),
         (*run, "jam.neutral_share", "43.1", "43.1", "yes"),
@@ -309,13 +303,25 @@ def test_incomparable_ablations(
     fields: dict[str, Any], model: ModelDescription, why: str, tmp_path: Path
 ) -> None:
     inputs = display_inputs(tmp_path, ablation(**fields), models=[model], options=OPTIONS)
-    assert {row["reason"] for row in rows_of(neutral(inputs), tmp_path)} == {why}
+    assert {row["reason"] for row in table_rows(neutral(inputs), tmp_path)} == {why}
 
 
 def test_without_confusing_variants_no_share_is_known(tmp_path: Path) -> None:
     nothing = ablation(confusing=0, neutral=0, still_confused=0, share=None, interval=None)
     inputs = display_inputs(tmp_path, nothing, models=[GPT], options=OPTIONS)
     assert cell_texts(neutral(inputs))[0][3:] == ["0", "0", "0", "–", "–"]
+
+
+def test_an_ablation_that_was_left_out_shows_what_the_paper_prints(tmp_path: Path) -> None:
+    not_run = {GPT.name: "of the writer nothing is recorded"}
+    inputs = display_inputs(tmp_path, models=[GPT], not_run=not_run, options=OPTIONS)
+    rows = table_rows(neutral(inputs), tmp_path)
+    assert values_of(rows, "id", "ours", "printed") == [
+        ("jam.neutral_variants", "", "58"),
+        ("jam.neutral_confused", "", "25"),
+        ("jam.neutral_share", "", "43.1"),
+    ]
+    assert all(row["reason"].startswith("not run: of the writer") for row in rows)
 
 
 LLAMA = {
@@ -334,7 +340,7 @@ def test_attention_on_cue_words_with_its_intervals(tmp_path: Path) -> None:
     content = attention(display_inputs(tmp_path, record, **LLAMA))
     assert cell_texts(content) == [["Llama", "German", "0", "18.2 [10.0, 25.0]", "12.50", "–"]]
     columns = ("model", "language", "pairs", "metric", "ours", "low", "high")
-    rows = rows_of(content, tmp_path)
+    rows = table_rows(content, tmp_path)
     run = ("llama", "german", "0")
     assert values_of(rows, *columns) == [
         (*run, "misleading", "18.25", "10.01", "25.00"),
@@ -350,7 +356,7 @@ def test_missing_attention_has_a_reason(tmp_path: Path) -> None:
     assert content.groups[0].rows[0].reason == "no weights"
     assert [
         (row["model"], row["language"], row["metric"], row["reason"].partition(";")[0])
-        for row in rows_of(content, tmp_path)
+        for row in table_rows(content, tmp_path)
     ] == [
         ("llama", "german", metric, "not run: no weights")
         for metric in ("pairs", "misleading", "resolved", "difference")

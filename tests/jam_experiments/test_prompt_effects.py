@@ -1,6 +1,5 @@
 """Test that comparisons of custom prompts recover the effects of simulated models."""
 
-import csv
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -9,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from idiots.idiots_cases import answer
-from jam.jam_cases import original
+from jam.jam_cases import original, sentences_of
 from run_script import run_script
-from support import ROOT
+from support import ROOT, table_rows
 
 from pieline.beyond.jam.figure import forest
 from pieline.beyond.jam.metrics import difference_interval, prompt_measures
@@ -30,7 +29,6 @@ from pieline.project import Project
 from pieline.reporting.figures import use_style
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
-from pieline.reporting.tables import write_table
 from pieline.studies.jam import questions as jam_questions
 from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam.metrics.drift import compare_shares
@@ -40,10 +38,9 @@ from pieline.studies.jam.predictions.contexts import arranged_texts
 from pieline.studies.jam.predictions.prompt_settings import Arranged, ZeroShot
 from pieline.studies.jam.predictions.prompting import Identification
 from pieline.studies.jam.predictions.records import IdiomPrediction
-from pieline.studies.jam.records import JamSentence, as_sentence
+from pieline.studies.jam.records import JamSentence
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
-from pieline.studies.jam.variants.validation import make_variant
 
 PIE = "broke the ice"
 SETTINGS = ["zero_shot", "careful", "blind", "yes"]
@@ -52,16 +49,12 @@ SETTINGS = ["zero_shot", "careful", "blind", "yes"]
 
 def dataset(originals: int) -> list[JamSentence]:
     """Return originals, every second of them literal, with three variants each."""
+    contexts = ("It was very cold.", "It was a long day.", "It was late.")
     sentences = []
     for number in range(originals):
-        first = original(f"Ann {PIE} on day {number}.", PIE, figurative=number % 2 == 1)
-        first = first.model_copy(update={"id": f"o{number:03}"})
-        texts = (f"It was {word}. {first.sentence}" for word in ("very cold", "a long day", "late"))
-        sentences += [as_sentence(first)]
-        sentences += [
-            as_sentence(make_variant(first, text, number=at, source="sample"))
-            for at, text in enumerate(texts, start=1)
-        ]
+        text, figurative = f"Ann {PIE} on day {number}.", number % 2 == 1
+        first = original(text, PIE, figurative=figurative, id=f"o{number:03}")
+        sentences += sentences_of(first, *contexts)
     return sentences
 
 
@@ -135,12 +128,8 @@ def table(
 
 def rows_of(inputs: DisplayInputs, folder: Path) -> dict[Any, dict[str, str]]:
     """Return the rows of the CSV by setting, usage and metric."""
-    files = {name: folder / f"table.{name}" for name in ("tex", "csv", "html")}
-    write_table("jam_prompts", prompts(inputs), templates=ROOT / "templates", **files)
-    with files["csv"].open() as stream:
-        return {
-            (row["setting"], row["usage"], row["metric"]): row for row in csv.DictReader(stream)
-        }
+    rows = table_rows(prompts(inputs), folder)
+    return {(row["setting"], row["usage"], row["metric"]): row for row in rows}
 
 
 def number(table: dict[Any, dict[str, str]], *key: str) -> float:
@@ -254,16 +243,12 @@ def test_a_usage_without_originals_has_nothing_to_count() -> None:
 
 
 def test_context_positions() -> None:
-    first = original("Ann broke the ice.", PIE).model_copy(update={"id": "a"})
-    second = original("Bob broke the ice!", PIE).model_copy(update={"id": "b"})
-    variants = [
-        as_sentence(make_variant(of, text, number=1, source="sample"))
-        for of, text in (
-            (first, "It was a cold, dark day. Ann broke the ice."),
-            (second, "Nobody had spoken yet. Bob broke the ice!"),
-        )
+    first = original("Ann broke the ice.", PIE, id="a")
+    second = original("Bob broke the ice!", PIE, id="b")
+    sentences = [
+        *sentences_of(first, "It was a cold, dark day."),
+        *sentences_of(second, "Nobody had spoken yet."),
     ]
-    sentences = [as_sentence(first), variants[0], as_sentence(second), variants[1]]
     texts = {
         way: arranged_texts(sentences, way)["a-v1"] for way in ("first", "last", "none", "other")
     }
@@ -275,7 +260,7 @@ def test_context_positions() -> None:
     }
     assert arranged_texts(sentences, "other")["a"] == "Ann broke the ice."
     # Neutral variants may occur without their originals.
-    assert arranged_texts(variants, "none")["a-v1"] == texts["first"]
+    assert arranged_texts(sentences[1::2], "none")["a-v1"] == texts["first"]
 
 
 RUN = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)

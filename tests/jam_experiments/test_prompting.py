@@ -281,20 +281,34 @@ def test_too_few_examples_are_one_line() -> None:
         choose_examples(TRAIN, idiomatic=500, literal=5, seed=42, language="english")
 
 
-def test_reasoning_models_are_asked_zero_shot_without_temperature() -> None:
-    thinker = model(reasoning=True)
-    (question,) = questions(task("zero_shot"), sentence(), entry=thinker)
+def test_reasoning_models_are_sent_no_temperature() -> None:
+    (question,) = questions(task("zero_shot"), sentence(), entry=model(reasoning=True))
     assert "temperature" not in question.parameters
-    with pytest.raises(UserError, match="do not support the setting"):
-        questions(task("few_shot_sc_cotbest"), sentence(), entry=thinker)
 
 
-def test_schema_setting_needs_a_provider_that_enforces_it() -> None:
-    asked = task("zero_shot_schema")
-    (question,) = questions(asked, sentence())
+@pytest.mark.parametrize(
+    ("setting", "folder", "entry", "problem"),
+    [
+        ("few_shot_sc_cotbest", PROMPTS, model(reasoning=True), "do not support the setting"),
+        (
+            "zero_shot_schema",
+            PROMPTS,
+            model(accepts=["temperature"]),
+            "enforces no form of the answer",
+        ),
+        ("zero_shot", RELEASED, model(accepts=["temperature"]), "enforces no form of the answer"),
+    ],
+)
+def test_a_model_that_cannot_be_asked_is_an_error(
+    setting: PromptSetting, folder: Path, entry: LLMEntry, problem: str
+) -> None:
+    with pytest.raises(UserError, match=problem):
+        questions(task(setting, folder=folder), sentence(), entry=entry)
+
+
+def test_the_schema_setting_is_enforced() -> None:
+    (question,) = questions(task("zero_shot_schema"), sentence())
     assert question.parameters["response_format"]["type"] == "json_schema"
-    with pytest.raises(UserError, match="enforces no form of the answer"):
-        questions(asked, sentence(), entry=model(accepts=["temperature"]))
 
 
 @pytest.mark.parametrize(
@@ -457,16 +471,13 @@ def test_a_changed_train_split_gives_other_examples(
 
 
 def test_the_released_form_is_enforced_and_asked_as_the_code_asks() -> None:
-    asked = task("zero_shot", folder=RELEASED)
-    (question,) = questions(asked, sentence("german"))
+    (question,) = questions(task("zero_shot", folder=RELEASED), sentence("german"))
     system, user = question.messages
     assert user.content == "Sentence:They asked to go dutch.\n"
     assert system.content.split() == FIGURE_4.replace("German", "german").split()
     form = question.parameters["response_format"]["json_schema"]
     assert form["strict"] is True
     assert (list(form["schema"]["properties"]), form["schema"]["required"]) == (["idioms"],) * 2
-    with pytest.raises(UserError, match="enforces no form of the answer"):
-        questions(asked, sentence(), entry=model(accepts=["temperature"]))
 
 
 def test_released_examples_are_the_filled_in_form() -> None:

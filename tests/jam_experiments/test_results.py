@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from jam.jam_cases import original as jam_original
+from jam.jam_cases import sentences_of
 from jam_experiments.test_drift import GPT_4O, judged
 from matplotlib.figure import Figure
 from support import ROOT
@@ -37,10 +38,8 @@ from pieline.studies.jam.metrics.runs import JamMetrics, jam_metrics
 from pieline.studies.jam.metrics.seeds import confused_runs, prompted
 from pieline.studies.jam.metrics.tokens import TaggingScores
 from pieline.studies.jam.predictions.baselines import predict
-from pieline.studies.jam.records import as_sentence
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
-from pieline.studies.jam.variants.validation import make_variant
 
 NO_TAGS = TaggingScores(
     sentences=1, span_precision=0, span_recall=0, span_f1=0,
@@ -235,25 +234,6 @@ def test_a_run_that_was_left_out_is_an_empty_row_with_its_reason(
         assert empty
         assert not any(row["ours"] for row in empty)
     assert len(re.findall(r"GPT-4o.*textsuperscript", text)) >= 2
-
-
-def test_an_ablation_that_was_left_out_shows_what_the_paper_prints(tmp_path: Path) -> None:
-    (model,) = MODELS[:1]
-    made_from = DisplayInputs(
-        files={"text_numbers": str(ROOT / "published/text_numbers.csv")},
-        models=(model,),
-        not_run={model.name: "of the writer nothing is recorded"},
-        options={"model": model.name, "setting": "zero_shot", "language": "english", "seed": "42"},
-    )
-    text, rows = make("appendix:neutral", made_from, tmp_path)
-    assert r"--\printed{58}" in text
-    assert "~of the writer nothing is recorded" in text
-    assert [(row["id"], row["ours"], row["printed"]) for row in rows] == [
-        ("jam.neutral_variants", "", "58"),
-        ("jam.neutral_confused", "", "25"),
-        ("jam.neutral_share", "", "43.1"),
-    ]
-    assert all(row["reason"].startswith("not run: of the writer") for row in rows)
 
 
 @pytest.mark.parametrize("maker", ["results:drift_table", "text:text", "runs:pairs"])
@@ -517,22 +497,11 @@ BASELINE_SCORES = [("always-none", 2, 0.0), ("always-pie", 4, 0.0), ("majority",
 def test_baselines_are_scored_by_the_same_code(
     baseline: str, success: int, drift_of: float
 ) -> None:
-    sentences = [
-        as_sentence(item)
+    originals = [
+        jam_original(f"We go dutch {number}.", "go dutch", figurative=number > 0, id=f"o{number}")
         for number in range(3)
-        for original in [
-            jam_original(
-                f"We go dutch {number}.", "go dutch", figurative=number > 0, id=f"o{number}"
-            )
-        ]
-        for item in (
-            original,
-            *(
-                make_variant(original, f"{text} {original.sentence}", number=place, source="sample")
-                for place, text in enumerate(("Now.", "Then."), 1)
-            ),
-        )
     ]
+    sentences = [one for each in originals for one in sentences_of(each, "Now.", "Then.")]
     for scoring in ("paper", "released"):
         record = jam_metrics(
             sentences, predict(baseline, sentences), model=baseline, setting="baseline", seed=0,

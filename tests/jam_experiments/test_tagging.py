@@ -377,15 +377,6 @@ def test_sentences_are_tagged_in_the_words_of_the_training() -> None:
     assert prediction.tags == (*IDIOM.tags[:6], "I-IDIOM", "B-IDIOM", "I-IDIOM", *IDIOM.tags[9:])
 
 
-def test_missing_weights_are_one_line(tmp_path: Path) -> None:
-    entry = EncoderEntry(
-        kind="encoder", label="x", licence="x", checkpoint="x", source="folder",
-        path=str(tmp_path / "nowhere"), languages=["english"], max_length=16,
-    )  # fmt: skip
-    with pytest.raises(UserError, match="cannot load the weights"):
-        load_tagger(entry)
-
-
 def test_remote_code_runs_only_if_the_entry_allows_it(
     entry: EncoderEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from jam.jam_cases import original, sample_originals
+from jam.jam_cases import original, sample_originals, sentences_of
 from run_script import run_script
 from support import ROOT
 
@@ -23,7 +23,6 @@ from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10m
 from pieline.studies.jam.records import JamSentence, as_sentence
 from pieline.studies.jam.settings import JamSettings
-from pieline.studies.jam.variants.validation import make_variant
 
 SAMPLE = ROOT / "data/sample/id10m/train_english.tsv"
 PIES = ["broke the ice", "a piece of cake", "break the ice", "spilled the beans", "on the ball"]
@@ -33,10 +32,9 @@ def dataset() -> list[JamSentence]:
     """Return originals with one hard variant each; those with an even number are literal."""
     sentences = []
     for number, pie in enumerate(PIES):
-        text = f"On day {number} it was {pie}, they said."
-        item = original(text, pie, figurative=number % 2 == 1, id=f"test-{number:04}")
-        variant = make_variant(item, f"It was very cold. {text}", number=1, source="sample")
-        sentences += [as_sentence(item), as_sentence(variant)]
+        text, figurative = f"On day {number} it was {pie}, they said.", number % 2 == 1
+        item = original(text, pie, figurative=figurative, id=f"test-{number:04}")
+        sentences += sentences_of(item, "It was very cold.")
     return sentences
 
 
