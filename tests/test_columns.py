@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from pieline.core.conditions import Conditions, MetricRecord
+from pieline.core.files import sha256, write_json
 from pieline.core.uncertainty import Spread
 from pieline.reporting.columns import (
     Column,
@@ -12,10 +15,14 @@ from pieline.reporting.columns import (
     cell,
     headers,
     mark_best,
+    model_table,
     over_seeds,
     row,
+    sources,
     text_cell,
 )
+from pieline.reporting.inputs import DisplayInputs
+from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import Comparison
 from pieline.reporting.seeds import PrintedSeeds
 from pieline.reporting.tables import Cell, Group, Number, TableContent, shown
@@ -190,3 +197,70 @@ def test_the_best_numbers_are_marked_after_rounding(
     marked = mark_best(content, columns, different=different).groups[0].rows
     assert [item.cells[0].best for item in marked] == expected
     assert [shown(item.cells[0], 2).ours for item in marked] == ["1.00", "2.00", "2.00", "–"]
+
+
+class Scored(MetricRecord):
+    model: str
+    seed: int
+    score: float
+
+
+def test_records_of_one_run_share_a_source(tmp_path: Path) -> None:
+    files = []
+    for model, seed in (("a", 1), ("b", 1), ("a", 2)):
+        files.append(str(tmp_path / f"{model}{seed}.json"))
+        record = Scored(model=model, seed=seed, score=seed, computed_from={})
+        write_json(files[-1], record.model_dump(mode="json"))
+    inputs = DisplayInputs(metrics=tuple(files))
+    by_run = sources(inputs, Scored, ["model"], lambda *runs: [f"{len(runs)} runs"])
+    assert list(by_run) == [("a",), ("b",)]
+    of_a = by_run["a",]
+    assert (of_a.key, of_a.files) == ({"model": "a"}, (files[0], files[2]))
+    assert ([item.seed for item in of_a.records], of_a.obstacles) == ([1, 2], ["2 runs"])
+    by_run = sources(inputs, Scored, ["model"], lambda *_: [], order=lambda run: -run.seed)
+    assert by_run["a",].files == (files[2], files[0])
+    assert [item.seed for item in by_run["a",].records] == [2, 1]
+
+
+def test_a_table_of_models_has_own_models_and_the_papers_models(tmp_path: Path) -> None:
+    class Accuracy(MetricRecord):
+        model: str
+        accuracy: float
+
+    (tmp_path / "published.csv").write_text("model,accuracy\na,0.5\nb,0.7\n")
+    described = {
+        name: ModelDescription(name=name, kind="llm", label=name.upper()) for name in "abcde"
+    }
+    digest = sha256(tmp_path / "published.csv")
+    (tmp_path / "schema.yaml").write_text(
+        f"published: {{texts: [model], numbers: [accuracy], rows: 2, sha256: {digest}}}\n"
+    )
+    for name, deviations in (("a", ()), ("c", ("epochs 4, the paper 20",))):
+        conditions = Conditions(deviations=deviations)
+        record = Accuracy(model=name, accuracy=0.5, conditions=conditions, computed_from={})
+        write_json(tmp_path / f"{name}.json", record.model_dump())
+    inputs = DisplayInputs(
+        metrics=tuple(str(tmp_path / f"{name}.json") for name in "ac"),
+        models=(described["a"], described["c"], described["e"]),
+        absent=(described["b"], described["d"]),
+        not_run={
+            "b": "not in this configuration",
+            "d": "not in this configuration",
+            "e/0": "no key",
+        },
+        files={"published": str(tmp_path / "published.csv")},
+    )
+    column = Column[Accuracy]("accuracy", "Accuracy", lambda item: item.accuracy)
+    content = model_table(inputs, Accuracy, [column], caption="Accuracy.")
+    assert [row.labels for row in content.groups[0].rows] == [("A",), ("C",), ("E",), ("B",)]
+    a, c, e, b = (compared(number) for number in content.numbers())
+    assert (a.ours, a.printed, a.reproduced) == (0.5, 0.5, "yes")
+    assert (c.reason, c.printed) == (
+        "epochs 4, the paper 20; the paper prints no such number",
+        None,
+    )
+    assert (e.ours, e.reason) == (None, "not run: no key; the paper prints no such number")
+    assert (b.ours, b.printed, b.reason) == (None, 0.7, "not run: not in this configuration")
+    of_run = inputs.model_copy(update={"rows": "run"})
+    own = model_table(of_run, Accuracy, [column], caption="Accuracy.")
+    assert own.groups[0].rows == content.groups[0].rows[:3]

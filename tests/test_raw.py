@@ -108,7 +108,7 @@ def test_the_first_download_records_an_unknown_digest(
     assert "no digest" not in capsys.readouterr().err
 
 
-def test_a_mirror_file_without_a_digest_is_reported_each_time(
+def test_a_mirror_file_is_checked_or_reported_each_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = tmp_path / "mirror.tsv"
@@ -118,6 +118,13 @@ def test_a_mirror_file_without_a_digest_is_reported_each_time(
         copy_file(source, tmp_path / "file", upstream=upstream, hint="", name="x/y.tsv")
         message = f"x/y.tsv: no digest is known; SHA-256 is {DIGEST}, copied from {source}\n"
         assert capsys.readouterr().err == message * count
+    other = UpstreamFile(url=None, git_blob="0" * 40)
+    message = (
+        rf"mirror\.tsv: Git object is {BLOB}, expected 0{{40}}; replace the file in the mirror"
+    )
+    with pytest.raises(UserError, match=message):
+        copy_file(source, tmp_path / "refused", upstream=other, hint="")
+    assert not (tmp_path / "refused").exists()
 
 
 def test_a_git_object_name_checks_a_download(

@@ -106,6 +106,14 @@ def test_the_name_of_a_table_sets_its_rows() -> None:
     assert models_of(one["jam_usage"]) == CONFIGURED["jam_usage"]
 
 
+def test_figures_show_what_the_paper_prints() -> None:
+    report = run_report(tables={"rows": "run"})
+    figures = [figure for study in report.studies for figure in study.figures()]
+    for figure in figures:
+        inputs = DisplayInputs.model_validate_json(report.display_inputs_json(figure))
+        assert inputs.rows == "paper"
+
+
 def test_an_unknown_table_or_value_is_an_error() -> None:
     with pytest.raises(UserError) as caught:
         run_report(tables={"jam_drfit": "run"})

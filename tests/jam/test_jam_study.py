@@ -472,6 +472,7 @@ def test_human_baseline_requires_labels() -> None:
     assert filled.metrics == ("results/metrics/jam/english/humans.json",)
     assert (nobody.metrics, filled.not_run) == ((), {})
     assert humans(languages=["german"]) is None
+    assert jam_files.human_labels(study(humans="both.csv")) == ["both.csv"]
 
 
 def test_generated_and_neutral_variants_are_tasks() -> None:

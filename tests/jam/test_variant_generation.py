@@ -9,12 +9,14 @@ from llm.fault_server import FaultServer, Reply, Request, answer
 from support import ROOT
 
 from pieline.core.errors import UserError
+from pieline.llm.answers import Answer
 from pieline.llm.client import ask
 from pieline.llm.settings import LLMSettings
 from pieline.models.llm import LLMEntry
 from pieline.studies.jam.datasets.dataset import build_dataset
 from pieline.studies.jam.variants.generation import (
     GenerationSettings,
+    HardVariants,
     VariantWriting,
     confusing_variants,
     generate_neutral_variants,
@@ -95,6 +97,20 @@ def asking(tmp_path, monkeypatch):
         )
 
     return make
+
+
+def test_answers_of_both_calls_are_parsed():
+    task = HardVariants(
+        model="writer", spec="", inputs={}, outputs={}, recordings="", generation=GENERATION,
+        checks=VariantChecks(),
+    )  # fmt: skip
+    rules = {
+        '{"variants": ["a"]}': "object with variants",
+        '{"reviews": [{"number": 1, "verdict": "valid", "text": "a"}]}': "object with reviews",
+        "I would rather not.": "",
+    }
+    for text, rule in rules.items():
+        assert task.reading(Answer(key="k", text=text)).rule == rule
 
 
 def test_generation_from_originals_to_the_dataset(asking):

@@ -131,9 +131,9 @@ def test_the_script_tags_by_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         params={"spec": entry.execution_spec(), "words": "text"},
     )
     predictions = load_jsonl(tmp_path / "predictions.jsonl", IdiomPrediction)
-    assert {item.id: bool(item.idioms) for item in predictions} == {
-        item.id: folds[item.original_id] == 1 for item in dataset()
-    }
+    assert [(item.id, bool(item.idioms)) for item in predictions] == [
+        (item.id, folds[item.original_id] == 1) for item in dataset()
+    ]
 
 
 def study(*contexts: str) -> ExtendedJam:
