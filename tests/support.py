@@ -17,8 +17,6 @@ from typing import Any
 
 import pytest
 
-from pieline.reporting.printed import read_comparisons
-from pieline.reporting.tables import TableContent, write_table
 from pieline.studies.jam.bio import TAG_IDS
 from pieline.studies.jam.records import Original
 
@@ -165,13 +163,6 @@ def output_digests(folder: Path) -> dict[str, str]:
         for path in sorted(files)
         if path.is_file()
     }
-
-
-def table_rows(content: TableContent, folder: Path) -> list[dict[str, str]]:
-    """Write a table in a folder in all forms, and return the rows of its CSV."""
-    files = {end: folder / f"table.{end}" for end in ("tex", "csv", "html")}
-    write_table("table", content, templates=ROOT / "templates", **files)
-    return read_comparisons(files["csv"])
 
 
 def released_row(item: Original) -> dict[str, Any]:

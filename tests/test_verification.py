@@ -10,7 +10,8 @@ import pytest
 import yaml
 from jam.jam_cases import original
 from run_script import run_script
-from support import MIRROR, ROOT, needs_mirror, run_snakemake, table_rows
+from support import MIRROR, ROOT, needs_mirror, run_snakemake
+from table_files import table_rows
 
 from pieline.core.conditions import NO_CONDITIONS
 from pieline.core.files import read_json, sha256, write_json, write_text

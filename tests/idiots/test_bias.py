@@ -8,7 +8,7 @@ import pytest
 from idiots.idiots_cases import ROOT, answer
 from matplotlib import pyplot as plt
 from scipy.stats import norm
-from support import table_rows
+from table_files import table_rows
 
 from pieline.beyond.idiots.figure import sensitivity_against_criterion
 from pieline.beyond.idiots.metrics import (

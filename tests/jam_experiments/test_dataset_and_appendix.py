@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import ROOT, table_rows
+from support import ROOT
+from table_files import table_rows
 
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json

@@ -10,7 +10,8 @@ import pytest
 from idiots.idiots_cases import answer
 from jam.jam_cases import original, sentences_of
 from run_script import run_script
-from support import ROOT, table_rows
+from support import ROOT
+from table_files import table_rows
 
 from pieline.beyond.jam.figure import forest
 from pieline.beyond.jam.metrics import difference_interval, prompt_measures
