@@ -211,22 +211,15 @@ def test_records_of_one_run_share_a_source(tmp_path: Path) -> None:
         files.append(str(tmp_path / f"{model}{seed}.json"))
         record = Scored(model=model, seed=seed, score=seed, computed_from={})
         write_json(files[-1], record.model_dump(mode="json"))
-    by_run = sources(
-        DisplayInputs(metrics=tuple(files)), Scored, ["model"], lambda *runs: [f"{len(runs)} runs"]
-    )
+    inputs = DisplayInputs(metrics=tuple(files))
+    by_run = sources(inputs, Scored, ["model"], lambda *runs: [f"{len(runs)} runs"])
     assert list(by_run) == [("a",), ("b",)]
     of_a = by_run["a",]
     assert (of_a.key, of_a.files) == ({"model": "a"}, (files[0], files[2]))
     assert ([item.seed for item in of_a.records], of_a.obstacles) == ([1, 2], ["2 runs"])
-    reversed_order = sources(
-        DisplayInputs(metrics=tuple(files)),
-        Scored,
-        ["model"],
-        lambda *_: [],
-        order=lambda run: -run.seed,
-    )
-    of_a = reversed_order["a",]
-    assert ([item.seed for item in of_a.records], of_a.files) == ([2, 1], (files[2], files[0]))
+    by_run = sources(inputs, Scored, ["model"], lambda *_: [], order=lambda run: -run.seed)
+    assert by_run["a",].files == (files[2], files[0])
+    assert [item.seed for item in by_run["a",].records] == [2, 1]
 
 
 def test_a_table_of_models_has_own_models_and_the_papers_models(tmp_path: Path) -> None:

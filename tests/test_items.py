@@ -4,6 +4,7 @@ import contextlib
 import random
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
@@ -23,9 +24,7 @@ from pieline.reporting.evidence import Pool, load_metric_file
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.items import Item, write_items
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.results import run_files
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
-from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.items import IdiolinkItem
 from pieline.studies.idiolink.metrics.scores import idiolink_metrics, save_query_scores
 from pieline.studies.idiolink.predictions.runs import read_run, write_run
@@ -54,7 +53,13 @@ PIES = ("broke the ice", "spilled the beans", "bit the dust", "hit the road", "h
 TEXT = (ROOT / "docs" / "items.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"(?ms)^### (.+?)\n(.*?)(?=^##|\Z)", TEXT))
 QUESTIONS = {title[:9]: text for title, text in SECTIONS.items() if "```" in text}
-UNREADABLE = {"outcome": "unparseable", "idioms": None}
+ANSWERS: list[Callable[[JamSentence], dict[str, Any]]] = [
+    *[lambda item: {"outcome": "ok", "idioms": item.pies}] * 2,
+    *[lambda item: {"outcome": "ok", "idioms": ()}] * 2,
+    lambda item: {"outcome": "ok", "idioms": ("red herring", "lame duck")},
+    lambda item: {"outcome": "unparseable", "idioms": None},
+]
+"""Answers about a sentence of ID10M-JAM."""
 
 
 def jam_sentence(language: str, original: int, variant: int) -> JamSentence:
@@ -90,21 +95,10 @@ def make_jam() -> DisplayInputs:
         save_jsonl(dataset, sentences)
         for model in MODELS:
             for seed in (1, 2):
-                answers = []
-                for item in sentences:
-                    idioms_named = [
-                        item.pies,
-                        item.pies,
-                        (),
-                        (),
-                        ("red herring", "lame duck"),
-                        None,
-                    ]
-                    idioms = idioms_named[chance.randrange(len(idioms_named))]
-                    answer = (
-                        {"outcome": "ok", "idioms": idioms} if idioms is not None else UNREADABLE
-                    )
-                    answers.append(IdiomPrediction.model_validate({"id": item.id, **answer}))
+                answers = [
+                    IdiomPrediction.model_validate({"id": item.id, **chance.choice(ANSWERS)(item)})
+                    for item in sentences
+                ]
                 run = f"jam/{language}/{model}/zero_shot/seed-{seed}.json"
                 save_jsonl(f"results/predictions/{run}l", answers)
                 metrics.append(f"results/metrics/{run}")
@@ -355,24 +349,17 @@ def test_no_runs_give_an_empty_table_with_all_columns(tmp_path: Path) -> None:
 
 def test_default_configuration_declares_the_items_of_every_run() -> None:
     raw = layered(read_yaml(ROOT / "config.yaml"), ROOT / "config" / "sample.yaml")
-    config = load_config(raw)
-    studies = load_studies(config, load_registry(ROOT / "models.yaml"), ROOT)
+    studies = load_studies(load_config(raw), load_registry(ROOT / "models.yaml"), ROOT)
     for name, study in studies.items():
         declared = study.items()
         assert declared
         assert import_object(declared.record) is KINDS[name]
         assert declared.display_inputs.notes == (SAMPLE_NOTE,)
-        assert declared.files["parquet"] in study.targets()
         scored = {path for path in study.metrics() if "/seed-" in path}
         scored -= {path for path in scored if re.search("baseline|significance|neutral", path)}
-        assert scored
-        assert set(declared.display_inputs.metrics) == scored
+        assert set(declared.display_inputs.metrics) == scored != set()
         labels = declared.display_inputs.labels()
         assert all(any(f"/{model}" in path for model in labels) for path in scored)
-    both = [
-        f"results/items/{name}.{end}" for name in config.studies for end in ("parquet", "csv.gz")
-    ]
-    assert run_files.items([studies[name] for name in config.studies]) == both
 
 
 @pytest.mark.parametrize("study", KINDS)
@@ -406,27 +393,21 @@ def answer(block: str, run: Path) -> pd.DataFrame:
     return value.reset_index(drop=True)
 
 
-def check_answers(question: str, run: Path, expected: list[tuple[Any, ...]]) -> None:
-    """Check that both libraries give the document's answer to a question."""
-    assert expected
+def answers(question: str, run: Path) -> pd.DataFrame:
+    """Return the document's answer to a question, which both libraries give."""
     pandas, duckdb = re.findall(r"(?ms)^```python\n(.*?)^```$", QUESTIONS[question])
     result = answer(pandas, run)
-    assert list(result.itertuples(index=False, name=None)) == expected
     pytest.importorskip("duckdb", reason="without DuckDB only the answer of pandas is checked")
     other = answer(f"import duckdb\n{duckdb}", run)
     pd.testing.assert_frame_equal(result, other, check_dtype=False, check_column_type=False)
+    return result
 
 
-def test_pies_that_flip_every_model_match_the_metric_files(run: Path) -> None:
-    flipped = defaultdict(set)
-    for metric, _ in by_metric_file(run, "jam"):
-        for case in metric["judged"]:
-            pie = PIES[int(case["id"][-4:]) % len(PIES)]
-            if case["correct"] and not all(case["variants"].values()):
-                flipped[metric["language"], pie].add(metric["model"])
-    expected = sorted(place for place, models in flipped.items() if models == set(MODELS))
-    assert len(expected) < 2 * len(PIES)
-    check_answers("Which PIE", run, expected)
+def test_some_pies_flip_every_model_and_some_queries_are_found_only_by_their_span(
+    run: Path,
+) -> None:
+    assert 0 < len(answers("Which PIE", run)) < 2 * len(PIES)
+    assert len(answers("Which que", run)) > 0
 
 
 def test_literal_against_figurative_is_the_negative_drift_of_all_seeds(run: Path) -> None:
@@ -438,26 +419,7 @@ def test_literal_against_figurative_is_the_negative_drift_of_all_seeds(run: Path
             both[1] += metric[part]["success"]
     expected = [(*key, flipped / success) for key, (flipped, success) in sorted(sums.items())]
     assert len(expected) == 8
-    check_answers("Literal a", run, expected)
-
-
-def test_queries_found_only_by_span_embedding_match_the_runs(run: Path) -> None:
-    folder = ROOT / "data/sample/idiolink/test"
-    documents = read_texts(folder / "indexes.json", Document)
-    qrels = meaning_qrels(read_texts(folder / "queries.json", Query), documents)
-    expected = []
-    for model in ("one", "two+span+infonce"):
-        place = run / f"results/predictions/idiolink/test/{model}"
-        first_ranks = {}
-        for mode in ("span", "sentence"):
-            ranked = read_run(place / mode / "seed-0.run.gz")
-            first_ranks[mode] = {
-                name for name in ranked if {*qrels[name]} & {*list(ranked[name])[:10]}
-            }
-        expected += [
-            (model, name) for name in sorted(first_ranks["span"] - first_ranks["sentence"])
-        ]
-    check_answers("Which que", run, expected)
+    assert list(answers("Literal a", run).itertuples(index=False, name=None)) == expected
 
 
 def test_sentences_are_joined_to_their_rows(run: Path) -> None:

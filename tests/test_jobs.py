@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from pieline.core.errors import UserError
 from pieline.core.files import write_text
-from pieline.core.jobs import job, optional, pin_threads
+from pieline.core.jobs import job, pin_threads
 from pieline.core.sidecars import load_sidecar, sidecar_of, write_sidecar
 
 WAITS = "import time; print('waiting', file=sys.stderr); time.sleep(600)"
@@ -56,11 +56,6 @@ print("last, ünd no end", end="", file=sys.stderr)
     assert run_job(tmp_path, code) == (0, "first\nof a child\na line\nlast, ünd no end")
 
 
-def test_a_long_log_is_complete(tmp_path: Path) -> None:
-    code, log = run_job(tmp_path, "for _ in range(20_000): sys.stderr.write('x' * 99 + '\\n')")
-    assert (code, len(log)) == (0, 2_000_000)
-
-
 @pytest.mark.parametrize(
     ("code", "line"),
     [
@@ -88,8 +83,10 @@ def test_any_other_error_keeps_its_traceback(tmp_path: Path, error: str) -> None
     assert log.splitlines()[-1].startswith(error.partition("(")[0])
 
 
-def test_the_exit_code_of_a_job_is_kept(tmp_path: Path) -> None:
-    assert run_job(tmp_path, "sys.exit(3)") == (3, "")
+def test_the_exit_code_of_a_job_is_kept_and_its_log_complete(tmp_path: Path) -> None:
+    long = "for _ in range(20_000): sys.stderr.write('x' * 99 + '\\n')\nsys.exit(3)"
+    code, log = run_job(tmp_path, long)
+    assert (code, len(log)) == (3, 2_000_000)
     assert run_job(tmp_path, "sys.exit('one line')") == (1, "one line\n")
 
 
@@ -174,11 +171,6 @@ def test_every_library_uses_the_threads_of_the_rule(monkeypatch: pytest.MonkeyPa
             assert {pool["num_threads"] for pool in threadpool_info()} == {number}
             assert (os.environ["OMP_NUM_THREADS"], torch.get_num_threads()) == (str(number), number)
         torch.set_num_threads(threads)
-
-
-def test_optional_input() -> None:
-    assert optional(["one.csv"]) == "one.csv"
-    assert optional([]) is None
 
 
 def test_a_job_ends_when_its_snakemake_is_killed(tmp_path: Path) -> None:

@@ -35,7 +35,6 @@ from pieline.studies.jam.raw.released import read_released_originals
 CONTENT = b"the real thing\n" * 1000
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
 BLOB = hashlib.sha1(b"blob 15000\0" + CONTENT).hexdigest()
-CHINESE = "id10m/train_chinese.tsv"
 
 
 @pytest.fixture(autouse=True)
@@ -44,24 +43,44 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Handler(BaseHTTPRequestHandler):
+    """Server of `/whole` and other content; `faults` are the first replies."""
+
+    faults: list[str]
+    ranges: list[str | None]
+    content = CONTENT
+    tag = '"1"'
+
     def do_GET(self) -> None:
-        if self.path == "/absent":
-            self.send_error(404)
+        fault = self.faults.pop(0) if self.faults else ""
+        self.ranges.append(asked := self.headers["Range"])
+        if fault.isdecimal():
+            self.send_error(int(fault))
             return
-        body = CONTENT if self.path in {"/whole", "/cut"} else b"something else"
-        self.send_response(200)
+        if fault == "changed":
+            type(self).content, type(self).tag = CONTENT[::-1], '"2"'
+        content = self.content if self.path == "/whole" else b"something else"
+        continues = asked and self.headers["If-Range"] == self.tag
+        body = content[int(asked[6:-1]) :] if continues else content
+        self.send_response(206 if continues else 200)
         self.send_header("Content-Length", str(len(body)))
+        if fault != "untagged":
+            self.send_header("ETag", self.tag)
         self.end_headers()
-        self.wfile.write(body[:100] if self.path == "/cut" else body)
+        self.wfile.write(body[:700] if fault in ("cut", "untagged") else body)
 
     def log_message(self, *arguments: object) -> None:
         pass
 
 
 @pytest.fixture
-def server() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
-        thread = threading.Thread(target=httpd.serve_forever)
+def handler() -> type[Handler]:
+    return type("Fresh", (Handler,), {"faults": [], "ranges": []})
+
+
+@pytest.fixture
+def server(handler: type[Handler]) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as httpd:
+        thread = threading.Thread(target=httpd.serve_forever, args=(0.01,))
         thread.start()
         yield f"http://127.0.0.1:{httpd.server_port}"
         httpd.shutdown()
@@ -89,7 +108,7 @@ def test_the_first_download_records_an_unknown_digest(
     assert "no digest" not in capsys.readouterr().err
 
 
-def test_a_mirror_file_without_a_digest_is_reported_each_time(
+def test_a_mirror_file_is_checked_or_reported_each_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = tmp_path / "mirror.tsv"
@@ -99,6 +118,13 @@ def test_a_mirror_file_without_a_digest_is_reported_each_time(
         copy_file(source, tmp_path / "file", upstream=upstream, hint="", name="x/y.tsv")
         message = f"x/y.tsv: no digest is known; SHA-256 is {DIGEST}, copied from {source}\n"
         assert capsys.readouterr().err == message * count
+    other = UpstreamFile(url=None, git_blob="0" * 40)
+    message = (
+        rf"mirror\.tsv: Git object is {BLOB}, expected 0{{40}}; replace the file in the mirror"
+    )
+    with pytest.raises(UserError, match=message):
+        copy_file(source, tmp_path / "refused", upstream=other, hint="")
+    assert not (tmp_path / "refused").exists()
 
 
 def test_a_git_object_name_checks_a_download(
@@ -141,89 +167,43 @@ def test_a_file_is_released_if_all_known_digests_match(tmp_path: Path) -> None:
     assert not is_released({"x": path}, {"y": UpstreamFile(url=None, sha256=DIGEST)})
 
 
-@needs_mirror
-def test_a_real_file_is_known_by_its_git_object_name(tmp_path: Path) -> None:
-    source, altered = MIRROR / CHINESE, tmp_path / "altered.tsv"
-    command = ["git", "hash-object", "--no-filters", source]
-    blob = subprocess.check_output(command, text=True).strip()
-    assert blob.startswith("5c28d2a")  # as in Babelscape/ID10M
-    known = UpstreamFile(url=None, git_blob=blob)
-    copy_file(source, tmp_path / "copy", upstream=known, hint="")
-    assert is_released({CHINESE: tmp_path / "copy"}, {CHINESE: known})
-    content = bytearray(source.read_bytes())
-    content[-2] ^= 1
-    altered.write_bytes(content)
-    with pytest.raises(UserError, match=rf"{altered}: Git object is .*, expected {blob}; replace"):
-        copy_file(altered, tmp_path / "refused", upstream=known, hint="")
-    assert not (tmp_path / "refused").exists()
-    assert not is_released({CHINESE: altered}, {CHINESE: known})
-
-
-def test_every_public_file_without_a_digest_is_known() -> None:
+def test_public_files_have_digests_and_are_pinned_to_a_commit() -> None:
+    """No commit of ID10M-JAM's variants is known."""
     known = load_upstream(ROOT / "data/upstream.yaml")
+    variants = {f"id10m-jam/variants/{language}.json" for language in ("english", "german")}
     assert {name for name, file in known.items() if not file.identity} == {
-        "id10m-jam/variants/english.json",
-        "id10m-jam/variants/german.json",
+        *variants,
         "idiots/idioms_sentences.tsv",
     }
+    urls = {name: file.url for name, file in known.items() if file.url}
+    unpinned = {name for name, url in urls.items() if not re.search("/[0-9a-f]{40}/", url)}
+    assert unpinned == variants
 
 
 @pytest.mark.parametrize(
-    ("path", "message"),
+    ("path", "faults", "message"),
     [
-        ("/cut", "cannot download|download ended"),
-        ("/other", f"SHA-256 is [0-9a-f]{{64}}, expected {DIGEST}; the file changed upstream"),
-        ("/absent", "HTTP status 404; check the network, or save the file as name"),
+        ("/whole", ["cut"] * 99, "cannot download|download ended"),
+        ("/other", [], f"SHA-256 is [0-9a-f]{{64}}, expected {DIGEST}; the file changed upstream"),
+        ("/absent", ["404"], "HTTP status 404; check the network, or save the file as name"),
         # Nothing listens at this port.
-        ("http://127.0.0.1:9/file", "cannot download: .*; check the network"),
+        ("http://127.0.0.1:9/file", [], "cannot download: .*; check the network"),
     ],
 )
-def test_bad_download_leaves_nothing(server: str, tmp_path: Path, path: str, message: str) -> None:
+def test_bad_download_leaves_nothing(
+    server: str,
+    handler: type[Handler],
+    tmp_path: Path,
+    path: str,
+    faults: list[str],
+    message: str,
+) -> None:
     url = urljoin(server, path)
+    handler.faults[:] = faults
     with pytest.raises(UserError, match=message) as caught:
         download(UpstreamFile(url=url, sha256=DIGEST), tmp_path / "file", name="name")
     assert url in str(caught.value)
     assert list(tmp_path.iterdir()) == []
-
-
-class Unreliable(BaseHTTPRequestHandler):
-    """Server that breaks off; `faults` are the first replies, `ranges` the requested ranges."""
-
-    faults: list[str]
-    ranges: list[str | None]
-    content = CONTENT
-    tag = '"1"'
-
-    def do_GET(self) -> None:
-        fault = self.faults.pop(0) if self.faults else ""
-        self.ranges.append(asked := self.headers["Range"])
-        if fault.isdecimal():
-            self.send_error(int(fault))
-            return
-        if fault == "changed":
-            type(self).content, type(self).tag = CONTENT[::-1], '"2"'
-        continues = asked and self.headers["If-Range"] == self.tag
-        body = self.content[int(asked[6:-1]) :] if continues else self.content
-        self.send_response(206 if continues else 200)
-        self.send_header("Content-Length", str(len(body)))
-        if fault != "untagged":
-            self.send_header("ETag", self.tag)
-        self.end_headers()
-        self.wfile.write(body[:700] if fault in ("cut", "untagged") else body)
-
-    def log_message(self, *arguments: object) -> None:
-        pass
-
-
-@pytest.fixture
-def unreliable() -> Iterator[tuple[str, type[Unreliable]]]:
-    handler = type("Fresh", (Unreliable,), {"faults": [], "ranges": []})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as httpd:
-        thread = threading.Thread(target=httpd.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{httpd.server_port}/file", handler
-        httpd.shutdown()
-        thread.join()
 
 
 @pytest.mark.parametrize(
@@ -236,47 +216,36 @@ def unreliable() -> Iterator[tuple[str, type[Unreliable]]]:
     ],
 )
 def test_a_download_is_continued(
-    unreliable: tuple[str, type[Unreliable]],
+    server: str,
+    handler: type[Handler],
     tmp_path: Path,
     faults: list[str],
     ranges: list[str | None],
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    url, handler = unreliable
     handler.faults[:] = faults
-    download(UpstreamFile(url=url, sha256=DIGEST), tmp_path / "file", name="name")
+    download(UpstreamFile(url=f"{server}/whole", sha256=DIGEST), tmp_path / "file", name="name")
     assert (tmp_path / "file").read_bytes() == CONTENT
     assert handler.ranges == ranges
     assert capfd.readouterr().err.count("name: ") == len(faults)
 
 
 def test_parts_of_two_versions_are_not_combined(
-    unreliable: tuple[str, type[Unreliable]], tmp_path: Path
+    server: str, handler: type[Handler], tmp_path: Path
 ) -> None:
-    url, handler = unreliable
     handler.faults[:] = ["cut", "changed"]
-    download(UpstreamFile(url=url), tmp_path / "file", name="name")
+    download(UpstreamFile(url=f"{server}/whole"), tmp_path / "file", name="name")
     assert (tmp_path / "file").read_bytes() == CONTENT[::-1]
 
 
-def test_attempts_end(unreliable: tuple[str, type[Unreliable]], tmp_path: Path) -> None:
-    url, handler = unreliable
-    handler.faults[:] = ["502"] * 9
-    with pytest.raises(UserError, match="HTTP status 502"):
-        download(UpstreamFile(url=url), tmp_path / "file", name="name")
-    assert len(handler.ranges) == 5
-    handler.faults[:] = ["403"]
-    with pytest.raises(UserError, match="HTTP status 403"):
-        download(UpstreamFile(url=url), tmp_path / "file", name="name")
-    assert len(handler.ranges) == 6
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_public_files_are_pinned_to_a_commit() -> None:
-    """No commit of ID10M-JAM's variants is known."""
-    urls = {name: file.url for name, file in load_upstream(ROOT / "data/upstream.yaml").items()}
-    unpinned = {name for name, url in urls.items() if url and not re.search("/[0-9a-f]{40}/", url)}
-    assert unpinned == {"id10m-jam/variants/english.json", "id10m-jam/variants/german.json"}
+@pytest.mark.parametrize(("status", "attempts"), [("502", 5), ("403", 1)])
+def test_attempts_end(
+    server: str, handler: type[Handler], tmp_path: Path, status: str, attempts: int
+) -> None:
+    handler.faults[:] = [status] * 9
+    with pytest.raises(UserError, match=f"HTTP status {status}"):
+        download(UpstreamFile(url=f"{server}/whole"), tmp_path / "file", name="name")
+    assert len(handler.ranges) == attempts
 
 
 def test_a_git_lfs_pointer_is_named(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import yaml
 from jam.jam_cases import original
 from run_script import run_script
 from support import MIRROR, ROOT, needs_mirror, run_snakemake
+from table_files import table_rows
 
 from pieline.core.conditions import NO_CONDITIONS
 from pieline.core.files import read_json, sha256, write_json, write_text
@@ -18,8 +19,7 @@ from pieline.core.records import load_jsonl, load_record, load_records, save_jso
 from pieline.core.upstream import BY_COUNTS, SELF_VERIFIED
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
-from pieline.reporting.printed import read_comparisons, read_published
-from pieline.reporting.tables import TableContent, write_table
+from pieline.reporting.printed import read_published
 from pieline.studies.idiots import datasets as idiots
 from pieline.studies.idiots import tables as idiots_tables
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
@@ -35,12 +35,6 @@ from pieline.studies.jam.variants import released as jam
 Rows = list[dict[str, Any]]
 TEXT = str(ROOT / "published/text_numbers.csv")
 VARIANTS, SUITE = "id10m-jam/variants/{}.json", "idiots/idioms_sentences.tsv"
-
-
-def rows_of(content: TableContent, folder: Path) -> list[dict[str, str]]:
-    files = {kind: folder / f"table.{kind}" for kind in ("tex", "csv", "html")}
-    write_table("table", content, templates=ROOT / "templates", **files)
-    return read_comparisons(files["csv"])
 
 
 def test_the_counts_are_the_printed_ones() -> None:
@@ -97,10 +91,11 @@ def edited(rows: Rows, old: str, new: str, at: int = 7) -> Rows:
 
 def moved(rows: Rows) -> Rows:
     """Assign one variant to the next original, which then has four instead of three."""
-    other = rows[3]
-    text = f"It snowed. {other['sentence']}"
-    kept = {name: other[name] for name in ("sentence", "PIE", "is_figurative")}
-    return [*rows[:2], rows[2] | kept | {"variant_number": 4, "variant_sentence": text}, *rows[3:]]
+    fourth = rows[3] | {
+        "variant_number": 4,
+        "variant_sentence": f"It snowed. {rows[3]['sentence']}",
+    }
+    return [*rows[:2], fourth, *rows[3:]]
 
 
 MISSES: dict[str, tuple[Callable[[Rows], Rows], str]] = {
@@ -202,17 +197,14 @@ def test_other_originals_or_languages_verify_nothing(tmp_path: Path) -> None:
     assert not load_record(tmp_path / "manifest.json", JamManifest).is_released
 
 
-@pytest.mark.parametrize("digest", ["right", "wrong"])
-def test_a_known_digest_takes_precedence(tmp_path: Path, digest: str) -> None:
-    rows = variants_of(originals_in("english"))[:-1]
-    write_json(tmp_path / "raw.json", rows)
-    if digest == "right":
-        known, verified = sha256(tmp_path / "raw.json"), "digest"
-    else:
-        rows, known, verified = variants_of(originals_in("english")), "0" * 64, None
-    manifest = dataset(rows, tmp_path, sha256=known)
-    assert manifest["verified"] == verified
-    assert bool(re.fullmatch("SHA-256 is .*, expected 0*", manifest["problem"])) is not verified
+def test_a_known_digest_takes_precedence(tmp_path: Path) -> None:
+    rows = variants_of(originals_in("english"))
+    write_json(tmp_path / "raw.json", rows[:-1])
+    manifest = dataset(rows[:-1], tmp_path, sha256=sha256(tmp_path / "raw.json"))
+    assert (manifest["verified"], manifest["problem"]) == ("digest", "")
+    manifest = dataset(rows, tmp_path, sha256="0" * 64)
+    assert manifest["verified"] is None
+    assert re.fullmatch("SHA-256 is .*, expected 0*", manifest["problem"])
 
 
 def table_2(folder: Path) -> dict[str, dict[str, str]]:
@@ -231,7 +223,7 @@ def table_2(folder: Path) -> dict[str, dict[str, str]]:
     inputs = DisplayInputs(metrics=(str(folder / "statistics.json"),), files=files)
     content = jam_tables.statistics(inputs)
     assert (BY_COUNTS in content.notes) is (manifest.verified == "counts")
-    rows = rows_of(content, folder)
+    rows = table_rows(content, folder)
     return {row["number"]: row for row in rows if row["dataset"] == "ID10M-JAM"}
 
 
@@ -312,7 +304,7 @@ def test_sentences_as_the_paper_counts_them_are_verified(
     content = idiots_tables.dataset(DisplayInputs(files=files))
     assert content.notes == (() if problem else (BY_COUNTS,))
     why = f"not verified as the released data: {problem}" if problem else SELF_VERIFIED
-    rows = rows_of(content, tmp_path)
+    rows = table_rows(content, tmp_path)
     assert {(row["comparable"], row["reason"]) for row in rows} == {("no", why)}
     sentences = load_jsonl(data["sentences"], IdiotsSentence)
     predictions = [
@@ -342,7 +334,7 @@ def test_sentences_as_the_paper_counts_them_are_verified(
     assert (BY_COUNTS in table.notes) is not bool(problem)
     compared = {
         (row["comparable"], row["reason"])
-        for row in rows_of(table, tmp_path)
+        for row in table_rows(table, tmp_path)
         if row["model"] == "vicuna-7b" and row["metric"] in ("accuracy", "recall")
     }
     assert compared == {("no", why) if problem else ("yes", "")}

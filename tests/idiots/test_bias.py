@@ -1,17 +1,14 @@
 """Signal detection on IdioTS recovers the parameters of rule-based readers."""
 
-import csv
 import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from idiots.idiots_cases import ROOT, answer
 from matplotlib import pyplot as plt
-from own.own_cases import run_report
 from scipy.stats import norm
+from table_files import table_rows
 
 from pieline.beyond.idiots.figure import sensitivity_against_criterion
 from pieline.beyond.idiots.metrics import (
@@ -26,14 +23,12 @@ from pieline.beyond.settings import BeyondIdiots
 from pieline.core.errors import UserError
 from pieline.core.files import write_json
 from pieline.core.records import save_jsonl
-from pieline.core.yamls import read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.project import Project
 from pieline.reporting.figures import use_style
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
-from pieline.reporting.tables import write_table
 from pieline.studies.idiots import questions as idiots_questions
 from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.predictions import (
@@ -109,10 +104,7 @@ def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DisplayInputs:
 
 
 def test_ability_and_bias_are_separated(simulated: DisplayInputs, tmp_path: Path) -> None:
-    files = {name: tmp_path / f"table.{name}" for name in ("tex", "csv", "html")}
-    write_table("idiots_bias", bias(simulated), templates=ROOT / "templates", **files)
-    with files["csv"].open() as stream:
-        rows = {(row["setting"], row["metric"]): row for row in csv.DictReader(stream)}
+    rows = {(row["setting"], row["metric"]): row for row in table_rows(bias(simulated), tmp_path)}
 
     def value(*key: str) -> float:
         return float(rows[key]["ours"])
@@ -222,18 +214,12 @@ def test_a_negated_prompt_is_sent_and_parsed(tmp_path: Path) -> None:
             "outputs": {"predictions": str(predictions)},
         }
     )
-    asked: list[Any] = []
-
-    def ask(questions: Sequence[Any]) -> dict[str, Any]:
-        asked.extend(questions)
-        free = '{"freeOfIdioms": true, "idiom": ""}'
-        return {one.key: answer("", free).model_copy(update={"key": one.key}) for one in questions}
-
-    read: Callable[..., Any] = task.run
-    read(task.entry(), ask)
+    (question,) = task.questions(task.entry())
+    free = '{"freeOfIdioms": true, "idiom": ""}'
+    task.run(task.entry(), lambda _: {question.key: answer("", free)})
     assert '"has_idiom":false' in predictions.read_text()
-    assert "negated" not in asked[0].parameters
-    schema = asked[0].parameters["response_format"]["json_schema"]["schema"]
+    assert "negated" not in question.parameters
+    schema = question.parameters["response_format"]["json_schema"]["schema"]
     assert list(schema["properties"]) == ["freeOfIdioms", "idiom"]
 
 
@@ -252,17 +238,3 @@ def test_table_and_figure_require_the_setting() -> None:
     assert "idiots_bias" in {figure.name for figure in declared.figures()}
     with pytest.raises(UserError, match=r"beyond\.idiots\.prompts_against: 'zero_shot_schema' is"):
         study("zero_shot_schema")
-
-
-def test_the_shipped_configuration_asks_all_its_prompts() -> None:
-    beyond = read_yaml(ROOT / "config/beyond.yaml")
-    studies = run_report(ROOT / "models.yaml", **beyond).studies
-    for name in ("jam", "idiots"):
-        own = {study.name: study for study in studies}[name]
-        asked = {run["setting"] for spec in own.llm_tasks() for run in spec.runs}
-        settings = beyond[name]
-        assert asked == set(settings["settings"])
-        assert asked > set(settings["prompts"])
-        files = {Path(prompt["file"]) for prompt in settings["prompts"].values()}
-        folder = ROOT / "prompts" / name / "beyond"
-        assert {ROOT / file for file in files} == set(folder.glob("*.jinja"))

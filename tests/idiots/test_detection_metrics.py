@@ -1,5 +1,6 @@
 """Correctness, intervals, and undefined metrics."""
 
+from collections.abc import Sequence
 from typing import get_args
 
 import numpy as np
@@ -20,20 +21,22 @@ from pieline.core.outcomes import OutcomeName
 from pieline.core.uncertainty import Interval, draw_units, percentile_interval, resampled_ratios
 from pieline.studies.idiots.metrics.detection import NO, UNREADABLE, YES, Score
 from pieline.studies.idiots.predictions import read_prediction
-from pieline.studies.idiots.records import DetectionPrediction
+from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
+
+SUITE = sentences(2, 2)
 
 
-def predict(texts: list[str | None], **fields: str) -> list[DetectionPrediction]:
-    suite = sentences(2, 2)
+def predict(
+    texts: Sequence[str | None], suite: Sequence[IdiotsSentence] = SUITE
+) -> list[DetectionPrediction]:
     return [
-        read_prediction(sentence.id, answer(sentence.id, text, **fields))
+        read_prediction(sentence.id, answer(sentence.id, text))
         for sentence, text in zip(suite, texts, strict=True)
     ]
 
 
 def test_an_unreadable_answer_is_always_wrong_and_never_positive() -> None:
-    suite = sentences(2, 2)
-    metrics = score(suite, predict([says(True, "spill the beans"), "Yes!", says(False), "No!"]))
+    metrics = score(SUITE, predict([says(True, "spill the beans"), "Yes!", says(False), "No!"]))
     counted = {
         name: (getattr(metrics, name).count, getattr(metrics, name).of)
         for name in ("accuracy", "recall", "specificity", "precision", "distractor_pie_ratio")
@@ -50,18 +53,12 @@ def test_an_unreadable_answer_is_always_wrong_and_never_positive() -> None:
 
 
 def test_errors_are_distinguished() -> None:
-    suite = sentences(5, 4)
     texts = [
         *(says(True, "spill the beans"), says(True, "else"), says(True, "other"), says(False), "?"),
         *(says(True, "spill the beans"), says(True, "else"), says(False), "?"),
     ]
-    metrics = score(
-        suite,
-        [
-            read_prediction(sentence.id, answer(sentence.id, text))
-            for sentence, text in zip(suite, texts, strict=True)
-        ],
-    )
+    suite = sentences(5, 4)
+    metrics = score(suite, predict(texts, suite))
     assert (metrics.idiomatic, metrics.distractors) == (5, 4)
     assert metrics.errors == {
         "false_negatives": 1, "wrong_idiom": 2,
@@ -73,7 +70,7 @@ def test_errors_are_distinguished() -> None:
 
 
 def test_a_model_without_positives_has_no_precision_or_consistency() -> None:
-    metrics = score(sentences(2, 2), predict(["", "", "", ""]))
+    metrics = score(SUITE, predict(["", "", "", ""]))
     assert metrics.accuracy.value == metrics.recall.value == metrics.specificity.value == 0
     assert metrics.precision == Score(value=None, count=0, of=0)
     assert metrics.true_positive_consistency == Score(value=None, count=0, of=0)
@@ -92,10 +89,7 @@ def test_distractor_metrics_are_unknown_without_distractors() -> None:
 def test_distractors_by_kind() -> None:
     suite = sentences(1, 4, kinds=("parts", "look_alike"))
     texts = [says(True), says(True, "spill beans"), says(True, "else"), says(False), says(False)]
-    predictions = [
-        read_prediction(sentence.id, answer(sentence.id, text))
-        for sentence, text in zip(suite, texts, strict=True)
-    ]
+    predictions = predict(texts, suite)
     kinds = score(suite, predictions).by_distractor_kind
     # Sentences 1 to 4 are look_alike, parts, look_alike, parts.
     assert {kind: (s["specificity"].value, s["distractor_pie_ratio"].value) for kind, s in
@@ -110,11 +104,7 @@ def test_the_first_level_matches_scikit_learn(rows: list[tuple[bool, bool | None
     positives = sum(label for label, _ in rows)
     suite = sentences(positives, len(rows) - positives)
     texts = ["no object" if predicted is None else says(predicted) for _, predicted in rows]
-    predictions = [
-        read_prediction(sentence.id, answer(sentence.id, text))
-        for sentence, text in zip(suite, texts, strict=True)
-    ]
-    metrics = score(suite, predictions, resamples=20)
+    metrics = score(suite, predict(texts, suite), resamples=20)
     labels = [YES if label else NO for label, _ in rows]
     answers = [
         UNREADABLE if predicted is None else YES if predicted else NO for _, predicted in rows
@@ -158,20 +148,16 @@ def test_an_interval_has_its_theoretical_width() -> None:
     suite = sentences(400, 400)
     counts = {"true_positives": 200, "right_idiom": 0, "true_negatives": 400}
     metrics = score(suite, predictions_of(suite, **counts, pie_in_distractor=0), resamples=4000)
-    recall = metrics.recall
-    assert recall.low is not None and recall.high is not None
     half = 1.96 * (0.25 / 400) ** 0.5
-    assert recall.low == pytest.approx(0.5 - half, abs=0.006)
-    assert recall.high == pytest.approx(0.5 + half, abs=0.006)
+    recall, balanced = metrics.recall, metrics.balanced_accuracy
+    assert (recall.low, recall.high) == pytest.approx((0.5 - half, 0.5 + half), abs=0.006)
     assert (metrics.specificity.low, metrics.specificity.high) == (1, 1)
-    balanced = metrics.balanced_accuracy
     assert balanced.low == pytest.approx(0.75 - half / 2, abs=0.004)
 
 
 def test_predictions_for_other_sentences_are_rejected() -> None:
     counts = {"true_positives": 2, "right_idiom": 1, "true_negatives": 1, "pie_in_distractor": 0}
-    predictions = predictions_of(sentences(2, 2), **counts)
-    with pytest.raises(UserError, match="do not match"):
-        score(sentences(2, 1), predictions)
-    with pytest.raises(UserError, match="do not match"):
-        score(sentences(2, 2), [*predictions, predictions[0]])
+    predictions = predictions_of(SUITE, **counts)
+    for suite, more in ((SUITE[:3], []), (SUITE, predictions[:1])):
+        with pytest.raises(UserError, match="do not match"):
+            score(suite, [*predictions, *more])

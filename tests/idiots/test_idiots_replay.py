@@ -34,41 +34,32 @@ sys.meta_path.insert(0, Refuse())
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("setting", ["zero_shot", "zero_shot_schema"])
-def test_the_default_run_replays_without_model_or_provider_library(
-    setting: str, tmp_path: Path
-) -> None:
+def test_the_default_run_replays_without_model_or_provider_library(tmp_path: Path) -> None:
     save_dataset(tmp_path / "dataset", read_sentences(SAMPLE / "idiots.json"), origin="sample")
     config = load_config(layered(read_yaml(ROOT / "config.yaml"), ROOT / "config" / "sample.yaml"))
     study = load_studies(config, load_registry(ROOT / "models.yaml"), ROOT)["idiots"]
-    (task,) = [task for task in study.tasks() if task.setting == setting]
+    task = next(task for task in study.tasks() if task.setting == "zero_shot_schema")
+    sentences, output = tmp_path / "dataset/sentences.jsonl", tmp_path / "predictions.jsonl"
+    moved = task.model_copy(
+        update={
+            "inputs": {**task.inputs, "sentences": str(sentences)},
+            "outputs": {"predictions": str(output)},
+        }
+    )
     settings = {"mode": "replay", "recordings_folder": str(ROOT / "recordings")}
-    recordings = RECORDINGS / f"{setting}-seed-0.jsonl"
-    before = recordings.read_bytes()
-    contents = []
-    for name in ("one.jsonl", "two.jsonl"):
-        moved = task.model_copy(
-            update={
-                "inputs": {**task.inputs, "sentences": str(tmp_path / "dataset/sentences.jsonl")},
-                "outputs": {"predictions": str(tmp_path / name)},
-            }
-        )
-        result = start_script(
-            "ask",
-            before=REFUSE,
-            environment={"PIELINE_LLM_SETTINGS": json.dumps(settings)},
-            input={"files": [*moved.inputs.values()], "served": []},
-            output=moved.outputs,
-            params={"kind": moved.path(), "task": moved.canonical(), "answers": ""},
-            log=str(tmp_path / "log"),
-        )
-        assert result.returncode == 0, result.stderr
-        contents.append((tmp_path / name).read_bytes())
-    assert contents[0] == contents[1]
-    assert recordings.read_bytes() == before
-    predictions = load_jsonl(tmp_path / "one.jsonl", DetectionPrediction)
+    result = start_script(
+        "ask",
+        before=REFUSE,
+        environment={"PIELINE_LLM_SETTINGS": json.dumps(settings)},
+        input={"files": [*moved.inputs.values()], "served": []},
+        output=moved.outputs,
+        params={"kind": moved.path(), "task": moved.canonical(), "answers": ""},
+        log=str(tmp_path / "log"),
+    )
+    assert result.returncode == 0, result.stderr
+    predictions = load_jsonl(output, DetectionPrediction)
     assert len(predictions) == 82
-    answers = read_answers(recordings)
+    answers = read_answers(RECORDINGS / "zero_shot_schema-seed-0.jsonl")
     assert all(answers[prediction.answer_key].origin == "asked" for prediction in predictions)
 
 

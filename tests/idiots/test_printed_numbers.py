@@ -1,23 +1,16 @@
 """Printed numbers, reproduced from raw sentences and answers with the corresponding counts."""
 
 import csv
-import json
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from idiots_cases import ROOT, published, score, sentences, texts_of
-from llm.serving_cases import served
+from idiots_cases import ROOT, predictions_of, published, score, sentences
 
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
 from pieline.core.imports import import_object
-from pieline.core.records import load_jsonl, load_record
-from pieline.llm.answers import Answer
-from pieline.llm.client import ask
-from pieline.llm.questions import Question
-from pieline.llm.server import Server
+from pieline.core.records import load_record
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.project import Project
@@ -26,7 +19,6 @@ from pieline.reporting.tables import write_table
 from pieline.studies.idiots import runs as idiots_runs
 from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.metrics.detection import DetectionMetrics
-from pieline.studies.idiots.predictions import Detection
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.settings import DetectionParameters, IdiotsSettings
 from pieline.studies.idiots.study import IdiotsStudy
@@ -91,42 +83,11 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     ]
     save_dataset(folder, suite, origin="released")
     for model, counts in COUNTS.items():
-        predictions = asked_of_a_server(model, texts_of(suite, **counts), folder)
+        predictions = predictions_of(suite, **counts)
         verdicts = judged(suite, predictions, folder) if model == REVIEWED else {}
         metrics = score(suite, predictions, model=model, verdicts=verdicts)
         write_json(folder / f"{model}.json", metrics.model_dump())
     return [str(folder / f"{model}.json") for model in COUNTS]
-
-
-def asked_of_a_server(model: str, texts: Iterable[str], folder: Path) -> list[DetectionPrediction]:
-    """Return the predictions from these texts as answers of a served model, in sentence order."""
-    place = folder / model
-    place.mkdir()
-    entry = served(place, accepts=["temperature", "top_p", "top_k", "max_tokens", "seed"], slots=4)
-    task = Detection(
-        model=model,
-        spec=entry.execution_spec(),
-        inputs={
-            "sentences": str(folder / "sentences.jsonl"),
-            "prompt": str(ROOT / "prompts/idiots/detect.jinja"),
-        },
-        outputs={"predictions": str(place / "predictions.jsonl")},
-        recordings=str(place / "answers.jsonl"),
-        setting="zero_shot",
-        seed=0,
-        parameters=DetectionParameters(),
-    )
-    asked = [question.messages[-1].content for question in task.questions(entry)]
-    written = dict(zip(asked, texts, strict=True))
-    (place / "notes.answers").write_text(json.dumps(written), encoding="utf-8")
-    settings = LLMSettings(recordings_folder=place)
-    with Server(entry, place / "server.log") as server:
-
-        def answers(questions: Sequence[Question]) -> Mapping[str, Answer]:
-            return ask(questions, entry, settings, task.recordings, server=server, progress=False)
-
-        task.run(entry, answers)
-    return load_jsonl(place / "predictions.jsonl", DetectionPrediction)
 
 
 def judged(
@@ -283,12 +244,9 @@ def test_the_prompt_of_figures_1_and_2(tmp_path: Path) -> None:
     assert "<<SYS>>" not in outputs["tex"].read_text(encoding="utf-8")
 
 
-def test_no_number_of_false_positives_gives_the_inconsistent_precision() -> None:
-    assert not [fp for fp in range(87) if round(147 / (147 + fp), 3) == 0.680]
-    assert round(147 / (147 + 68), 2) == 0.68
-
-
 def test_each_count_is_the_only_one_for_the_printed_fraction() -> None:
+    # No number of false positives gives this printed precision.
+    assert not [fp for fp in range(87) if round(147 / (147 + fp), 3) == 0.680]
     first, second = published("idiots_table1"), published("idiots_table2")
     models = load_registry(ROOT / "models.yaml")
     for name, counts in COUNTS.items():
@@ -319,43 +277,39 @@ def test_a_model_that_was_not_run_has_a_row_with_a_reason(
     assert "<small>0.988</small>" in html
 
 
-def under(settings: IdiotsSettings, root: Path, metrics: list[str], folder: Path) -> dict[str, str]:
-    """Return a table row of the first model's counts under the conditions of some settings."""
+def stated(settings: IdiotsSettings, root: Path = ROOT) -> list[str]:
+    """Return the deviations from the paper of a run with these settings."""
     run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), root=root)
-    record = load_record(metrics[0], DetectionMetrics)
-    stated = idiots_runs.conditions(
-        IdiotsStudy(settings, run), record.model, "zero_shot"
-    ).canonical()
-    conditions = Conditions.model_validate_json(stated)
-    path = folder / "metrics.json"
-    write_json(path, record.model_copy(update={"conditions": conditions}).model_dump(mode="json"))
-    lines, _ = make("detection", [str(path)], folder)
-    return next(row for row in lines if row["metric"] == "recall")
+    study = IdiotsStudy(settings, run)
+    return list(idiots_runs.conditions(study, REVIEWED, "zero_shot").deviations)
 
 
-def test_parameters_that_differ_from_the_paper_are_a_reason(
-    metrics: list[str], tmp_path: Path
-) -> None:
+def test_deviations_are_a_reason(metrics: list[str], tmp_path: Path) -> None:
     parameters = DetectionParameters(temperature=0.5, max_tokens=100)
-    row = under(IdiotsSettings(parameters=parameters), ROOT, metrics, tmp_path)
-    assert row["comparable"] == "no"
-    assert row["reason"] == "temperature 0.5, the paper 0; max tokens 100, the paper 800"
+    deviations = stated(IdiotsSettings(parameters=parameters))
+    assert deviations == ["temperature 0.5, the paper 0", "max tokens 100, the paper 800"]
+    record = load_record(metrics[0], DetectionMetrics)
+    conditions = Conditions(deviations=tuple(deviations))
+    path = tmp_path / "metrics.json"
+    write_json(path, record.model_copy(update={"conditions": conditions}).model_dump(mode="json"))
+    lines, _ = make("detection", [str(path)], tmp_path)
+    row = next(row for row in lines if row["metric"] == "recall")
+    assert (row["comparable"], row["reason"]) == ("no", "; ".join(deviations))
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "reason"),
+    ("old", "new", "reasons"),
     [
-        ("strict JSON", "JSON", "the prompt detect.jinja is not the paper's wording"),
-        ("word by word.", "as printed.", ""),
+        ("strict JSON", "JSON", ["the prompt detect.jinja is not the paper's wording"]),
+        ("word by word.", "as printed.", []),
     ],
 )
-def test_a_reworded_prompt_is_a_reason(
-    old: str, new: str, reason: str, metrics: list[str], tmp_path: Path
+def test_a_reworded_prompt_is_a_deviation(
+    old: str, new: str, reasons: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "published").symlink_to(ROOT / "published")
     shutil.copytree(ROOT / "prompts", tmp_path / "prompts")
     file = tmp_path / "prompts/idiots/detect.jinja"
     assert old in file.read_text()
     file.write_text(file.read_text().replace(old, new))
-    row = under(IdiotsSettings(), tmp_path, metrics, tmp_path)
-    assert (row["comparable"], row["reason"]) == ("no" if reason else "yes", reason)
+    assert stated(IdiotsSettings(), tmp_path) == reasons

@@ -8,10 +8,10 @@ from support import ROOT
 from pieline.studies.jam.bio import Span, Tag, tags_of
 from pieline.studies.jam.originals import apply_decisions, load_decisions
 from pieline.studies.jam.raw.id10m import read_id10m
-from pieline.studies.jam.records import Original, Variant
+from pieline.studies.jam.records import JamSentence, Original, Variant, as_sentence
 from pieline.studies.jam.variants.projection import tokenize
 from pieline.studies.jam.variants.released import read_variants
-from pieline.studies.jam.variants.validation import check_variants
+from pieline.studies.jam.variants.validation import check_variants, make_variant
 
 SAMPLE = ROOT / "data" / "sample" / "id10m"
 
@@ -46,6 +46,16 @@ def original(sentence: str, pie: str, *, figurative: bool = True, **fields: Any)
         is_figurative=figurative,
         **values,
     )
+
+
+def sentences_of(item: Original, *contexts: str) -> list[JamSentence]:
+    """Return an original and its variants with these contexts, as sentences to be predicted."""
+    texts = [f"{context} {item.sentence}" for context in contexts]
+    variants = [
+        make_variant(item, text, number=number, source="sample")
+        for number, text in enumerate(texts, start=1)
+    ]
+    return [as_sentence(item), *map(as_sentence, variants)]
 
 
 def write(path: Path, text: str) -> Path:

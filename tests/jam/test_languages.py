@@ -1,16 +1,12 @@
 """Test the language modules and their inflected forms."""
 
-import ast
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from support import ROOT
 
-from pieline import languages
 from pieline.core.errors import UserError
 from pieline.languages import registry
 from pieline.languages.identification import is_in_language
@@ -100,50 +96,3 @@ def test_a_language_without_lemmas_is_an_error(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(registry, "_languages", lambda: {"klingon": klingon})
     with pytest.raises(UserError, match=r"^py3langid cannot identify a language: .*tlh"):
         is_in_language("a text of more than twenty-five letters", "tlh", registry.language_codes())
-
-
-def test_a_language_is_one_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "dutch.py").write_text(
-        "from pieline.languages.language import Language, words\n"
-        'LANGUAGE = Language(name="dutch", label="Dutch", code="nl",\n'
-        '    light_words=words("de het een"), stop_words=words("de het een in op"))\n',
-        encoding="utf-8",
-    )
-    monkeypatch.setattr(languages, "__path__", [*languages.__path__, str(tmp_path)])
-    registry._languages.cache_clear()
-    try:
-        assert language_names() == ["dutch", "english", "german", "italian", "spanish"]
-        assert JamSettings(languages=["dutch"]).languages == ["dutch"]
-        assert same_word("lopen", "gelopen", "dutch")
-        # The German rules would treat these as one word.
-        assert not same_word("gans", "ganst", "dutch")
-    finally:
-        sys.modules.pop("pieline.languages.dutch", None)
-        registry._languages.cache_clear()
-
-
-GPU_SCRIPTS = [
-    "embed",
-    "fine_tune",
-    "fine_tune_tagger",
-    "rank_by_embedding",
-    "tag_idioms",
-    "training_tuples",
-]
-
-
-@pytest.mark.parametrize("name", GPU_SCRIPTS)
-def test_gpu_jobs_do_not_depend_on_word_lists(name: str) -> None:
-    waiting, seen = [ROOT / "scripts" / f"{name}.py"], set()
-    while waiting:
-        text = waiting.pop().read_text(encoding="utf-8")
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pieline"):
-                place = ROOT.joinpath("src", *str(node.module).split("."))
-                candidates = {place.with_suffix(".py"), place / "__init__.py"}
-                candidates |= {place / f"{alias.name}.py" for alias in node.names}
-                new = {path for path in candidates if path.is_file()} - seen
-                seen |= new
-                waiting += new
-    assert len(seen) > 3
-    assert [path for path in seen if path.parent.name == "languages"] == []

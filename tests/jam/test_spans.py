@@ -10,7 +10,7 @@ from support import MIRROR, needs_mirror
 
 from pieline.core.yamls import read_yaml
 from pieline.languages.matching import contains_pie, matches_pie
-from pieline.languages.pointing import _stretches, points_at_pie
+from pieline.languages.pointing import points_at_pie
 from pieline.languages.registry import get_language, language_names
 from pieline.languages.spelling import normalize
 from pieline.studies.jam.bio import TAGS, Span, span_text, spans_of, tags_of
@@ -235,11 +235,6 @@ def test_an_answer_of_stop_words_never_matches(data, language):
 )
 def test_quotation_needs_most_content_words(answer, pie, sentence):
     assert not points_at_pie(answer, pie, sentence=sentence, language="english")
-
-
-def test_stretches_are_all_windows():
-    runs = ["".join(run) for run in _stretches("abcd", [2, 4, 5])]
-    assert runs == ["ab", "bc", "cd", "abcd"]
 
 
 @needs_mirror

@@ -12,6 +12,7 @@ from pieline.core.review import write_tasks
 from pieline.languages.registry import language_names
 from pieline.studies.jam.bio import TAG_IDS
 from pieline.studies.jam.datasets.dataset import build_dataset, select_variants
+from pieline.studies.jam.records import by_original
 from pieline.studies.jam.variants.label_studio import (
     Review,
     labelling_config,
@@ -70,6 +71,25 @@ def test_the_samples_variants_pass_all_checks(language):
     variants = sample_variants(language)
     assert [item.id for item in variants if item.flags] == []
     assert {item.verdict for item in variants} == {"valid"}
+
+
+def test_the_sample_becomes_a_dataset():
+    originals, variants = sample_originals("english"), sample_variants("english")
+    dataset = built(originals, variants, review="automatic")
+    by_id = {item.id: item for item in originals}
+    groups = by_original(dataset.sentences)
+    assert (len(dataset.sentences), len(groups)) == (164, 41)
+    for name, (first, *others) in groups.items():
+        assert (first.id, first.sentence) == (name, by_id[name].sentence)
+        assert [item.is_original for item in others] == [False] * 3
+        # In a joined clause, the first letter may be lowercase.
+        assert all(item.sentence.endswith(first.sentence[1:]) for item in others)
+        assert all(item.tags[-len(first.tags) :] == first.tags for item in others)
+        assert all(item.pies == first.pies for item in others)
+    manifest = dataset.manifest
+    assert (manifest.figurative, manifest.literal, manifest.unique_pies) == (29, 12, 37)
+    assert manifest.dropped_originals == ["test-0023"]
+    assert not manifest.is_released
 
 
 def annotated(tasks, answers, *, people=1):

@@ -4,7 +4,7 @@ import json
 from functools import partial
 
 import pytest
-from jam_cases import original
+from jam_cases import original, sentences_of
 from llm.fault_server import FaultServer, Reply, Request, answer
 from support import ROOT
 
@@ -14,7 +14,6 @@ from pieline.llm.client import ask
 from pieline.llm.settings import LLMSettings
 from pieline.models.llm import LLMEntry
 from pieline.studies.jam.datasets.dataset import build_dataset
-from pieline.studies.jam.records import as_sentence
 from pieline.studies.jam.variants.generation import (
     GenerationSettings,
     HardVariants,
@@ -24,7 +23,7 @@ from pieline.studies.jam.variants.generation import (
     generate_variants,
     questions_ahead,
 )
-from pieline.studies.jam.variants.validation import VariantChecks, check_variants, make_variant
+from pieline.studies.jam.variants.validation import VariantChecks, check_variants
 
 PROMPTS = ROOT / "prompts" / "jam"
 GENERATION = GenerationSettings(count=4, temperature=1, max_tokens=500, seed=7)
@@ -157,18 +156,6 @@ def test_generation_from_originals_to_the_dataset(asking):
     assert dataset.manifest.valid_variants == 6
 
 
-def test_recorded_answers_give_the_same_variants_without_a_model(asking):
-    with FaultServer(scripted) as server:
-        spec, model = asking(server.api_base)
-        first = generate_variants(ORIGINALS, VariantWriting(spec, GENERATION, PROMPTS), model)
-    _, replay = asking(spec.api_base, mode="replay")
-    again = generate_variants(ORIGINALS, VariantWriting(spec, GENERATION, PROMPTS), replay)
-    assert again == first
-    fewer = GENERATION.model_copy(update={"count": 3})
-    with pytest.raises(UserError, match="4 answers of Writer are not recorded"):
-        generate_variants(ORIGINALS, VariantWriting(spec, fewer, PROMPTS), replay)
-
-
 def test_provider_failure_is_an_error(asking):
     def failing(request: Request) -> Reply:
         return Reply(status=500, body=b"{}") if MUM.sentence in request.text else scripted(request)
@@ -212,14 +199,9 @@ def read(model, keys):
 @pytest.fixture
 def dataset():
     """Return two originals with two variants each, as sentences to be predicted."""
-    sentences = []
-    for item in (ICE, MUM):
-        sentences.append(as_sentence(item))
-        sentences += [
-            as_sentence(make_variant(item, text, number=number, source="sample"))
-            for number, text in enumerate(texts_of(item)[:2], start=1)
-        ]
-    return sentences
+    return [
+        sentence for item in (ICE, MUM) for sentence in sentences_of(item, *CONTEXTS[item.id][:2])
+    ]
 
 
 def test_neutral_variants_of_the_confusing_ones(asking, dataset, tmp_path):

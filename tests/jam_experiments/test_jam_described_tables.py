@@ -37,8 +37,9 @@ def table_content(name: str, **settings: Any) -> TableContent:
     return content
 
 
-def test_table_1_has_the_languages_of_the_files_that_are_read() -> None:
-    content = table_content("jam_datasets")
+def test_table_1_has_the_languages_of_the_files_that_are_read(tmp_path: Path) -> None:
+    table, given = declared("jam_datasets")
+    content = table.make(given)
     cells = {name: cell for (name, _), cell in statements(content).items()}
     assert [cell.printed for cell in cells.values()] == [
         row["languages"] for row in read_printed(PUBLISHED / "jam_table1.csv")
@@ -53,16 +54,11 @@ def test_table_1_has_the_languages_of_the_files_that_are_read() -> None:
     assert cells["ID10M silver"].reason == "this project reads no file in the others"
     reasons = {row.labels[0]: row.reason for row in content.groups[0].rows}
     assert {name for name, reason in reasons.items() if not reason} == read.keys()
-    assert reasons["DICE"] == "this project does not read it"
-
-
-def test_table_1_follows_the_list_of_public_files(tmp_path: Path) -> None:
+    # The languages are those of the list of public files.
     listed = tmp_path / "upstream.yaml"
     listed.write_text("id10m/test_italian.tsv: {url: null, sha256: null}\n", encoding="utf-8")
-    table, given = declared("jam_datasets")
-    inputs = given.with_files(**given.files | {"upstream": str(listed)})
-    cells = statements(table.make(inputs))
-    assert {name: cell.ours for (name, _), cell in cells.items() if cell.ours} == {
+    content = table.make(given.with_files(**given.files | {"upstream": str(listed)}))
+    assert {name: cell.ours for (name, _), cell in statements(content).items() if cell.ours} == {
         "ID10M gold": "IT"
     }
 
@@ -78,14 +74,10 @@ def test_table_4_compares_settings() -> None:
         "batch_size": ("32", "as printed"),
         "learning_rate": ("0.0003", "not as printed"),
     }
-
-
-def test_table_4_without_encoders() -> None:
-    content = table_content("jam_hyperparameters")
-    assert {row.reason for row in content.groups[0].rows} == {
+    without = table_content("jam_hyperparameters")
+    assert {row.reason for row in without.groups[0].rows} == {
         "no encoder is fine-tuned in this configuration"
     }
-    assert {cell.ours for cell in statements(content).values()} == {""}
 
 
 def test_table_7_and_the_registry_differ_in_what_is_known() -> None:
@@ -138,11 +130,8 @@ def test_figure_4_shows_the_sent_prompts(tmp_path: Path) -> None:
     sent = load_prompt(ROOT / "prompts/jam/zero_shot.jinja")
     system, user = sent.messages(sentence="{sentence}", language="{language}")
     assert texts["zero_shot", "system"] == system.content
-    assert "one sentence in {language}, you are" in system.content
     assert texts["zero_shot", "user"] == user.content == "Sentence: {sentence}"
     assert texts["few_shot_example", "assistant"].endswith("idioms: [{idiom}]")
-    assert content.notes[0].startswith("Zero-shot: Golan Hashiloni et al.")
-    assert "Figure 4" in content.notes[0]
 
     own = tmp_path / "mine.jinja"
     own.write_text("=== user ===\nIdioms in {{ sentence }}?\n", encoding="utf-8")

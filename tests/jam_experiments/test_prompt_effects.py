@@ -1,6 +1,5 @@
 """Test that comparisons of custom prompts recover the effects of simulated models."""
 
-import csv
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -9,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from idiots.idiots_cases import answer
-from jam.jam_cases import original
+from jam.jam_cases import original, sentences_of
 from run_script import run_script
 from support import ROOT
+from table_files import table_rows
 
 from pieline.beyond.jam.figure import forest
 from pieline.beyond.jam.metrics import difference_interval, prompt_measures
@@ -30,7 +30,6 @@ from pieline.project import Project
 from pieline.reporting.figures import use_style
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
-from pieline.reporting.tables import write_table
 from pieline.studies.jam import questions as jam_questions
 from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam.metrics.drift import compare_shares
@@ -40,10 +39,9 @@ from pieline.studies.jam.predictions.contexts import arranged_texts
 from pieline.studies.jam.predictions.prompt_settings import Arranged, ZeroShot
 from pieline.studies.jam.predictions.prompting import Identification
 from pieline.studies.jam.predictions.records import IdiomPrediction
-from pieline.studies.jam.records import JamSentence, as_sentence
+from pieline.studies.jam.records import JamSentence
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
-from pieline.studies.jam.variants.validation import make_variant
 
 PIE = "broke the ice"
 SETTINGS = ["zero_shot", "careful", "blind", "yes"]
@@ -52,16 +50,12 @@ SETTINGS = ["zero_shot", "careful", "blind", "yes"]
 
 def dataset(originals: int) -> list[JamSentence]:
     """Return originals, every second of them literal, with three variants each."""
+    contexts = ("It was very cold.", "It was a long day.", "It was late.")
     sentences = []
     for number in range(originals):
-        first = original(f"Ann {PIE} on day {number}.", PIE, figurative=number % 2 == 1)
-        first = first.model_copy(update={"id": f"o{number:03}"})
-        texts = (f"It was {word}. {first.sentence}" for word in ("very cold", "a long day", "late"))
-        sentences += [as_sentence(first)]
-        sentences += [
-            as_sentence(make_variant(first, text, number=at, source="sample"))
-            for at, text in enumerate(texts, start=1)
-        ]
+        text, figurative = f"Ann {PIE} on day {number}.", number % 2 == 1
+        first = original(text, PIE, figurative=figurative, id=f"o{number:03}")
+        sentences += sentences_of(first, *contexts)
     return sentences
 
 
@@ -135,12 +129,8 @@ def table(
 
 def rows_of(inputs: DisplayInputs, folder: Path) -> dict[Any, dict[str, str]]:
     """Return the rows of the CSV by setting, usage and metric."""
-    files = {name: folder / f"table.{name}" for name in ("tex", "csv", "html")}
-    write_table("jam_prompts", prompts(inputs), templates=ROOT / "templates", **files)
-    with files["csv"].open() as stream:
-        return {
-            (row["setting"], row["usage"], row["metric"]): row for row in csv.DictReader(stream)
-        }
+    rows = table_rows(prompts(inputs), folder)
+    return {(row["setting"], row["usage"], row["metric"]): row for row in rows}
 
 
 def number(table: dict[Any, dict[str, str]], *key: str) -> float:
@@ -254,16 +244,12 @@ def test_a_usage_without_originals_has_nothing_to_count() -> None:
 
 
 def test_context_positions() -> None:
-    first = original("Ann broke the ice.", PIE).model_copy(update={"id": "a"})
-    second = original("Bob broke the ice!", PIE).model_copy(update={"id": "b"})
-    variants = [
-        as_sentence(make_variant(of, text, number=1, source="sample"))
-        for of, text in (
-            (first, "It was a cold, dark day. Ann broke the ice."),
-            (second, "Nobody had spoken yet. Bob broke the ice!"),
-        )
+    first = original("Ann broke the ice.", PIE, id="a")
+    second = original("Bob broke the ice!", PIE, id="b")
+    sentences = [
+        *sentences_of(first, "It was a cold, dark day."),
+        *sentences_of(second, "Nobody had spoken yet."),
     ]
-    sentences = [as_sentence(first), variants[0], as_sentence(second), variants[1]]
     texts = {
         way: arranged_texts(sentences, way)["a-v1"] for way in ("first", "last", "none", "other")
     }
@@ -275,60 +261,49 @@ def test_context_positions() -> None:
     }
     assert arranged_texts(sentences, "other")["a"] == "Ann broke the ice."
     # Neutral variants may occur without their originals.
-    assert arranged_texts(variants, "none")["a-v1"] == texts["first"]
+    assert arranged_texts(sentences[1::2], "none")["a-v1"] == texts["first"]
+
+
+RUN = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
+MODEL = "smollm2-135m-instruct"
+
+
+def settings(context: str, **fields: Any) -> JamSettings:
+    """Return settings with a custom prompt that is named after its context."""
+    file = str(ROOT / "prompts/jam/beyond/plain.jinja")
+    values = {
+        "models": [MODEL],
+        "settings": ["zero_shot", context],
+        "seeds": [42],
+        "variants": {"source": "sample"},
+        "prompts": {context: {"file": file, "context": context}},
+    }
+    return JamSettings.model_validate({**values, **fields})
 
 
 def test_the_configured_prompts_are_asked_with_their_contexts() -> None:
-    own = {"last": {"file": str(ROOT / "prompts/jam/beyond/plain.jinja"), "context": "last"}}
-    settings = JamSettings.model_validate(
-        {
-            "models": ["smollm2-135m-instruct"], "settings": ["zero_shot", "last"],
-            "variants": {"source": "sample"}, "prompts": own,
-        }
-    )  # fmt: skip
-    run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
-    study = ExtendedJam(settings, run, BeyondJam(prompts_against="zero_shot"))
-    task = jam_questions.identification(
-        study, language="english", model="smollm2-135m-instruct", setting="last", seed="42"
-    )
-    again = Identification.model_validate_json(task.model_dump_json())
-    assert again.parameters == task.parameters == Arranged(context="last")
-    plain = jam_questions.identification(
-        study, language="english", model="smollm2-135m-instruct", setting="zero_shot", seed="42"
-    )
-    again = Identification.model_validate_json(plain.model_dump_json())
-    assert type(again.parameters) is ZeroShot
-    assert (
-        "context last, the paper first"
-        in jam_runs.conditions(study, "smollm2-135m-instruct", "last").canonical()
-    )
-    assert "jam_prompts" in {table.name for table in study.tables()}
-    assert "jam_prompts" in {figure.name for figure in study.figures()}
-    usual = ExtendedJam(settings, run, BeyondJam())
-    assert "jam_prompts" not in {display.name for display in [*usual.tables(), *usual.figures()]}
-
-
-def neutral_study(**settings: Any) -> JamStudy:
-    file = str(ROOT / "prompts/jam/beyond/plain.jinja")
-    fields = {
-        "models": ["smollm2-135m-instruct"],
-        "languages": ["english", "german"],
-        "settings": ["zero_shot", "neutral"],
-        "seeds": [42],
-        "variants": {"source": "sample"},
-        "prompts": {"neutral": {"file": file, "context": "neutral"}},
-        **settings,
-    }
-    run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
-    return JamStudy(JamSettings.model_validate(fields), run)
+    study = ExtendedJam(settings("last"), RUN, BeyondJam(prompts_against="zero_shot"))
+    for setting, parameters in (("last", Arranged(context="last")), ("zero_shot", ZeroShot())):
+        task = jam_questions.identification(
+            study, language="english", model=MODEL, setting=setting, seed="42"
+        )
+        again = Identification.model_validate_json(task.model_dump_json())
+        assert (type(again.parameters), again.parameters) == (type(parameters), parameters)
+    deviations = jam_runs.conditions(study, MODEL, "last").deviations
+    assert "context last, the paper first" in deviations
+    usual = ExtendedJam(settings("last"), RUN, BeyondJam())
+    for each, count in ((study, 2), (usual, 0)):
+        names = [display.name for display in [*each.tables(), *each.figures()]]
+        assert names.count("jam_prompts") == count
+    with pytest.raises(UserError, match=r"beyond\.jam\.prompts_against: 'mine' is not one of"):
+        ExtendedJam(settings("last"), RUN, BeyondJam(prompts_against="mine"))
 
 
 def test_a_neutral_context_replaces_that_of_each_variant() -> None:
-    study, contexts = neutral_study(), "results/variants/jam_neutral/english.jsonl"
-    run = {"language": "english", "model": "smollm2-135m-instruct", "seed": "42"}
-    assert (
-        jam_questions.identification(study, setting="neutral", **run).inputs["neutral"] == contexts
-    )
+    study = JamStudy(settings("neutral", languages=["english", "german"]), RUN)
+    run = {"language": "english", "model": MODEL, "seed": "42"}
+    inputs = jam_questions.identification(study, setting="neutral", **run).inputs
+    assert inputs["neutral"] == "results/variants/jam_neutral/english.jsonl"
     assert "neutral" not in jam_questions.identification(study, setting="zero_shot", **run).inputs
     # The sample has neutral contexts only in English.
     assert study.left_out() == {
@@ -345,10 +320,7 @@ def test_a_model_writes_neutral_contexts_for_all_variants(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    writer = "smollm2-135m-instruct"
-    study = neutral_study(variants={"source": "sample", "model": writer})
-    (spec,) = (spec for spec in study.llm_tasks() if spec.name == "jam_neutral_contexts")
-    assert spec.runs == [{"language": "english"}, {"language": "german"}]
+    study = JamStudy(settings("neutral", variants={"source": "sample", "model": MODEL}), RUN)
     sentences = dataset(2)
     save_jsonl("results/datasets/jam/english.jsonl", sentences)
     task = jam_questions.neutral_contexts(study, "english")
@@ -401,14 +373,6 @@ def test_the_sample_has_a_neutral_context_for_each_variant(tmp_path: Path) -> No
     neutral = [item.original_id for item in written if item.sentence.startswith("On Monday.")]
     assert neutral == ["o001"] * 3
     assert read_json(output["report"]) == {"asked": 6, "variants": 3}
-
-
-def test_the_setting_compared_with_must_be_run() -> None:
-    run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
-    fields = {"settings": ["zero_shot_schema"], "variants": {"source": "sample"}}
-    settings = JamSettings.model_validate(fields)
-    with pytest.raises(UserError, match=r"beyond\.jam\.prompts_against: 'zero_shot' is not one of"):
-        ExtendedJam(settings, run, BeyondJam(prompts_against="zero_shot"))
 
 
 def test_a_seed_that_was_left_out_is_a_note(simulated: DisplayInputs) -> None:

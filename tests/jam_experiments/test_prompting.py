@@ -216,15 +216,6 @@ def test_sentences_with_a_literal_pie_come_first_and_others_fill_up() -> None:
         assert sum(example.lacks_candidate for example in chosen) == 2
 
 
-def test_examples_follow_the_seed() -> None:
-    def shown(seed: int) -> list[str]:
-        question = questions(task("few_shot_sc_cotbest", seed=seed), sentence())[0]
-        return [turn.content for turn in question.messages[1:-1:2]]
-
-    assert shown(42) == shown(42)
-    assert shown(42) != shown(43)
-
-
 def replicated(path: Path, seed: int) -> list[str]:
     """Replicate the released code's choice of examples with pandas."""
     rows, tokens, tags = [], [], []
@@ -267,7 +258,7 @@ def test_examples_of_the_real_dev_split_match_the_released_code(language: str) -
 
 
 @needs_mirror
-def test_a_random_literal_example_holds_a_pie_as_often_as_chance_has_it() -> None:
+def test_the_literal_sentences_with_a_pie_are_known_and_preferred() -> None:
     train = read_id10m(MIRROR / "id10m/dev_english.tsv", split="dev")
     literal = [item for item in train if not item.spans]
     holding = {
@@ -279,14 +270,6 @@ def test_a_random_literal_example_holds_a_pie_as_often_as_chance_has_it() -> Non
         if example.literal_pie
     }  # fmt: skip
     assert len(holding) == 50
-    shown = [
-        example.sentence
-        for seed in range(100)
-        for example in choose_examples(train, idiomatic=5, literal=5, seed=seed, language="english")
-    ]
-    assert sum(not item.spans for item in shown) == 500
-    # The expected number is 8.4 of 500; more than 20 have a probability below 1 in 2,000.
-    assert 0 < sum(item.id in holding for item in shown) <= 20
     contrastive = choose_examples(
         train, idiomatic=5, literal=5, seed=42, language="english", examples="contrastive"
     )
@@ -298,20 +281,34 @@ def test_too_few_examples_are_one_line() -> None:
         choose_examples(TRAIN, idiomatic=500, literal=5, seed=42, language="english")
 
 
-def test_reasoning_models_are_asked_zero_shot_without_temperature() -> None:
-    thinker = model(reasoning=True)
-    (question,) = questions(task("zero_shot"), sentence(), entry=thinker)
+def test_reasoning_models_are_sent_no_temperature() -> None:
+    (question,) = questions(task("zero_shot"), sentence(), entry=model(reasoning=True))
     assert "temperature" not in question.parameters
-    with pytest.raises(UserError, match="do not support the setting"):
-        questions(task("few_shot_sc_cotbest"), sentence(), entry=thinker)
 
 
-def test_schema_setting_needs_a_provider_that_enforces_it() -> None:
-    asked = task("zero_shot_schema")
-    (question,) = questions(asked, sentence())
+@pytest.mark.parametrize(
+    ("setting", "folder", "entry", "problem"),
+    [
+        ("few_shot_sc_cotbest", PROMPTS, model(reasoning=True), "do not support the setting"),
+        (
+            "zero_shot_schema",
+            PROMPTS,
+            model(accepts=["temperature"]),
+            "enforces no form of the answer",
+        ),
+        ("zero_shot", RELEASED, model(accepts=["temperature"]), "enforces no form of the answer"),
+    ],
+)
+def test_a_model_that_cannot_be_asked_is_an_error(
+    setting: PromptSetting, folder: Path, entry: LLMEntry, problem: str
+) -> None:
+    with pytest.raises(UserError, match=problem):
+        questions(task(setting, folder=folder), sentence(), entry=entry)
+
+
+def test_the_schema_setting_is_enforced() -> None:
+    (question,) = questions(task("zero_shot_schema"), sentence())
     assert question.parameters["response_format"]["type"] == "json_schema"
-    with pytest.raises(UserError, match="enforces no form of the answer"):
-        questions(asked, sentence(), entry=model(accepts=["temperature"]))
 
 
 @pytest.mark.parametrize(
@@ -348,12 +345,65 @@ def voted(*answers: IdiomSample, language: str = "english", **few_shot: object) 
     return combine("s", answers, language=language, few_shot=how)
 
 
-def test_an_idiom_needs_three_of_five() -> None:
-    answers = [sample("go dutch"), sample("Go  Dutch."), sample("asked"), sample("asked"), sample()]
-    assert voted(*answers).idioms == ()
-    prediction = voted(*answers[:2], sample("go dutch"), *answers[3:])
-    assert (prediction.idioms, prediction.outcome) == (("go dutch",), "ok")
-    assert voted(*answers, min_votes=2).idioms == ("go dutch", "asked")
+DUTCH = ["go dutch", "asked"]
+
+
+@pytest.mark.parametrize(
+    ("how", "answers", "outcome", "idioms"),
+    [
+        # An idiom needs three of five answers, unless fewer are required.
+        ({}, [["go dutch"], ["Go  Dutch."], ["asked"], ["asked"], []], "ok", ()),
+        ({}, [["go dutch"], ["Go  Dutch."], ["go dutch"], ["asked"], []], "ok", ("go dutch",)),
+        ({"min_votes": 2}, [["go dutch"], ["Go  Dutch."], ["asked"], ["asked"], []], "ok", DUTCH),
+        # Different PIEs, and parts of one, are not added up.
+        (
+            {"min_votes": 2},
+            [["break the ice"], ["thin ice"], ["break the bank"], ["the ice"], ["break"]],
+            "ok",
+            (),
+        ),
+        # An answer selects at most one idiom.
+        ({}, [DUTCH, DUTCH[::-1], ["go dutch", *DUTCH], ["asked"], []], "ok", ()),
+        ({}, [DUTCH, DUTCH[::-1], DUTCH, ["went dutch"], ["asked"]], "ok", ("go dutch",)),
+        ({"votes": "half"}, [DUTCH, DUTCH[::-1], DUTCH, ["asked"], []], "ok", DUTCH),
+        ({"samples": 1, "min_votes": 1}, [DUTCH], "ok", ("go dutch",)),
+        # Too few readable answers are unknown and not empty.
+        ({}, [["a b"], ["a b"], "truncated", "truncated", "unparseable"], "truncated", None),
+        # Half of the readable answers are enough.
+        (
+            {"votes": "half"},
+            [["a b"], ["a b"], "truncated", "truncated", "unparseable"],
+            "ok",
+            ("a b",),
+        ),
+        ({"votes": "half"}, [["x y"], ["x y"], [], [], "refused"], "ok", ("x y",)),
+        ({}, [["x y"], ["x y"], [], [], "refused"], "ok", ()),
+        # The first answer can count alone.
+        ({"votes": "first"}, [["a b", "c d"], *[["x y"]] * 4], "ok", ("a b", "c d")),
+        ({"votes": "first"}, ["refused", ["a b"], *[["x y"]] * 4], "refused", None),
+    ],
+)
+def test_votes(
+    how: dict[str, object],
+    answers: list[list[str] | str],
+    outcome: str,
+    idioms: Sequence[str] | None,
+) -> None:
+    samples = [
+        sample(outcome=answer) if isinstance(answer, str) else sample(*answer) for answer in answers
+    ]
+    prediction = voted(*samples, **how)
+    assert prediction.outcome == outcome
+    assert prediction.idioms == (None if idioms is None else tuple(idioms))
+    # All idioms named by each answer are kept.
+    assert list(prediction.samples) == samples
+
+
+def test_one_answer_without_votes_counts_in_full() -> None:
+    prediction = combine("s", [sample("x y", "X  y", "broke the ice")], language="english")
+    assert prediction.idioms == ("x y", "broke the ice")
+    with pytest.raises(ValueError, match="min_votes"):
+        FewShot(samples=2, min_votes=3)
 
 
 @pytest.mark.parametrize(
@@ -375,56 +425,6 @@ def test_forms_of_one_pie_are_votes_for_it(
         assert len(voted(*order, language=language).idioms or ()) == 1
     # With equal words required, each form would have one vote.
     assert voted(*answers, language=language, votes="half").idioms == ()
-
-
-def test_different_pies_and_parts_of_one_are_not_added_up() -> None:
-    named = ["break the ice", "thin ice", "break the bank", "the ice", "break"]
-    assert voted(*map(sample, named), min_votes=2).idioms == ()
-
-
-def test_an_answer_selects_at_most_one_idiom() -> None:
-    answers = [
-        sample("go dutch", "asked"),
-        sample("asked", "go dutch"),
-        sample("go dutch", "go dutch", "asked"),
-        sample("asked"),
-        sample(),
-    ]
-    prediction = voted(*answers)
-    assert prediction.idioms == ()
-    assert voted(*answers[:3], sample("went dutch"), sample("asked")).idioms == ("go dutch",)
-    # All idioms named by each answer are kept in the samples.
-    assert prediction.samples[0].idioms == ("go dutch", "asked")
-    assert voted(*answers, votes="half").idioms == ("go dutch", "asked")
-    assert voted(sample("go dutch", "asked"), samples=1, min_votes=1).idioms == ("go dutch",)
-
-
-def test_too_few_readable_answers_are_unknown_and_not_empty() -> None:
-    samples = [sample("a b"), sample("a b"), *[sample(outcome="truncated")] * 2]
-    samples.append(sample(outcome="unparseable"))
-    prediction = voted(*samples)
-    assert (prediction.outcome, prediction.idioms) == ("truncated", None)
-    half = voted(*samples, votes="half")
-    assert (half.outcome, half.idioms) == ("ok", ("a b",))
-
-
-def test_half_of_the_readable_answers_are_enough() -> None:
-    samples = [sample("x y"), sample("x y"), sample(), sample(), sample(outcome="refused")]
-    assert voted(*samples, votes="half").idioms == ("x y",)
-    assert voted(*samples).idioms == ()
-
-
-def test_the_first_answer_can_count_alone() -> None:
-    samples = [sample("a b", "c d"), *[sample("x y")] * 4]
-    prediction = voted(*samples, votes="first")
-    assert (prediction.idioms, len(prediction.samples)) == (("a b", "c d"), 5)
-    unread = voted(sample(outcome="refused"), *samples, votes="first")
-    assert (unread.outcome, unread.idioms) == ("refused", None)
-
-
-def test_one_answer_counts_by_itself_and_in_full() -> None:
-    prediction = combine("s", [sample("x y", "X  y", "broke the ice")], language="english")
-    assert prediction.idioms == ("x y", "broke the ice")
 
 
 def test_a_run_asks_every_question_once_and_keeps_the_order(tmp_path: Path) -> None:
@@ -453,16 +453,6 @@ def test_a_run_asks_every_question_once_and_keeps_the_order(tmp_path: Path) -> N
     assert all(item.rule for item in predictions[0].samples)
 
 
-def test_impossible_votes_are_refused() -> None:
-    with pytest.raises(ValueError, match="min_votes"):
-        FewShot(samples=2, min_votes=3)
-
-
-def test_the_prompt_file_names_its_source() -> None:
-    text = Path(ROOT / "prompts/jam/zero_shot.jinja").read_text(encoding="utf-8")
-    assert re.search("Figure 4, quoted word by word", text)
-
-
 def test_a_changed_train_split_gives_other_examples(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -481,16 +471,13 @@ def test_a_changed_train_split_gives_other_examples(
 
 
 def test_the_released_form_is_enforced_and_asked_as_the_code_asks() -> None:
-    asked = task("zero_shot", folder=RELEASED)
-    (question,) = questions(asked, sentence("german"))
+    (question,) = questions(task("zero_shot", folder=RELEASED), sentence("german"))
     system, user = question.messages
     assert user.content == "Sentence:They asked to go dutch.\n"
     assert system.content.split() == FIGURE_4.replace("German", "german").split()
     form = question.parameters["response_format"]["json_schema"]
     assert form["strict"] is True
     assert (list(form["schema"]["properties"]), form["schema"]["required"]) == (["idioms"],) * 2
-    with pytest.raises(UserError, match="enforces no form of the answer"):
-        questions(asked, sentence(), entry=model(accepts=["temperature"]))
 
 
 def test_released_examples_are_the_filled_in_form() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from jam.jam_cases import original as jam_original
+from jam.jam_cases import sentences_of
 from jam_experiments.test_drift import GPT_4O, judged
 from matplotlib.figure import Figure
 from support import ROOT
@@ -37,10 +38,8 @@ from pieline.studies.jam.metrics.runs import JamMetrics, jam_metrics
 from pieline.studies.jam.metrics.seeds import confused_runs, prompted
 from pieline.studies.jam.metrics.tokens import TaggingScores
 from pieline.studies.jam.predictions.baselines import predict
-from pieline.studies.jam.records import as_sentence
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
-from pieline.studies.jam.variants.validation import make_variant
 
 NO_TAGS = TaggingScores(
     sentences=1, span_precision=0, span_recall=0, span_f1=0,
@@ -131,6 +130,9 @@ def make(maker: str, made_from: DisplayInputs, folder: Path) -> tuple[str, list[
         return files["tex"].read_text().replace("\n&", " &"), list(csv.DictReader(stream))
 
 
+TEXT_FILES = {"text_numbers": "text_numbers.csv", "published": "jam_table3.csv"}
+
+
 def write(table: str, records: list[JamMetrics], folder: Path) -> tuple[str, list[dict[str, str]]]:
     number = {"drift": 3, "usage": 5, "confusion": 6}[table]
     made_from = display_inputs(records, folder, published=f"jam_table{number}.csv")
@@ -187,9 +189,6 @@ def test_rows_of_the_run_are_unchanged_rows_of_the_whole_table(table: int, tmp_p
     assert rows == expected
     # In a language of the run, printed numbers stay in our rows, also without a number of ours.
     assert [row["printed"] != "" for row in rows if row["language"] == "german"].count(True) > 2
-    english = display_inputs([records[0]], tmp_path, published=f"jam_table{table}.csv")
-    _, rows = make(maker[table], english.model_copy(update={"rows": "run"}), tmp_path)
-    assert {(row["model"], row["language"]) for row in rows} == {("gpt-4o", "english")}
 
 
 def test_missing_runs_have_a_reason(tmp_path: Path) -> None:
@@ -237,49 +236,15 @@ def test_a_run_that_was_left_out_is_an_empty_row_with_its_reason(
     assert len(re.findall(r"GPT-4o.*textsuperscript", text)) >= 2
 
 
-def test_an_ablation_that_was_left_out_shows_what_the_paper_prints(tmp_path: Path) -> None:
-    (model,) = MODELS[:1]
-    made_from = DisplayInputs(
-        files={"text_numbers": str(ROOT / "published/text_numbers.csv")},
-        models=(model,),
-        not_run={model.name: "of the writer nothing is recorded"},
-        options={"model": model.name, "setting": "zero_shot", "language": "english", "seed": "42"},
-    )
-    text, rows = make("appendix:neutral", made_from, tmp_path)
-    assert r"--\printed{58}" in text
-    assert "~of the writer nothing is recorded" in text
-    assert [(row["id"], row["ours"], row["printed"]) for row in rows] == [
-        ("jam.neutral_variants", "", "58"),
-        ("jam.neutral_confused", "", "25"),
-        ("jam.neutral_share", "", "43.1"),
-    ]
-    assert all(row["reason"].startswith("not run: of the writer") for row in rows)
-
-
-def test_a_seed_that_was_left_out_is_a_note(tmp_path: Path) -> None:
-    made_from = display_inputs(SEEDS[:2], tmp_path, published="jam_table3.csv")
-    seed = {"gpt-4o-mini/zero_shot/english/44": "no key"}
-    made_from = made_from.model_copy(update={"not_run": made_from.not_run | seed})
-    text, rows = make("results:drift_table", made_from, tmp_path)
-    assert "Without seed 44 of GPT-4o mini (Zero-shot, English): no key." in text
-    assert cell(rows, "gpt-4o-mini", "success")["seeds"] == "42 43"
-
-
-@pytest.mark.parametrize("maker", ["text:text", "runs:pairs"])
-def test_displays_that_average_over_seeds_state_which_were_left_out(
-    maker: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("maker", ["results:drift_table", "text:text", "runs:pairs"])
+def test_a_seed_that_was_left_out_is_a_note(maker: str, tmp_path: Path) -> None:
     records = [*SEEDS[:2], *(each.model_copy(update={"setting": "own"}) for each in SEEDS)]
-    files = {"text_numbers": "text_numbers.csv", "published": "jam_table3.csv"}
-    made_from = display_inputs(records, tmp_path, **files)
-    options = {"against": "zero_shot", "added": False, "permutations": 9, "resamples": 9}
-    made_from = made_from.model_copy(
-        update={
-            "not_run": {"gpt-4o-mini/zero_shot/english/44": "no key"},
-            "options": {**made_from.options, **options},
-        }
-    )
-    text, _ = make(maker, made_from, tmp_path)
+    made_from = display_inputs(records, tmp_path, **TEXT_FILES)
+    update = {
+        "not_run": made_from.not_run | {"gpt-4o-mini/zero_shot/english/44": "no key"},
+        "options": {**made_from.options, "permutations": 9},
+    }
+    text, _ = make(maker, made_from.model_copy(update=update), tmp_path)
     assert "Without seed 44 of GPT-4o mini (Zero-shot, English): no key." in text
 
 
@@ -305,22 +270,20 @@ def test_a_reworded_prompt_of_the_paper_makes_numbers_incomparable(
     shutil.copytree(ROOT / "prompts", tmp_path / "prompts")
     file = tmp_path / "prompts/jam" / name
     file.write_text(file.read_text().replace(old, new))
-    run = Project(
-        load_registry(ROOT / "models.yaml"), LLMSettings(), data="released", root=tmp_path
-    )
+    registry = load_registry(ROOT / "models.yaml")
+    run = Project(registry, LLMSettings(), data="released", root=tmp_path)
     study = JamStudy(JamSettings(models=["gpt-4o"]), run)
-    records = []
-    for setting in study.settings.settings:
-        conditions = Conditions.model_validate_json(
-            jam_runs.conditions(study, "gpt-4o", setting).canonical()
-        )
-        record = metrics(GPT_4O, setting=setting)
-        records.append(record.model_copy(update={"conditions": conditions}))
-    _, rows = write("drift", records, tmp_path)
-    for setting in study.settings.settings:
-        row = cell(rows, "gpt-4o", "success", setting=setting)
-        reason = f"the prompt {name} is not the paper's wording" if setting in reworded else ""
-        assert (row["comparable"], row["reason"]) == ("no" if reason else "yes", reason)
+    reason = f"the prompt {name} is not the paper's wording"
+    assert {
+        setting: list(jam_runs.conditions(study, "gpt-4o", setting).deviations)
+        for setting in study.settings.settings
+    } == {setting: [reason] if setting in reworded else [] for setting in study.settings.settings}
+
+
+def test_deviations_make_numbers_incomparable(tmp_path: Path) -> None:
+    _, rows = write("drift", [metrics(GPT_4O, deviations=("another prompt",))], tmp_path)
+    row = cell(rows, "gpt-4o", "success")
+    assert (row["comparable"], row["reason"]) == ("no", "another prompt")
 
 
 def test_unknown_drift_is_a_dash_and_not_zero(tmp_path: Path) -> None:
@@ -335,12 +298,9 @@ def test_unknown_drift_is_a_dash_and_not_zero(tmp_path: Path) -> None:
     assert "no variant could drift" in row["reason"]
 
 
-def test_confusion_sums_to_all_originals(tmp_path: Path) -> None:
+def test_confusion_table_has_the_printed_numbers(tmp_path: Path) -> None:
     text, _ = write("confusion", [metrics(GPT_4O)], tmp_path)
-    match = re.search(r"GPT-4o & ([\d.]+)\S* & ([\d.]+)\S* & ([\d.]+)", text)
-    assert match
-    assert [float(number) for number in match.groups()] == [14, 151, 13]
-    assert sum(float(number) for number in match.groups()) == 178
+    assert re.search(r"GPT-4o & 14\.00\S* & 151\.00\S* & 13\.00", text)
 
 
 def test_originals_without_variants_are_shown_by_usage(tmp_path: Path) -> None:
@@ -391,13 +351,17 @@ def test_sample_data_is_never_comparable(tmp_path: Path) -> None:
     assert {row["reproduced"] for row in rows} == {""}
 
 
-def test_third_language_is_below(tmp_path: Path) -> None:
-    records = [metrics(GPT_4O, language=name) for name in ("english", "german", "italian")]
+def test_further_languages_are_below_in_wide_tables(tmp_path: Path) -> None:
+    languages = ("english", "german", "italian", "spanish")
+    records = [metrics(GPT_4O, language=name) for name in languages]
+    text, _ = write("drift", records, tmp_path)
+    assert text.count(r"\toprule") == 1
+    assert "{Spanish}" in text.split(r"\midrule")[0]
     text, rows = write("usage", [*records, metrics(GPT_4O, model="o3-mini")], tmp_path)
     above, below = text.split(r"\bottomrule")[:2]
-    assert r"\multicolumn{5}{c}{English}" in above
-    assert "Italian" not in above
-    assert r"\multicolumn{5}{c}{Italian} & \multicolumn{5}{c}{}" in below
+    for part, shown in ((above, ["English", "German"]), (below, ["Italian", "Spanish"])):
+        names = [name for name in languages if f"{{{name.capitalize()}}}" in part]
+        assert names == [name.lower() for name in shown]
     assert "o3-mini" in above
     assert "o3-mini" not in below
     assert cell(rows, "gpt-4o", "success", "italian")["ours"] == "483.00"
@@ -519,12 +483,9 @@ def test_rows_follow_the_paper_s_order(tmp_path: Path) -> None:
     assert sorted(labels, key=rows.index) == labels
 
 
-def test_captions_state_totals_and_symbols(tmp_path: Path) -> None:
+def test_captions_state_totals(tmp_path: Path) -> None:
     text, _ = write("drift", [metrics(GPT_4O)], tmp_path)
     assert "judged correctly (of 534 in English)" in text
-    assert r"$\pm$: standard deviation over seeds (ddof 1)" in text
-    assert "SC: self-consistency" in text
-    assert "CoTBest: chain of thought" in text
     text, _ = write("usage", [metrics(right_originals(9))], tmp_path)
     assert "(of 534 variants, 60 of them literal in English)" in text
 
@@ -536,22 +497,11 @@ BASELINE_SCORES = [("always-none", 2, 0.0), ("always-pie", 4, 0.0), ("majority",
 def test_baselines_are_scored_by_the_same_code(
     baseline: str, success: int, drift_of: float
 ) -> None:
-    sentences = [
-        as_sentence(item)
+    originals = [
+        jam_original(f"We go dutch {number}.", "go dutch", figurative=number > 0, id=f"o{number}")
         for number in range(3)
-        for original in [
-            jam_original(
-                f"We go dutch {number}.", "go dutch", figurative=number > 0, id=f"o{number}"
-            )
-        ]
-        for item in (
-            original,
-            *(
-                make_variant(original, f"{text} {original.sentence}", number=place, source="sample")
-                for place, text in enumerate(("Now.", "Then."), 1)
-            ),
-        )
     ]
+    sentences = [one for each in originals for one in sentences_of(each, "Now.", "Then.")]
     for scoring in ("paper", "released"):
         record = jam_metrics(
             sentences, predict(baseline, sentences), model=baseline, setting="baseline", seed=0,
@@ -670,11 +620,8 @@ def test_figure_3_counts_models_in_one_run_each_or_all_runs(
     listed = ", ".join(f"{label} (English)" for label in uncounted)
     assert (f"so not counted: {listed}." if listed else "of its seeds.") in note
 
-    files = {"text_numbers": "text_numbers.csv", "published": "jam_table3.csv"}
-    table = made_from.with_files(
-        **{name: str(ROOT / "published" / file) for name, file in files.items()}
-    )
-    _, lines = make("text:text", table, tmp_path)
+    files = {name: str(ROOT / "published" / file) for name, file in TEXT_FILES.items()}
+    _, lines = make("text:text", made_from.with_files(**files), tmp_path)
     row = next(row for row in lines if row["id"] == "jam.confusing_variants_english")
     assert (row["ours"], row["comparable"]) == (str(sum(bars)), "no")
     reasons += [f"{label} has no such run" for label in uncounted]
@@ -684,12 +631,16 @@ def test_figure_3_counts_models_in_one_run_each_or_all_runs(
     assert not any(reason in median["reason"] for reason in reasons)
 
 
+def make_text(records: list[JamMetrics], folder: Path) -> tuple[str, dict[str, dict[str, str]]]:
+    """Return the table of numbers in the text as LaTeX, and its rows by id."""
+    text, rows = make("text:text", display_inputs(records, folder, **TEXT_FILES), folder)
+    return text, {row["id"]: row for row in rows}
+
+
 def test_numbers_of_the_text(tmp_path: Path) -> None:
     records = [metrics(GPT_4O), metrics(right_originals(161), model="gpt-4o-mini")]
     records += [metrics(GPT_4O, model="o3-mini")]
-    files = {"text_numbers": "text_numbers.csv", "published": "jam_table3.csv"}
-    text, lines = make("text:text", display_inputs(records, tmp_path, **files), tmp_path)
-    rows = {row["id"]: row for row in lines}
+    text, rows = make_text(records, tmp_path)
     # Figure 3 counts zero-shot runs only for reasoning models.
     assert r"confusing variants english & 31\printed{118}" in text
     median = rows["jam.median_drift_english"]
@@ -702,16 +653,13 @@ def test_numbers_of_the_text(tmp_path: Path) -> None:
 
 
 def test_medians_over_different_models_name_them(tmp_path: Path) -> None:
-    records = [metrics(GPT_4O), metrics(GPT_4O, setting="few_shot_sc_cotbest")]
-    files = {"text_numbers": "text_numbers.csv", "published": "jam_table3.csv"}
-    text, _ = make("text:text", display_inputs(records, tmp_path, **files), tmp_path)
-    assert "different models" not in text
+    records = [metrics(GPT_4O), metrics(GPT_4O, setting=FEW_SHOT)]
+    assert "different models" not in make_text(records, tmp_path)[0]
     records.append(metrics(right_originals(161), model="gpt-4o-mini"))
-    text, _ = make("text:text", display_inputs(records, tmp_path, **files), tmp_path)
     assert (
         "The medians are over different models. English, Zero-shot: GPT-4o, GPT-4o mini; English,"
         " Few-shot +SC+CoTBest: GPT-4o."
-    ) in text
+    ) in make_text(records, tmp_path)[0]
 
 
 def test_a_median_without_the_drift_of_a_model_is_not_comparable(tmp_path: Path) -> None:
@@ -721,9 +669,7 @@ def test_a_median_without_the_drift_of_a_model_is_not_comparable(tmp_path: Path)
         else run
         for run in paper_runs()
     ]
-    files = {"text_numbers": "text_numbers.csv", "published": "jam_table3.csv"}
-    _, lines = make("text:text", display_inputs(records, tmp_path, **files), tmp_path)
-    rows = {row["id"]: row for row in lines}
+    _, rows = make_text(records, tmp_path)
     median = rows["jam.median_drift_german"]
     assert (median["comparable"], median["reason"]) == ("no", "drift of GPT-4o is unknown")
     assert rows["jam.median_drift_english"]["comparable"] == "yes"
@@ -841,10 +787,8 @@ def paper_runs() -> list[JamMetrics]:
 
 
 def test_reasoning_models_are_in_the_medians_of_both_settings(tmp_path: Path) -> None:
-    files = {"text_numbers": "text_numbers.csv", "published": "jam_table3.csv"}
-    made_from = display_inputs(paper_runs(), tmp_path, **files)
-    _, lines = make("text:text", made_from, tmp_path)
-    ours = {row["id"].removeprefix("jam.median_"): row for row in lines}
+    _, rows = make_text(paper_runs(), tmp_path)
+    ours = {name.removeprefix("jam.median_"): row for name, row in rows.items()}
     accuracies = {name: row["ours"] for name, row in ours.items() if name.startswith("accuracy")}
     # Counts of originals are integers, unlike means over seeds: Table 3 gives 90.07 and 90.64.
     assert accuracies == {

@@ -2,10 +2,9 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
-from jam.jam_cases import original, sample_originals
+from jam.jam_cases import original, sample_originals, sentences_of
 from run_script import run_script
 from support import ROOT
 
@@ -21,11 +20,9 @@ from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.datasets.tagging_data import by_white_space
 from pieline.studies.jam.predictions.records import IdiomPrediction
-from pieline.studies.jam.predictions.tagging import predict_by_fold
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10m
 from pieline.studies.jam.records import JamSentence, as_sentence
 from pieline.studies.jam.settings import JamSettings
-from pieline.studies.jam.variants.validation import make_variant
 
 SAMPLE = ROOT / "data/sample/id10m/train_english.tsv"
 PIES = ["broke the ice", "a piece of cake", "break the ice", "spilled the beans", "on the ball"]
@@ -35,10 +32,9 @@ def dataset() -> list[JamSentence]:
     """Return originals with one hard variant each; those with an even number are literal."""
     sentences = []
     for number, pie in enumerate(PIES):
-        text = f"On day {number} it was {pie}, they said."
-        item = original(text, pie, figurative=number % 2 == 1, id=f"test-{number:04}")
-        variant = make_variant(item, f"It was very cold. {text}", number=1, source="sample")
-        sentences += [as_sentence(item), as_sentence(variant)]
+        text, figurative = f"On day {number} it was {pie}, they said.", number % 2 == 1
+        item = original(text, pie, figurative=figurative, id=f"test-{number:04}")
+        sentences += sentences_of(item, "It was very cold.")
     return sentences
 
 
@@ -105,29 +101,6 @@ def training_text(item: JamSentence) -> TaggedSentence:
     return TaggedSentence(item.id, item.tokens, item.tags)
 
 
-def test_each_sentence_is_tagged_by_the_encoder_of_its_fold() -> None:
-    class Spy:
-        """Tagger that tags the first word of a sentence in fold 0, and the first two in fold 1."""
-
-        def __init__(self, fold: int) -> None:
-            self.fold = fold
-
-        def tag(self, texts: list[list[str]], *, bfloat16: bool) -> list[list[Tag]]:
-            tags: list[Tag] = ["B-IDIOM", "I-IDIOM"]
-            return [
-                [*tags[: self.fold + 1], *["O"] * (len(text) - self.fold - 1)] for text in texts
-            ]
-
-    spies: Any = [Spy(0), Spy(1)]
-    sentences = dataset()
-    folds = assign_folds(sentences, FOLDS)
-    predictions = predict_by_fold(spies, sentences, folds)
-    assert [item.id for item in predictions] == [item.id for item in sentences]
-    for item, sentence in zip(predictions, sentences, strict=True):
-        fold = folds[sentence.original_id]
-        assert item.tags and item.tags.count("O") == len(sentence.tokens) - fold - 1
-
-
 def test_the_script_tags_by_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Spy:
         """Tag the first word of each sentence if the weights are those of fold 1."""
@@ -158,9 +131,9 @@ def test_the_script_tags_by_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         params={"spec": entry.execution_spec(), "words": "text"},
     )
     predictions = load_jsonl(tmp_path / "predictions.jsonl", IdiomPrediction)
-    assert {item.id: bool(item.idioms) for item in predictions} == {
-        item.id: folds[item.original_id] == 1 for item in dataset()
-    }
+    assert [(item.id, bool(item.idioms)) for item in predictions] == [
+        (item.id, folds[item.original_id] == 1) for item in dataset()
+    ]
 
 
 def study(*contexts: str) -> ExtendedJam:
@@ -184,20 +157,12 @@ def test_runs_with_added_texts_are_configured() -> None:
         ("fine_tuned_neutral", "english"), ("fine_tuned_hard", "english"),
         ("fine_tuned_hard", "german"),
     }  # fmt: skip
-    # The sample has neutral contexts only in English.
-    reasons = {key.rpartition("/")[0]: reason for key, reason in jam.left_out().items()}
-    assert reasons == {
-        "minilm-tagger/fine_tuned_neutral/german": "no neutral contexts in German"
-        " (jam.variants.model writes them)"
-    }
     assert added_texts(jam, "english", "fine_tuned_hard") == "results/datasets/jam/english.jsonl"
     neutral = "results/variants/jam_neutral/english.jsonl"
     assert added_texts(jam, "english", "fine_tuned_neutral") == neutral
-    assert (
-        "other PIEs (hard)"
-        in jam_runs.conditions(jam, "minilm-tagger", "fine_tuned_hard").canonical()
-    )
-    assert "other PIEs" not in jam_runs.conditions(jam, "minilm-tagger", "fine_tuned").canonical()
+    added = jam_runs.conditions(jam, "minilm-tagger", "fine_tuned_hard").deviations
+    assert "other PIEs (hard)" in added[-1]
+    assert jam_runs.conditions(jam, "minilm-tagger", "fine_tuned").deviations == added[:-1]
     assert "jam_prompts" in {table.name for table in jam.tables()}
     usual_runs = study()
     encoders = usual_runs.plan.made(kind="encoder")

@@ -1,7 +1,6 @@
 """Test that weights are outputs of their own rule, and that results are reproducible."""
 
 import json
-import re
 import subprocess
 from pathlib import Path
 
@@ -62,16 +61,6 @@ def test_scores_are_there(project: Path) -> None:
     assert planned(project) == set()
 
 
-def test_another_metric_trains_and_predicts_nothing(project: Path) -> None:
-    module = project / "src/pieline/studies/jam/metrics/drift.py"
-    before = module.read_text()
-    module.write_text(before + "\nADDED = 1\n")
-    try:
-        assert planned(project) == {"jam_metrics", "total"}
-    finally:
-        module.write_text(before)
-
-
 def test_another_hyperparameter_trains_anew(project: Path) -> None:
     other = CONFIG | {"jam": {**CONFIG["jam"], "fine_tuning": {"epochs": 2, "seeds": [5]}}}  # type: ignore[dict-item]
     (project / "tiny.yaml").write_text(yaml.safe_dump(other))
@@ -79,20 +68,6 @@ def test_another_hyperparameter_trains_anew(project: Path) -> None:
         assert planned(project) >= {"fine_tune_tagger", "tag_idioms", "jam_metrics"}
     finally:
         (project / "tiny.yaml").write_text(yaml.safe_dump(CONFIG))
-
-
-def test_training_and_prediction_read_the_same_words(project: Path) -> None:
-    words = {"fine_tuning": {"input": "whitespace", "seeds": [5]}}
-    other = CONFIG | {"jam": {**CONFIG["jam"], **words}}  # type: ignore[dict-item]
-    (project / "tiny.yaml").write_text(yaml.safe_dump(other))
-    try:
-        plan = snakemake(project, "--dry-run").stdout
-    finally:
-        (project / "tiny.yaml").write_text(yaml.safe_dump(CONFIG))
-    assert re.search(r"rule jam_tagging_data:\n(    .*\n)*    reason: .*whitespace", plan)
-    # The tagging job has another reason to run in this plan.
-    rules = (project / "rules/predictions.smk").read_text(encoding="utf-8")
-    assert "words=JAM.settings.fine_tuning.input," in rules
 
 
 def test_a_label_trains_nothing(project: Path) -> None:
