@@ -75,7 +75,7 @@ def test_edited_files_are_reported_before_a_run(finished: Path) -> None:
         os.utime(place, OLD)
     line = error_of_run(finished, "-n")
     first = "error: results/datasets/idiolink/test/qrels.txt: was changed after it was written"
-    assert line.startswith(f"{first}, as 4 other files; run snakemake")
+    assert line.startswith(f"{first}, as 4 other files; run the same snakemake command")
     assert line.endswith(" ".join(edited))
     assert run_snakemake(finished, "-n", "--forcerun", *edited, "--", "all").returncode == 0
 
