@@ -973,7 +973,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "a truncated sidecar": (
         "evidence",
         text("results/data.jsonl.evidence.json", lambda before: before[:40]),
-        r"data\.jsonl\.evidence\.json:\d+: not JSON: .*; run the same snakemake .* results/data\.jsonl",
+        r"data\.jsonl\.evidence\.json:\d+: not JSON: .*; run the same .* results/data\.jsonl",
     ),
     "an edited raw file": (
         "evidence",
