@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support import copy_run, run_snakemake
+from support import copy_run, succeed
 
 CHAT = "smollm2-135m-instruct"
 TAGGER = "minilm-tagger"
@@ -139,8 +139,7 @@ CHANGES = {
 
 def plan(folder: Path, *arguments: str) -> list[Job]:
     """Return the jobs of a dry run."""
-    result = run_snakemake(folder, "-n", *arguments)
-    assert result.returncode == 0, result.stderr[-3000:]
+    result = succeed(folder, "-n", *arguments)
     text = result.stdout + result.stderr
     jobs = []
     for rule, body in re.findall(r"(?m)^(?:local)?rule (\w+):\n((?:    .*\n)*)", text):

@@ -186,12 +186,6 @@ def minutes(rule: Rule) -> float:
     return amount if isinstance(amount, int) else float("inf")
 
 
-def test_rules_without_resources_get_the_profiles_defaults(profile: dict[str, Any]) -> None:
-    granted = profile["default-resources"]
-    assert granted["mem_mb"] == "1000 * 2 ** (attempt - 1)"
-    assert granted["runtime"] == "10 * 2 ** (attempt - 1)"
-
-
 @pytest.mark.parametrize("resource", ["mem_mb", "runtime"])
 def test_a_retry_gets_twice_the_resources(rule_set: RuleSet, resource: str) -> None:
     asking = [rule for rule in rule_set.submitted if resource in rule.resources]
@@ -322,11 +316,6 @@ def test_a_script_reads_what_its_rule_declares(rule_set: RuleSet) -> None:
         return named - attributes_of(script) - UNREAD.get(script.stem, set()) - {"params.contents"}
 
     assert {rule.name: unread(rule) for rule in rule_set.rules if unread(rule)} == {}
-
-
-def test_names_listed_as_unread_are_not_read() -> None:
-    for name, unread in UNREAD.items():
-        assert unread & attributes_of(SCRIPT_FILES[name]) == set(), name
 
 
 def test_long_rules_keep_a_benchmark(rule_set: RuleSet) -> None:
