@@ -9,7 +9,6 @@ import pytest
 from construction_cases import text
 
 from pieline.core.errors import UserError
-from pieline.core.tables import write_csv
 from pieline.studies.idiolink.datasets.assembly import (
     construction_metrics,
     require_review,
@@ -171,19 +170,6 @@ def test_files_in_another_format_are_rejected(tmp_path: Path) -> None:
     twice.write_text(header + line * 2, encoding="utf-8")
     with pytest.raises(UserError, match="duplicate id '007_s08_lit_01'"):
         read_corrections(twice)
-
-
-def test_a_sheet_is_read_as_csv_tsv_or_json_lines(tmp_path: Path) -> None:
-    row = {
-        **{"id": "007_s08_lit_01", "sentence": "a, b", "span": "a", "action": "span_corrected"},
-        **{"cause": "wrong_span", "new_sentence": "", "new_span": "b"},
-    }
-    for ending, delimiter in ((".csv", ","), (".tsv", "\t")):
-        write_csv(tmp_path / f"sheet{ending}", [*row], [row], delimiter=delimiter, for_people=True)
-    (tmp_path / "sheet.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
-    read = [read_corrections(tmp_path / f"sheet{end}") for end in (".csv", ".tsv", ".jsonl")]
-    assert read[0]["007_s08_lit_01"].span_after == "b"
-    assert read[0] == read[1] == read[2]
 
 
 def test_applying_changes_the_text_and_marks_it_gold() -> None:
