@@ -256,7 +256,7 @@ class Trainer:
 
     def __init__(self, entry: EmbedderEntry, train: IdiolinkDataset, validation: IdiolinkDataset):
         self.entry = entry
-        tuples = sample_tuples(train.queries, train.documents, seed=42)
+        tuples = sample_tuples(train.queries[:8], train.documents, seed=42)
         self.data = TrainingData(tuples, train, validation)
         self.qrels = meaning_qrels(validation.queries, validation.documents)
 
@@ -279,10 +279,23 @@ class Trainer:
         )
         return log, dict(model.state_dict())
 
+    def interrupt(self, checkpoint: Path, *, after: int, **fields: object) -> None:
+        """Train until an interruption after a number of scored epochs."""
+        epochs = iter(range(after))
+
+        def score(run: dict[str, dict[str, float]]) -> float:
+            if next(epochs, None) is None:
+                raise KeyboardInterrupt
+            return ndcg_at_10(run, self.qrels)
+
+        with pytest.raises(KeyboardInterrupt):
+            self(checkpoint, score=score, **fields)
+
 
 @pytest.fixture(scope="module")
 def trainer(tiny: EmbedderEntry, train: IdiolinkDataset, validation: IdiolinkDataset) -> Trainer:
-    return Trainer(tiny, train, validation)
+    few = validation.documents[::4], validation.queries[::4]
+    return Trainer(tiny, train, IdiolinkDataset("val", "full", False, *few))
 
 
 def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
@@ -298,10 +311,10 @@ class TestTraining:
     ) -> None:
         # Another test covers validation in every mode.
         monkeypatch.setattr(contrastive._Training, "validate", lambda training: {})
-        fields = {"train_mode": mode, "loss": loss, "max_epochs": 4, "learning_rate": 3e-3}
-        log, _ = trainer(score=lambda run: 0.0, **fields)
+        fields = {"train_mode": mode, "loss": loss, "learning_rate": 3e-3}
+        log, _ = trainer(score=lambda run: 0.0, max_epochs=10, patience=10, **fields)
         losses = [epoch.loss for epoch in log.epochs]
-        assert len(losses) > 3
+        assert len(losses) == 10
         assert losses[-1] < losses[0]
 
     def test_modes_and_losses_differ(self, trainer: Trainer) -> None:
@@ -357,14 +370,8 @@ class TestTraining:
         assert "recomputing activations" in printed.out + printed.err
         assert "continuing with 4 texts at once" in printed.out + printed.err
 
-        def stops(run: dict[str, dict[str, float]]) -> float:
-            if checkpoint.exists():
-                raise KeyboardInterrupt
-            return ndcg_at_10(run, trainer.qrels)
-
         checkpoint = tmp_path / "checkpoint.pt"
-        with pytest.raises(KeyboardInterrupt):
-            trainer(checkpoint, score=stops, max_epochs=2)
+        trainer.interrupt(checkpoint, after=1, max_epochs=2)
         # The parts stay small on a machine with more memory, because dropout is drawn per part.
         limited(1000)
         assert same(trainer(checkpoint, max_epochs=2)[1], uninterrupted[1])
@@ -426,17 +433,8 @@ class TestTraining:
         self, trainer: Trainer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         uninterrupted = trainer(max_epochs=4)
-        seen = []
-
-        def stops(run: dict[str, dict[str, float]]) -> float:
-            if len(seen) == 2:
-                raise KeyboardInterrupt
-            seen.append(run)
-            return ndcg_at_10(run, trainer.qrels)
-
         checkpoint = tmp_path / "checkpoint.pt"
-        with pytest.raises(KeyboardInterrupt):
-            trainer(checkpoint, score=stops, max_epochs=4)
+        trainer.interrupt(checkpoint, after=2, max_epochs=4)
         scored = []
 
         def counts(run: dict[str, dict[str, float]]) -> float:
