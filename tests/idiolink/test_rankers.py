@@ -312,18 +312,6 @@ class TestStudy:
         assert left_out["api/span"] == "token vectors are not available"
         assert left_out["rr/span"] == "a reranker scores pairs of whole texts"
 
-    def test_a_changed_api_entry_outdates_only_its_vectors(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("TEST_KEY", "key")
-        before = ranked({"api": api_embedder()})
-        after = ranked({"api": api_embedder(query_prefix="q: ")})
-        for model, same in (("api", False), ("bm25", True)):
-            conditions = [idiolink_runs.conditions(each, model) for each in (before, after)]
-            assert (conditions[0] == conditions[1]) is same
-        specs = {task.spec for each in (before, after) for task in each.llm_tasks()[-1].tasks()}
-        assert len(specs) == 2
-
     def test_without_key_and_recordings_a_row_has_a_reason(self, tmp_path: Path) -> None:
         own = {"api": api_embedder(), "rr": entry(**RERANKER | {"first_stage": "api"})}
         idiolink = ranked(own)

@@ -317,6 +317,8 @@ class TestTable2:
             ("Instruction", 19),
             ("Not in the paper", 1),
         ]
+        labels = [row.labels[0] for row in table.groups[0].rows]
+        assert labels == ["SBERT", "Contriever", "E5-base-v2", "Drama-1B", "Stella-en-1.5B-v5"]
         tex, rows = written(table, tmp_path)
         cells = {(row["model"], row["query_mode"], row["metric"]): row for row in rows}
         assert len(cells) == 25 * 8
@@ -419,40 +421,6 @@ class TestTable2:
             "r_precision": ("18.34", "17.50", "19.25", sample),
             "ndcg_at_10": ("", "", "", f"{UNKNOWN}; {sample}"),
         }
-
-    def test_models_are_sorted_as_printed_then_by_instruction_training(
-        self, tmp_path: Path
-    ) -> None:
-        def model(name: str, published_as: str = "", kind: str = "embedder", **fields: object):  # type: ignore[no-untyped-def]
-            return ModelDescription.model_validate({
-                "name": name, "label": name, "kind": kind, "published_as": published_as or None,
-                **fields,
-            })  # fmt: skip
-
-        models = [
-            model("own", parameters="1B"),
-            model("theirs", kind="predictions"),
-            model("e5", "intfloat/e5-base-v2"),
-            model("minilm", "sentence-transformers/all-MiniLM-L6-v2"),
-            model(
-                "tart", "orionweller/tart-dual-contriever-msmarco", trained_with_instructions=True
-            ),
-        ]
-        records = [metrics(item.name, "sentence", (10.0, 20.0)) for item in models]
-        content = zero_shot(inputs_of(records, models, tmp_path, "idiolink_table2"))
-        assert [(group.title, [row.labels for row in group.rows]) for group in content.groups] == [
-            ("No-Instruct", [("minilm", "–"), ("e5", "–")]),
-            ("Instruction", [("tart", "–")]),
-            ("Not in the paper", [("own", "1B"), ("theirs", "–")]),
-        ]
-        _, rows = written(content, tmp_path)
-        reasons = {row["model"]: row["reason"] for row in rows if row["query_mode"] == "span"}
-        usual = "not run: idiolink.query_modes does not name it"
-        none = "; the paper prints no such number"
-        assert reasons == {
-            "minilm": usual, "e5": usual, "tart": usual, "own": f"{usual}{none}",
-            "theirs": f"not run: no such run{none}",
-        }  # fmt: skip
 
     def test_the_headers_of_all_columns(
         self, embedders: list[ModelDescription], tmp_path: Path

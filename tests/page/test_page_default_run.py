@@ -28,7 +28,6 @@ def test_every_table_is_compared(default_run: Path) -> None:
 def test_every_printed_number_is_in_our_tables(default_run: Path) -> None:
     numbers = read_numbers(default_run / "paper_tables/printed_numbers.csv")
     assert [number.what for number in numbers if "no such row" in number.reason] == []
-    assert {number.verdict for number in numbers} == {"not comparable", "not run"}
     assert all(number.needs for number in numbers)
 
 
