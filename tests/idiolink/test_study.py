@@ -13,6 +13,7 @@ from pieline.core.yamls import read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.project import Project
 from pieline.studies.idiolink import files as idiolink_files
+from pieline.studies.idiolink import inputs as idiolink_inputs
 from pieline.studies.idiolink import questions as idiolink_questions
 from pieline.studies.idiolink import runs as idiolink_runs
 from pieline.studies.idiolink.settings import IdiolinkSettings
@@ -249,6 +250,14 @@ class TestDeclaration:
         # Scores on the sample have no counterpart in the released run.
         sample = study(models=["bm25"], compositions=["full"])
         assert "idiolink_released" not in {table.name for table in sample.tables()}
+
+    def test_the_whole_grid(self) -> None:
+        """24 embedders in 4 modes, BM25 in 2, over 3 indexes; 40 trainings with 3 seeds each."""
+        idiolink = configured("config/paper.yaml")
+        assert len(idiolink.plan.made(seed="0")) == (24 * 4 + 2) * 3
+        # With both losses.
+        assert len(idiolink_runs.tuned_models(idiolink)) == 20 * 2
+        assert len(idiolink_inputs.tuned_metrics(idiolink)) == (10 * 2 + 10) * 3 * 2
 
 
 class TestAsking:
