@@ -93,7 +93,10 @@ def mutants(code: str, count: int, chance: random.Random) -> list[str]:
     for options in choices:
         chance.shuffle(options)
         for _, name, number in options:
-            mutant = mutate_code(code, get_operator(name)(), number)
+            try:
+                mutant = mutate_code(code, get_operator(name)(), number)
+            except AttributeError:  # Cosmic Ray replaces no exception with a dotted name
+                continue
             if len(drawn) < count and mutant and _meaning(mutant) not in ("", _meaning(code)):
                 drawn.append(mutant)
                 break
