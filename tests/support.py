@@ -123,6 +123,13 @@ def run_snakemake(
     )
 
 
+def succeed(folder: Path, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run snakemake as `run_snakemake` does, and fail if it fails."""
+    result = run_snakemake(folder, *arguments, **options)
+    assert result.returncode == 0, result.stderr[-4000:]
+    return result
+
+
 def wait_for(condition: Callable[[], object], seconds: float = 180.0) -> None:
     """Wait until a condition holds; fail if it does not hold in time."""
     end = time.monotonic() + seconds

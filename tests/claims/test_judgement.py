@@ -3,7 +3,8 @@
 import csv
 import json
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -16,9 +17,7 @@ from pieline.core.errors import UserError
 from pieline.reporting.printed import compare, write_comparisons
 from pieline.results.cells import ComparedCell, missing, read_cells
 from pieline.results.claims.claim import Claim, load_claims
-from pieline.results.claims.formulas import ClaimError
 from pieline.results.claims.judgement import (
-    _why_missing,
     judge_claims,
     judge_on_ours,
     judge_on_printed,
@@ -110,11 +109,6 @@ def test_size_and_score_by_rank_are_judged_as_scipy_does(
     assert finding.verdict == ("fails" if significant else "holds")
 
 
-@pytest.mark.parametrize("field", ["within", "in_rows", "highest", "lowest"])
-def test_each_kind_of_statement_is_used(ledger: Ledger, field: str) -> None:
-    assert any(getattr(claim, field) is not None for claim in ledger.claims)
-
-
 @pytest.mark.parametrize(
     ("name", "summary"),
     [
@@ -145,72 +139,7 @@ def test_known_results(ledger: Ledger, name: str, summary: str) -> None:
     assert summary in judge_on_printed(claim, ledger.catalogue, ledger.printed).found
 
 
-# Every formula can fail: some change of the numbers reverses each verdict. -----------------------
-
-
 CellName = tuple[str, tuple[str, ...], str]
-
-
-def copied(printed: PrintedNumbers, cells: Iterable[CellName]) -> PrintedNumbers:
-    """Copy the printed numbers; the tables that contain `cells` are copied deeply."""
-    return printed | {
-        table: {row: dict(numbers) for row, numbers in printed[table].items()}
-        for table in {cell[0] for cell in cells}
-    }
-
-
-def cells_of(claim: Claim, ledger: Ledger) -> list[CellName]:
-    """Return table, row and column of every number that a claim uses."""
-    cells = []
-    for number in claim.numbers.values():
-        for row, _ in select(number, ledger.catalogue, ledger.printed).values():
-            cells.append((number.table, row, number.column))
-    return sorted(set(cells))
-
-
-def mutations(claim: Claim, ledger: Ledger) -> Iterator[PrintedNumbers]:
-    """Yield the printed numbers with all cells, single cells, or all cells of a column changed.
-
-    First, all cells are replaced by their row index (so that columns increase together) or by
-    random numbers, because these changes make most claims fail.
-    """
-    cells = cells_of(claim, ledger)
-    columns = sorted({(table, column) for table, _, column in cells})
-    printed = copied(ledger.printed, cells)
-    for column in columns:
-        members = [cell for cell in cells if (cell[0], cell[2]) == column]
-        for rank, (table, row, name) in enumerate(members, start=1):
-            printed[table][row][name] = float(rank)
-    yield printed
-    dice = random.Random(7)
-    for _ in range(20):
-        printed = copied(ledger.printed, cells)
-        for table, row, column in cells:
-            printed[table][row][column] = dice.uniform(0.1, 100)
-        yield printed
-    groups = [[cell] for cell in cells]
-    groups += [[cell for cell in cells if (cell[0], cell[2]) == column] for column in columns]
-    for group in groups:
-        for change in (
-            lambda value: 0.0,
-            lambda value: -value,
-            lambda value: value + 1,
-            lambda value: value - 1,
-            lambda value: 10 * value + 10,
-            lambda value: value / 10,
-        ):
-            printed = copied(ledger.printed, group)
-            for table, row, column in group:
-                printed[table][row][column] = change(printed[table][row][column])
-            yield printed
-
-
-def verdict_after(claim: Claim, ledger: Ledger, printed: PrintedNumbers) -> str:
-    try:
-        return judge_on_printed(claim, ledger.catalogue, printed).verdict
-    except ClaimError as error:
-        assert str(error).startswith("undefined"), "only an undefined number is no verdict"
-        return "none"
 
 
 def claim_ids() -> list[str]:
@@ -227,17 +156,6 @@ RESTATING = {
     "idiolink-hours",
 }
 """Claims that no measured number affects."""
-
-
-@pytest.mark.parametrize("name", sorted(RESTATING))
-def test_claims_that_restate_the_print_can_fail(ledger: Ledger, name: str) -> None:
-    claim = next(claim for claim in ledger.claims if claim.id == name)
-    assert any(
-        verdict_after(claim, ledger, printed) == "fails" for printed in mutations(claim, ledger)
-    ), f"{name} holds whatever the printed numbers are"
-
-
-# On our numbers ----------------------------------------------------------------------------------
 
 
 def our_cell(value: float, comparable: bool, reason: str) -> ComparedCell:
@@ -269,28 +187,31 @@ def test_a_run_that_reproduces_everything_gets_the_same_verdicts(ledger: Ledger)
 def replacements(claim: Claim, ledger: Ledger) -> Iterator[OurNumbers]:
     """Yield runs whose numbers differ from the printed ones.
 
-    First, each number of the claim is replaced by a constant or by the printed values of another
-    number, which also satisfies equations with several unknowns. Then all `mutations` follow.
+    First, all numbers of the claim are the same constant. Then each of them is a constant, random,
+    or equal to another number's printed values, which also satisfies equations with several
+    unknowns.
     """
     selected = {
         name: select(number, ledger.catalogue, ledger.printed)
         for name, number in claim.numbers.items()
     }
-    dice = random.Random(7)
-    for _ in range(100):
+    dice = random.Random(1)
+    sources = [*selected, "random", 0.0, 1.0, 2.0, 3.0, 9.0, 100.0]
+    drawn = ({name: dice.choice(sources) for name in selected} for _ in range(1000))
+    for chosen in (dict.fromkeys(selected, 0.0), dict.fromkeys(selected, 1.0), *drawn):
         ours: OurNumbers = {number.table: {} for number in claim.numbers.values()}
         for name, number in claim.numbers.items():
-            source = dice.choice([*selected, 0.0, 1.0, 2.0, 3.0, 9.0, 100.0])
+            source = chosen[name]
             for label, (row, _) in selected[name].items():
                 if isinstance(source, float):
                     value = source
+                elif source == "random":
+                    value = dice.uniform(0.1, 100)
                 else:
                     values = selected[source]
                     _, value = values.get(label) or next(iter(values.values()))
                 ours[number.table][row, number.column] = our_cell(value, True, "")
         yield ours
-    for printed in mutations(claim, ledger):
-        yield as_ours({name: printed[name] for name in ours})
 
 
 @pytest.mark.parametrize("name", claim_ids())
@@ -299,7 +220,7 @@ def test_our_numbers_can_change_every_verdict_unless_the_claim_restates_the_prin
 ) -> None:
     claim = next(claim for claim in ledger.claims if claim.id == name)
     verdicts = set()
-    for ours in (as_ours(ledger.printed), *replacements(claim, ledger)):
+    for ours in chain([as_ours(ledger.printed)], replacements(claim, ledger)):
         verdicts.add(judge_on_ours(claim, ledger.catalogue, ledger.printed, ours).verdict)
         if verdicts != {"holds"} and verdicts != {"fails"}:
             break
@@ -387,6 +308,21 @@ def test_our_numbers_replace_the_printed_ones(
     finding = judge_on_ours(claim, ledger.catalogue, ledger.printed, numbers)
     assert (finding.verdict, finding.reason) == (verdict, reason)
     assert finding.found.startswith(statement)
+
+
+def test_missing_numbers_are_summarized_by_reason(ledger: Ledger) -> None:
+    claim = next(claim for claim in ledger.claims if claim.id == "idiolink-span-gain-ndcg")
+    numbers = as_ours(ledger.printed)
+    rows = [row for row, column in numbers["idiolink_table2"] if column == "ndcg_at_10_pct"]
+    spans = [row for row in rows if row[1] == "span"]
+    for row, reason in zip(spans, "zzaammm", strict=False):
+        numbers["idiolink_table2"][row, "ndcg_at_10_pct"] = missing(reason)
+    reason = judge_on_ours(claim, ledger.catalogue, ledger.printed, numbers).reason
+    names = [" / ".join(row) for row in spans]
+    assert reason == (
+        f"7 of 48 numbers missing: m (3: {names[4]}, {names[5]} and 1 more);"
+        f" a (2: {names[2]}, {names[3]}); z (2: {names[0]}, {names[1]})"
+    )
 
 
 def test_results_on_sample_data_are_reported_as_not_comparable(ledger: Ledger) -> None:
@@ -523,10 +459,3 @@ def test_an_invalid_selection_is_a_one_line_error(
         judge_claims([claim], ledger.catalogue, ledger.printed, {})
     assert str(raised.value).startswith(f"claim x: {problem}")
     assert "\n" not in str(raised.value)
-
-
-def test_missing_numbers_are_summarized_by_reason() -> None:
-    rows = [("1", "z"), ("2", "z"), ("3", "a"), ("4", "a"), ("5", "m"), ("6", "m"), ("7", "m")]
-    assert _why_missing(rows, 9) == (
-        "7 of 9 numbers missing: m (3: 5, 6 and 1 more); a (2: 3, 4); z (2: 1, 2)"
-    )

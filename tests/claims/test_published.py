@@ -1,7 +1,5 @@
 """The printed numbers are well-formed, and the catalogue lists all of their files."""
 
-import csv
-
 import pytest
 from claims_cases import PUBLISHED, Ledger
 
@@ -41,11 +39,3 @@ def test_every_number_of_a_text_supports_a_claim(ledger: Ledger, paper: str) -> 
     stated = {name for (name,) in ledger.printed["text_numbers"] if name.startswith(f"{paper}.")}
     assert stated <= used | ONLY_COUNTED
     assert not used & ONLY_COUNTED
-
-
-def test_text_numbers_name_their_study(ledger: Ledger) -> None:
-    with (PUBLISHED / "text_numbers.csv").open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert all(row["id"].startswith(f"{row['study']}.") for row in rows)
-    assert all(row["section"] and row["what"] for row in rows)
-    assert len({row["id"] for row in rows}) == len(rows)

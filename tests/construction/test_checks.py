@@ -73,11 +73,7 @@ DEFECTS: dict[str, Callable[[], list[LooseText]]] = {
 }
 
 
-def test_there_is_a_defect_for_each_check() -> None:
-    assert DEFECTS.keys() == CHECKS.keys()
-
-
-@pytest.mark.parametrize("name", DEFECTS)
+@pytest.mark.parametrize("name", CHECKS)
 def test_each_check_finds_its_defect(name: str) -> None:
     result = run_checks(DEFECTS[name]())[name]
     assert result.count >= 1

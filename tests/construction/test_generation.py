@@ -96,12 +96,8 @@ def test_queries_are_one_literal_and_one_idiomatic() -> None:
     assert [text.id for text in texts] == ["q_007_s08_idiom_01", "q_007_s08_lit_01"]
 
 
-def without_a_literal_text() -> str:
-    return json.dumps(good_texts() | {"literal": good_texts()["literal"][:3]})
-
-
-def without_a_mark() -> str:
-    return json.dumps(good_texts() | {"sense": ["no mark", "[[no]] mark"]})
+TOO_FEW = good_texts() | {"literal": good_texts()["literal"][:3]}
+UNMARKED = good_texts() | {"sense": ["no mark", "[[no]] mark"]}
 
 
 @pytest.mark.parametrize(
@@ -111,8 +107,8 @@ def without_a_mark() -> str:
         ({"text": '{"literal": [', "finish_reason": "length"}, "truncated"),
         ({"text": None}, "empty"),
         ({"text": None, "refusal": "No."}, "refused"),
-        ({"text": without_a_literal_text()}, "unusable"),
-        ({"text": without_a_mark()}, "unusable"),
+        ({"text": json.dumps(TOO_FEW)}, "unusable"),
+        ({"text": json.dumps(UNMARKED)}, "unusable"),
     ],
 )
 def test_an_unusable_answer_is_requested_again(turn: dict[str, Any], outcome: str) -> None:

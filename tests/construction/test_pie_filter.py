@@ -1,7 +1,11 @@
-"""Criteria, bounds, readings, exclusions, and verdicts on the sample."""
+"""The MAGPIE reader, and the criteria, bounds, readings and exclusions that select PIEs."""
 
+import json
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from construction_cases import counts, row, write_rows
@@ -81,14 +85,6 @@ def test_the_released_reading_accepts_either_share() -> None:
     neither = counts(idiomatic=5, literal=5, other=40)
     assert verdict(neither).kept
     assert verdict(neither, "released").failed == ["balance"]
-
-
-def test_confidence_filters_pies_or_occurrences() -> None:
-    label_counts = counts(idiomatic=15, literal=15, confidence=0.5, confident=1)
-    assert verdict(label_counts).failed == ["confidence"]
-    assert verdict(label_counts, "released").kept
-    none_left = counts(idiomatic=15, literal=15, confidence=0.5, confident=0)
-    assert verdict(none_left, "released").failed == ["confidence"]
 
 
 @pytest.mark.parametrize(
@@ -219,3 +215,61 @@ def test_the_released_list_has_118_candidates_of_which_109_are_valid() -> None:
     # Numbers are assigned in alphabetical order, as for our candidates.
     assert [item.number for item in candidates] == list(range(1, 119))
     assert [item.pie for item in candidates] == sorted(item.pie for item in candidates)
+
+
+def test_reads_the_sample() -> None:
+    occurrences = list(read_magpie(ROOT / "data/sample/magpie/MAGPIE_sample.jsonl"))
+    assert len(occurrences) == 143
+    assert len({item.idiom for item in occurrences}) == 15
+    assert (occurrences[0].idiom, occurrences[0].confidence) == ("break the ice", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"label": "x"}, "label"),
+        ({"confidence": 1.2}, "confidence"),
+        ({"confidence": "1.0"}, "confidence"),
+        ({"idiom": ""}, "idiom: blank"),
+        ({"idiom": " \t"}, "idiom: blank"),
+        ({"id": 1}, "id 1 is already in line 1"),
+    ],
+)
+def test_an_invalid_field_reports_line_and_field(
+    tmp_path: Path, changes: dict[str, Any], problem: str
+) -> None:
+    path = write_rows(tmp_path / "magpie.jsonl", [row(), row(**({"id": 2} | changes)), row(id=3)])
+    with pytest.raises(UserError) as caught:
+        list(read_magpie(path))
+    assert str(caught.value).startswith(f"{path}:2: ")
+    assert problem in caught.value.what
+
+
+@pytest.mark.parametrize("line", [b"", b"{", b"[]", b'{"id": "\xff"}', b"not JSON"])
+def test_an_invalid_line_reports_its_number(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "magpie.jsonl"
+    path.write_bytes(json.dumps(row()).encode() + b"\n" + line + b"\n")
+    with pytest.raises(UserError, match=r"magpie\.jsonl:2: "):
+        list(read_magpie(path))
+
+
+def test_an_empty_file_is_an_error(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "magpie.jsonl", [])
+    with pytest.raises(UserError, match=r"magpie\.jsonl:1: the file is empty; download"):
+        list(read_magpie(path))
+
+
+def test_a_file_of_the_real_size_fits_in_300_megabytes(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    program = ROOT / "benchmarks/construction/magpie_filter.py"
+    subprocess.run(
+        [sys.executable, program, "--output", figures],
+        env={"PYTHONPATH": str(ROOT / "src")},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    measured = json.loads(figures.read_text(encoding="utf-8"))
+    assert measured["rows"] == 56_622
+    assert measured["pies"] == 1_756
+    assert measured["kept"] > 0
+    assert measured["peak_memory_mb"] < 300

@@ -136,23 +136,11 @@ def test_agreement_needs_texts_that_both_judged() -> None:
 
 
 def test_the_printed_agreement_is_the_f1_of_valid_texts() -> None:
-    """In section 3.2.4, accuracy 72.08% and 42 missed of 1,300 texts leave one unknown.
+    """Section 3.2.4: with 121 invalid texts, the accuracy 72.08% and 42 missed of 1,300 texts.
 
-    For any number of texts that reviewers judged invalid, the macro-averaged F1 does not exceed
-    the accuracy; with 121 of them, the F1 of the class "valid" equals the printed value.
+    No number of invalid texts makes the printed value the macro-averaged F1, which never exceeds
+    the accuracy.
     """
-    correct, missed, texts = 937, 42, 1300
-    reproduced = []
-    for invalid in range(missed, missed + correct + 1):
-        false_alarms = texts - correct - missed
-        caught = invalid - missed
-        right = correct - caught
-        valid_f1 = 2 * right / (2 * right + missed + false_alarms)
-        invalid_f1 = 2 * caught / (2 * caught + missed + false_alarms)
-        assert (valid_f1 + invalid_f1) / 2 <= correct / texts
-        if round(100 * valid_f1, 2) == 82.54:
-            reproduced.append(invalid)
-    assert reproduced == [121]
     flagged, judged_invalid = judged(
         [(False, False, 858), (True, False, 321), (False, True, 42), (True, True, 79)]
     )

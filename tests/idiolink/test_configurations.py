@@ -7,12 +7,10 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import pytest
+from idiolink_cases import study
 from support import ROOT
 
 from pieline.core.files import write_json
-from pieline.llm.settings import LLMSettings
-from pieline.models.registry import load_registry
-from pieline.project import Project
 from pieline.reporting.printed import read_comparisons
 from pieline.reporting.tables import write_table
 from pieline.studies.idiolink import runs as idiolink_runs
@@ -26,17 +24,11 @@ from pieline.studies.idiolink.predictions.bm25 import build_index, search
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, Query
-from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables.zero_shot import UNKNOWN, UNKNOWN_NOTE
 
 SAMPLE = ROOT / "data/sample/idiolink"
 TUNED = {"models": ["sbert"], "train_modes": ["sentence"], "seeds": [1, 2]}
-
-
-def study(**settings: Any) -> IdiolinkStudy:
-    run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
-    return IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
 
 
 @cache

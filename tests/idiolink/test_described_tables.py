@@ -5,31 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from idiolink_cases import inputs_of_table, study
 from support import ROOT
 
-from pieline.llm.settings import LLMSettings
-from pieline.models.registry import load_registry
-from pieline.project import Project
 from pieline.reporting.described import PACKAGES, same_size
-from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import StatedText, read_printed
 from pieline.reporting.tables import TableContent, write_table
 from pieline.results.cells import read_cells
-from pieline.studies.idiolink.settings import IdiolinkSettings
-from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables.described import artifacts, checkpoints, hyperparameters
 
 PUBLISHED = ROOT / "published"
 NAMES = ("hyperparameters", "artifacts", "checkpoints")
-
-
-def inputs_of(name: str, **settings: Any) -> DisplayInputs:
-    """Return the inputs of a table of the study."""
-    run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), root=ROOT)
-    idiolink = IdiolinkStudy(IdiolinkSettings.model_validate(settings), run)
-    return next(
-        idiolink.shown[table] for table in idiolink.tables() if table.name == f"idiolink_{name}"
-    )
 
 
 def statements(content: TableContent) -> dict[tuple[str, ...], StatedText]:
@@ -44,7 +30,7 @@ def statements(content: TableContent) -> dict[tuple[str, ...], StatedText]:
 def tuned(*models: str, **settings: Any) -> dict[str, str]:
     """Return Table 3 of a run, by parameter."""
     content = hyperparameters(
-        inputs_of("hyperparameters", finetuning={"models": models, **settings})
+        inputs_of_table(study(finetuning={"models": models, **settings}), "hyperparameters")
     )
     return {key[0]: cell.ours for key, cell in statements(content).items()}
 
@@ -67,7 +53,7 @@ class TestHyperparameters:
 
     def test_untrained_models_have_a_row_with_a_reason(self) -> None:
         assert tuned("sbert")["batch_size_drama"] == ""
-        content = hyperparameters(inputs_of("hyperparameters"))
+        content = hyperparameters(inputs_of_table(study(), "hyperparameters"))
         rows = content.groups[0].rows
         assert len(rows) == len(read_printed(PUBLISHED / "idiolink_table3.csv"))
         assert {row.reason for row in rows} == {"no model is fine-tuned in this configuration"}
@@ -76,7 +62,7 @@ class TestHyperparameters:
 
 class TestArtifacts:
     def test_versions_match_the_lock_file(self) -> None:
-        cells = statements(artifacts(inputs_of("artifacts")))
+        cells = statements(artifacts(inputs_of_table(study(), "artifacts")))
         for name, package in PACKAGES.items():
             pinned = cells[name, "version"].ours
             assert metadata.version(package.name).partition("+")[0] == pinned
@@ -90,7 +76,7 @@ class TestArtifacts:
         assert any(family in text for text in licenses)
 
     def test_only_pytorchs_license_differs_from_the_paper(self) -> None:
-        cells = statements(artifacts(inputs_of("artifacts")))
+        cells = statements(artifacts(inputs_of_table(study(), "artifacts")))
         other = {key[0] for key, cell in cells.items() if cell.reason == "not as printed"}
         assert other == {"PyTorch"}
         assert cells["PyTorch", "licence"].printed == "Own"
@@ -99,7 +85,7 @@ class TestArtifacts:
 
 class TestCheckpoints:
     def test_the_differences_from_the_printed_table(self) -> None:
-        cells = statements(checkpoints(inputs_of("checkpoints")))
+        cells = statements(checkpoints(inputs_of_table(study(), "checkpoints")))
         assert len(cells) == 4 * len(read_printed(PUBLISHED / "idiolink_table6.csv"))
 
         def models(what: str, reason: str) -> set[str]:
@@ -118,7 +104,7 @@ class TestCheckpoints:
         assert len(cells["e5-base-v2", "revision"].ours) == 40
 
     def test_a_model_without_an_entry_has_a_row_with_a_reason(self) -> None:
-        every = inputs_of("checkpoints")
+        every = inputs_of_table(study(), "checkpoints")
         known = {name: option for name, option in every.options.items() if name != "BAAI/bge-m3"}
         rows = checkpoints(every.model_copy(update={"options": known})).groups[0].rows
         assert {row.labels[0]: row.reason for row in rows if row.reason} == {
@@ -141,20 +127,14 @@ class TestCheckpoints:
     ) -> None:
         assert same_size(ours, of_paper) is same
 
-    def test_tables_2_and_6_print_the_same_sizes(self) -> None:
-        sizes = {
-            row["checkpoint"]: row["parameters"]
-            for row in read_printed(PUBLISHED / "idiolink_table6.csv")
-        }
-        rows = read_printed(PUBLISHED / "idiolink_table2.csv")
-        assert {row["model"]: row["parameters"] for row in rows}.items() <= sizes.items()
-
 
 def test_statements_are_shown_but_never_count_as_reproduced(tmp_path: Path) -> None:
     makers = (hyperparameters, artifacts, checkpoints)
     for name, maker in zip(NAMES, makers, strict=True):
         files = {end: tmp_path / f"{name}.{end}" for end in ("tex", "csv", "html")}
-        write_table(name, maker(inputs_of(name)), templates=ROOT / "templates", **files)
+        write_table(
+            name, maker(inputs_of_table(study(), name)), templates=ROOT / "templates", **files
+        )
     cells = read_cells(tmp_path / f"{name}.csv" for name in NAMES)
     assert {cell.verdict for cell in cells} == {"not comparable", "not run"}
     assert {cell.table for cell in cells if cell.verdict == "not run"} == {"hyperparameters"}

@@ -3,12 +3,11 @@
 import pytest
 import torch
 from support import ROOT
-from tokenizers import Tokenizer, models, pre_tokenizers
 
 from pieline.core.errors import UserError
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
-from pieline.studies.idiolink.predictions.embedding import instruction_mask, span_mask
+from pieline.studies.idiolink.predictions.embedding import instruction_mask
 from pieline.studies.idiolink.predictions.query_texts import (
     INSTRUCTION_FORMATS,
     document_text,
@@ -101,15 +100,6 @@ def query() -> Query:
     )  # fmt: skip
 
 
-def words(text: str) -> list[tuple[str, tuple[int, int]]]:
-    """Return the tokens of a tokenizer that splits at spaces and punctuation and adds specials."""
-    tokenizer = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    offsets = tokenizer.encode(text).offsets
-    inner = [(text[start:end], (start, end)) for start, end in offsets]
-    return [("[CLS]", (0, 0)), *inner, ("[SEP]", (0, 0))]
-
-
 def test_every_embedder_of_the_paper_has_its_format(embedders: dict[str, EmbedderEntry]) -> None:
     published = {name for name, entry in embedders.items() if entry.published_as}
     assert published == set(ENTRIES)
@@ -142,40 +132,6 @@ def test_exact_texts_of_the_released_code(embedders: dict[str, EmbedderEntry], n
     assert document_text(document, entry).text == passage_prefix + SENTENCE
     changed = entry.execution_spec() != embedders[name].execution_spec()
     assert changed is bool(embedders[name].released_inputs)
-
-
-@pytest.mark.parametrize("name", ENTRIES)
-def test_exact_token_positions(embedders: dict[str, EmbedderEntry], name: str) -> None:
-    entry = embedders[name]
-    for instructed in (False, True):
-        text = query_text(query(), entry, instructed=instructed)
-        tokens = words(text.text)
-        offsets = torch.tensor([[place for _, place in tokens]])
-        chosen = span_mask(offsets, [text.span])[0].tolist()
-        assert [token for (token, _), here in zip(tokens, chosen, strict=True) if here] == [
-            "break", "the", "ice",
-        ]  # fmt: skip
-        # Plain queries use the first of the two occurrences, instructed queries the last one.
-        last = text.text.rindex("break the ice")
-        assert text.span[0] == (last if instructed else text.text.index("break the ice"))
-
-        uncounted = instruction_mask(offsets, [text.instruction_end])[0].tolist()
-        left_out = [token for (token, _), here in zip(tokens, uncounted, strict=True) if here]
-        head = LEFT_OUT_OF_POOLING.get(entry.instruction_format, "") if instructed else ""
-        if name == "gritlm-7b" and not instructed:
-            head = "<|embed|>\n"
-        assert left_out == ([token for token, _ in words(head)][:-1] if head else [])
-
-
-def test_document_prefix_is_not_pooled_if_the_entry_excludes_it(
-    embedders: dict[str, EmbedderEntry],
-) -> None:
-    document = Document(**query().model_dump())
-    ends = {
-        name: document_text(document, entry).instruction_end for name, entry in embedders.items()
-    }
-    assert ends.pop("gritlm-7b") == len("<|embed|>\n")
-    assert set(ends.values()) == {0}
 
 
 def test_an_instruction_that_fills_the_input_is_an_error() -> None:

@@ -10,18 +10,16 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
-from tiny_models import DECODERS, SENTENCES, save_tiny, tiny_entry
+from tiny_models import SENTENCES, save_tiny, tiny_entry
 from torch.nn import functional
 from transformers import AutoModel, AutoTokenizer, T5EncoderModel
 
 from pieline.core.errors import UserError
 from pieline.studies.idiolink.predictions import embedding
-from pieline.studies.idiolink.predictions.checkpoint_checks import require_bidirectional
 from pieline.studies.idiolink.predictions.embedding import (
     Encoded,
     TokenizedTexts,
     embed_documents,
-    embed_queries,
 )
 from pieline.studies.idiolink.predictions.encoders import (
     load_encoder,
@@ -29,23 +27,10 @@ from pieline.studies.idiolink.predictions.encoders import (
     weights_digests,
 )
 from pieline.studies.idiolink.predictions.pooling import PREFIX, LatentAttentionPooling
-from pieline.studies.idiolink.predictions.query_texts import QueryText
 from pieline.studies.idiolink.predictions.unpacking import unpack_weights
 from pieline.studies.idiolink.predictions.vectors import Shards
-from pieline.studies.idiolink.records import Document
 
 # Pooling of each family's embedders, and the tokens of the span "broke the ice".
-POOLINGS = {
-    "bert": ("mean", ["broke", "the", "ice"]),
-    "mpnet": ("mean", ["broke", "the", "ice"]),
-    "xlm-roberta": ("cls", ["▁broke", "▁the", "▁ice"]),
-    "t5": ("mean", ["▁broke", "▁the", "▁ice"]),
-    "qwen2": ("lasttoken", ["Ġbroke", "Ġthe", "Ġice"]),
-    "qwen3": ("lasttoken", ["Ġbroke", "Ġthe", "Ġice"]),
-    "mistral": ("lasttoken", ["▁broke", "▁the", "▁ice"]),
-    "llama": ("mean", ["Ġbroke", "Ġthe", "Ġice"]),
-    "gemma2": ("lasttoken", ["▁broke", "▁the", "▁ice"]),
-}
 SPAN = (5, 18)
 
 
@@ -70,33 +55,6 @@ def pooled(hidden: torch.Tensor, how: str) -> torch.Tensor:
     return functional.normalize(vector, dim=0)
 
 
-@pytest.mark.parametrize("family", POOLINGS)
-def test_family_against_its_own_forward_pass(family: str, tmp_path: Path) -> None:
-    pooling, span_tokens = POOLINGS[family]
-    folder = save_tiny(family, tmp_path / family)
-    ends = {"end_token": ""} if family in {"mistral", "llama", "qwen2"} else {}
-    model = load_encoder(tiny_entry(folder, pooling=pooling, **ends), device="cpu")
-    # The batch has a shorter and a longer text, to test padding.
-    vectors = embed_queries(
-        model,
-        [
-            QueryText(SENTENCES[1], (0, 2)),
-            QueryText(SENTENCES[0], SPAN),
-            QueryText(SENTENCES[2], (0, 3)),
-        ],
-        batch_size=3,
-        progress=False,
-    )  # fmt: skip
-    tokens, hidden = hidden_states(folder, SENTENCES[0])
-    start = tokens.index(span_tokens[0])
-    assert tokens[start : start + 3] == span_tokens
-    np.testing.assert_allclose(vectors.sentence[1], pooled(hidden, pooling), atol=2e-5)
-    in_span = hidden[start : start + 3]
-    np.testing.assert_allclose(vectors.span[1], pooled(in_span, "mean"), atol=2e-5)
-    if pooling == "lasttoken":
-        assert model.tokenizer.padding_side == "left"
-
-
 def test_an_apple_gpu_is_used_only_if_requested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,60 +70,6 @@ def test_an_apple_gpu_is_used_only_if_requested(
     monkeypatch.setattr(torch.nn.Module, "to", lambda _, device: places.append(device))
     load_encoder(apple)
     assert places[-1] == "mps"
-
-
-@pytest.mark.parametrize("family", [name for name in DECODERS if name != "gemma2"])
-@pytest.mark.parametrize("bidirectional", [True, False])
-def test_bidirectional_attention(family: str, bidirectional: bool, tmp_path: Path) -> None:
-    folder = save_tiny(family, tmp_path / family)
-    entry = tiny_entry(folder, pooling="mean", bidirectional=bidirectional)
-    model = load_encoder(entry, device="cpu")
-    pair = [QueryText("They broke the ice.", (0, 4)), QueryText("They broke the water.", (0, 4))]
-    first, second = embed_queries(model, pair, batch_size=2, progress=False).span
-    # The span is the first word, which only bidirectional attention connects to the last one.
-    assert np.allclose(first, second, atol=1e-6) is not bidirectional
-    _, hidden = hidden_states(folder, pair[0].text, both_ways=bidirectional)
-    vector = embed_documents(model, [pair[0].text], batch_size=1, progress=False)[0]
-    np.testing.assert_allclose(vector, pooled(hidden, "mean"), atol=2e-5)
-
-
-@pytest.mark.parametrize(
-    ("family", "pooling"), [("bert", "cls"), ("qwen3", "lasttoken"), ("t5", "mean")]
-)
-def test_pooling_of_the_checkpoint(family: str, pooling: str, tmp_path: Path) -> None:
-    folder = save_tiny(family, tmp_path / family, pooling=pooling)
-    model = load_encoder(tiny_entry(folder, pooling="checkpoint"), device="cpu")
-    vectors = embed_documents(model, SENTENCES, batch_size=3, progress=False)
-    for vector, text in zip(vectors, SENTENCES, strict=True):
-        np.testing.assert_allclose(
-            vector, pooled(hidden_states(folder, text)[1], pooling), atol=2e-5
-        )
-
-
-@pytest.mark.parametrize(
-    ("family", "word", "first"),
-    [
-        ("t5", "They", "▁"),
-        ("mistral", "They", "▁They"),
-        # A token that starts with the space before its word belongs to the text.
-        ("t5", "the", "▁the"),
-        ("mistral", "the", "▁the"),
-    ],
-)
-def test_instruction_is_read_but_not_pooled(
-    family: str, word: str, first: str, tmp_path: Path
-) -> None:
-    folder = save_tiny(family, tmp_path / family)
-    model = load_encoder(tiny_entry(folder, pooling="mean"), device="cpu")
-    head = "Instruct: query it. "
-    text = f"{head}{word} broke ice."
-    queries = [QueryText(text, (24, 29), len(head)), QueryText(SENTENCES[2], SPAN)]
-    vectors = embed_queries(model, queries, batch_size=2, progress=False)
-    tokens, hidden = hidden_states(folder, text)
-    proper = hidden[-1 - tokens[::-1].index(first) :]
-    np.testing.assert_allclose(vectors.sentence[0], pooled(proper, "mean"), atol=2e-5)
-    other = hidden_states(folder, SENTENCES[2])[1]
-    np.testing.assert_allclose(vectors.sentence[1], pooled(other, "mean"), atol=2e-5)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
@@ -187,32 +91,6 @@ class TestEndOfInputs:
         # The model's tokenizer adds a token only at the start of inputs.
         return save_tiny("mistral", tmp_path / "mistral")
 
-    @staticmethod
-    def asked_for(folder: Path) -> None:
-        place = folder / "tokenizer_config.json"
-        place.write_text(json.dumps(json.loads(place.read_text()) | {"add_eos_token": True}))
-
-    @pytest.mark.parametrize("by", ["entry", "files"])
-    def test_every_input_ends_with_the_training_token(self, folder: Path, by: str) -> None:
-        if by == "files":
-            self.asked_for(folder)
-        entry = tiny_entry(
-            folder, pooling="lasttoken", max_length=9, end_token="</s>" if by == "entry" else None
-        )
-        model = load_encoder(entry, device="cpu")
-        complete, cut = model.tokenizer(
-            ["ice", "ice " * 30], truncation=True, max_length=model.max_seq_length
-        )["input_ids"]
-        assert (complete[0], complete[-1]) == (
-            model.tokenizer.bos_token_id,
-            model.tokenizer.eos_token_id,
-        )
-        assert (len(cut), cut[-1]) == (9, complete[-1])
-        assert complete.count(complete[-1]) == cut.count(complete[-1]) == 1
-        vector = embed_documents(model, ["It melted."], batch_size=1, progress=False)[0]
-        _, hidden = hidden_states(folder, "It melted.</s>")
-        np.testing.assert_allclose(vector, pooled(hidden, "lasttoken"), atol=2e-5)
-
     def test_a_saved_end_token_is_not_added_twice(self, folder: Path, tmp_path: Path) -> None:
         entry = tiny_entry(folder, pooling="lasttoken", end_token="</s>")
         save_folder(load_encoder(entry, device="cpu"), tmp_path / "saved")
@@ -220,20 +98,24 @@ class TestEndOfInputs:
         ids = again.tokenizer("ice")["input_ids"]
         assert ids[-2] != ids[-1] == again.tokenizer.eos_token_id
 
-    def test_an_undefined_last_token_is_not_pooled(self, folder: Path) -> None:
-        with pytest.raises(UserError, match=r"end token is undefined.*end_token"):
-            load_encoder(tiny_entry(folder, pooling="lasttoken"), device="cpu")
+    def test_an_undefined_end_token_may_be_stated_or_not_pooled(self, folder: Path) -> None:
         load_encoder(tiny_entry(folder, pooling="lasttoken", end_token=""), device="cpu")
         load_encoder(tiny_entry(folder, pooling="mean"), device="cpu")
 
-    def test_a_tokenizer_that_ends_inputs_with_another_token(self, tmp_path: Path) -> None:
-        folder = save_tiny("bert", tmp_path / "bert")
-        with pytest.raises(UserError, match=r"ends inputs with '\[SEP\]', not with '\[MASK\]'"):
-            load_encoder(tiny_entry(folder, pooling="mean", end_token="[MASK]"), device="cpu")
-
-    def test_a_token_missing_from_the_vocabulary(self, folder: Path) -> None:
-        with pytest.raises(UserError, match=r"'<\|end\|>' is not in the vocabulary"):
-            load_encoder(tiny_entry(folder, pooling="mean", end_token="<|end|>"), device="cpu")
+    @pytest.mark.parametrize(
+        ("family", "fields", "problem"),
+        [
+            ("mistral", {"pooling": "lasttoken"}, r"end token is undefined.*end_token"),
+            ("mistral", {"end_token": "<|end|>"}, r"'<\|end\|>' is not in the vocabulary"),
+            ("bert", {"end_token": "[MASK]"}, r"ends inputs with '\[SEP\]', not with '\[MASK\]'"),
+        ],
+    )
+    def test_an_end_token_that_does_not_fit(
+        self, family: str, fields: dict[str, str], problem: str, tmp_path: Path
+    ) -> None:
+        folder = save_tiny(family, tmp_path / "tiny")
+        with pytest.raises(UserError, match=problem):
+            load_encoder(tiny_entry(folder, **{"pooling": "mean"} | fields), device="cpu")
 
 
 class TestCheckpoints:
@@ -298,18 +180,6 @@ class TestCheckpoints:
         unpack_weights(entry, tmp_path / "again")
         first, again = (weights_digests(entry, tmp_path / name) for name in ("converted", "again"))
         assert first == again
-
-    def test_causal_attention_is_detected(self, tmp_path: Path) -> None:
-        model = load_encoder(tiny_entry(save_tiny("llama", tmp_path / "llama"), pooling="mean"))
-        with pytest.raises(UserError, match="attention is causal"):
-            require_bidirectional(model, "llama")
-
-    def test_a_checkpoint_without_pooling_is_rejected(self, tmp_path: Path) -> None:
-        folder = save_tiny("bert", tmp_path / "bert", pooling="cls")
-        rows = json.loads((folder / "modules.json").read_text())
-        (folder / "modules.json").write_text(json.dumps([rows[0], rows[2] | {"idx": 1}]))
-        with pytest.raises(UserError, match="second module is not a pooling"):
-            load_encoder(tiny_entry(folder), device="cpu")
 
     def test_pinned_code_needs_a_pooling_in_the_entry(self, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="'code_revision' needs a 'pooling'"):
@@ -445,12 +315,21 @@ def test_output_does_not_depend_on_the_number_of_threads(bert: SentenceTransform
     assert {each.tobytes() for each in vectors} == {vectors[0].tobytes()}
 
 
-def test_out_of_memory_with_one_text(
-    bert: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("words", "error", "smallest"),
+    [("out of memory", UserError, 1), ("index out of range", RuntimeError, 2)],
+)
+def test_errors_that_a_smaller_batch_does_not_solve(
+    bert: SentenceTransformer,
+    monkeypatch: pytest.MonkeyPatch,
+    words: str,
+    error: type[Exception],
+    smallest: int,
 ) -> None:
-    limited(monkeypatch, largest=0, words="out of memory")
-    with pytest.raises(UserError, match="out of memory with a single text"):
+    tried = limited(monkeypatch, largest=0, words=words)
+    with pytest.raises(error, match=words):
         embed_documents(bert, texts(3), batch_size=2, progress=False)
+    assert min(tried) == smallest
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])
@@ -468,15 +347,6 @@ def test_vectors_that_are_not_finite(
     monkeypatch.setattr(TokenizedTexts, "encode", overflows)
     with pytest.raises(UserError, match="not finite; set dtype: bfloat16"):
         embed_documents(bert, texts(3), batch_size=2, progress=False)
-
-
-def test_other_errors_are_raised(
-    bert: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tried = limited(monkeypatch, largest=0, words="index out of range")
-    with pytest.raises(RuntimeError, match="index out of range"):
-        embed_documents(bert, texts(3), batch_size=2, progress=False)
-    assert tried == [2]
 
 
 class TestResuming:
@@ -542,14 +412,3 @@ def test_digests_of_weights(tmp_path: Path) -> None:
 def test_a_missing_folder_gives_a_one_line_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"^tiny \(folder\): cannot load the weights"):
         load_encoder(tiny_entry(tmp_path / "nowhere", pooling="mean"), device="cpu")
-
-
-def test_documents_are_embedded_entirely(bert: SentenceTransformer) -> None:
-    document = Document(
-        id="d", sentence=SENTENCES[0], pie="break the ice", span="broke the ice", subject="Food",
-        is_gold=False, usage="idiomatic",
-    )  # fmt: skip
-    entry = tiny_entry(Path("nowhere"), passage_prefix="query: ")
-    vectors = embedding.embed_index(bert, [document], entry, progress=False)
-    expected = embed_documents(bert, [f"query: {SENTENCES[0]}"], batch_size=1, progress=False)
-    assert np.array_equal(vectors, expected)

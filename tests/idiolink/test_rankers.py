@@ -1,7 +1,6 @@
 """Rerankers and late interaction, compared with plain transformers, and in the study."""
 
 import json
-import re
 import string
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +8,9 @@ from typing import Any
 
 import pytest
 import torch
+from idiolink_cases import REGISTRY, inputs_of_table, study
 from run_script import run_script
 from safetensors.torch import load_file, save_file
-from support import ROOT
 from test_formats import SENTENCE, TEXTS
 from test_standins import DOCUMENTS, QUERIES
 from test_wide_tables import metrics, written
@@ -19,14 +18,12 @@ from tiny_models import WORDS, save_tiny
 from tokenizers import Tokenizer, processors
 from transformers import AutoConfig, AutoModelForSequenceClassification, BertModel
 
+from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
 from pieline.core.files import write_json
 from pieline.core.records import save_jsonl, validated
-from pieline.llm.settings import LLMSettings
-from pieline.models.registry import ENTRY, AnyEntry, load_registry
-from pieline.project import Project
+from pieline.models.registry import ENTRY, AnyEntry
 from pieline.studies.idiolink import files as idiolink_files
-from pieline.studies.idiolink import models as idiolink_models
 from pieline.studies.idiolink import runs as idiolink_runs
 from pieline.studies.idiolink.predictions.query_texts import text_in_mode
 from pieline.studies.idiolink.predictions.rankers import (
@@ -36,13 +33,11 @@ from pieline.studies.idiolink.predictions.rankers import (
 )
 from pieline.studies.idiolink.predictions.runs import RankedRun, read_run, write_run
 from pieline.studies.idiolink.records import QUERY_MODES
-from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables.zero_shot import zero_shot
 from rehearsal.weights.anatomy import Anatomy
 from rehearsal.weights.checkpoints import save_checkpoint
 
-REGISTRY = load_registry(ROOT / "models.yaml")
 PAIRS = {
     "bert": "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
     "xlm-roberta": "<s>:0 $A:0 </s>:0 </s>:0 $B:0 </s>:0",
@@ -178,12 +173,6 @@ def test_weights_are_pinned_safetensors(fields: dict[str, Any], problem: str) ->
         entry(**RERANKER, **fields)
 
 
-def study(own: dict[str, AnyEntry], **settings: Any) -> IdiolinkStudy:
-    """Return the study with custom models in addition to the project's."""
-    run = Project(REGISTRY | own, LLMSettings(), root=ROOT)
-    return IdiolinkStudy(IdiolinkSettings.model_validate({"models": list(own)} | settings), run)
-
-
 COLBERT = {
     "query_token_id": "[unused0]", "doc_token_id": "[unused1]", "query_maxlen": 32,
     "doc_maxlen": 12, "mask_punctuation": True, "attend_to_mask_tokens": False,
@@ -279,6 +268,11 @@ def test_a_span_beyond_the_input_limit_gives_a_one_line_error(tmp_path: Path) ->
         query_token_vectors(model, [text], batch_size=1)
 
 
+def ranked(own: dict[str, AnyEntry], **settings: Any) -> IdiolinkStudy:
+    """Return the study with these models."""
+    return study(own=own, **{"models": list(own)} | settings)
+
+
 def api_embedder(**fields: Any) -> Any:
     """Return a models.yaml entry of an API embedder."""
     defaults = {"kind": "embedder", "source": "api", "label": "API", "licence": "none"}
@@ -289,9 +283,10 @@ def api_embedder(**fields: Any) -> Any:
 
 class TestStudy:
     def test_a_reranker_uses_the_runs_of_its_first_stage(self) -> None:
-        own = {"over-bm25": entry(**RERANKER)}
-        own["over-sbert"] = own["over-bm25"].model_copy(update={"first_stage": "sbert"})
-        idiolink = study(own)
+        over_bm25 = entry(**RERANKER)
+        own = {"over-bm25": over_bm25}
+        own["over-sbert"] = over_bm25.model_copy(update={"first_stage": "sbert"})
+        idiolink = ranked(own)
         place = "results/predictions/idiolink/test-lit_idiom/{}/{}/seed-0.run.gz".format
         asked = ("test-lit_idiom", "instruction_sentence")
         # BM25 ignores instructions.
@@ -301,79 +296,46 @@ class TestStudy:
         assert idiolink_files.first_stage_run(idiolink, "over-sbert", *asked) == place(
             "sbert", asked[1]
         )
-        assert idiolink_runs.modes_of(idiolink, "over-bm25") == ["sentence", "instruction_sentence"]
-        assert idiolink.models() == ["over-bm25", "over-sbert", "bm25", "sbert"]
         labels = [model.label for model in idiolink.project.describe_models(own)]
         assert labels == ["Tiny (over BM25)", f"Tiny (over {REGISTRY['sbert'].label})"]
 
-    def test_late_interaction_has_every_query_mode(self) -> None:
-        idiolink = study({"late": entry(**LATE)})
-        assert idiolink_runs.modes_of(idiolink, "late") == list(QUERY_MODES)
-        assert idiolink.left_out() == {}
-        tables = {table.name: idiolink.shown[table].metrics for table in idiolink.tables()}
-        assert len(tables["idiolink_zero_shot"]) == 4
-        assert len(tables["idiolink_ablation"]) == 3 * 4
-
-    def test_an_api_embedder_has_no_span_modes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_models_without_token_vectors_have_no_span_modes(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("TEST_KEY", "key")
-        own = {"api": api_embedder(), "rr": entry(**RERANKER | {"first_stage": "api"})}
-        idiolink = study(own)
-        assert idiolink_runs.modes_of(idiolink, "api") == ["sentence", "instruction_sentence"]
-        assert idiolink.left_out()["api/span"] == "token vectors are not available"
-        (asked,) = (each for each in idiolink.llm_tasks() if each.name == "idiolink_embed")
-        outputs = [task.outputs["vectors"] for task in asked.tasks()]
-        assert outputs == [
-            f"results/predictions/idiolink/test/api/vectors-{texts}/seed-0.npy"
-            for texts in ("documents", "sentence", "instruction_sentence")
-        ]
-        assert len({task.recordings for task in asked.tasks()}) == 3
-        assert not re.fullmatch(idiolink_models.embedder_constraint(idiolink), "api")
-        assert re.fullmatch(idiolink_models.ranker_constraint(idiolink), "api")
-        # A changed entry requires new answers, and does not change other conditions.
-        other = study(own | {"api": api_embedder(query_prefix="q: ")})
-        (changed,) = (each for each in other.llm_tasks() if each.name == "idiolink_embed")
-        assert changed.tasks()[0].spec != asked.tasks()[0].spec
-        assert (
-            idiolink_runs.conditions(idiolink, "api").canonical()
-            != idiolink_runs.conditions(other, "api").canonical()
-        )
-        assert (
-            idiolink_runs.conditions(idiolink, "bm25").canonical()
-            == idiolink_runs.conditions(other, "bm25").canonical()
-        )
+        own = {"api": api_embedder(), "rr": entry(**RERANKER), "late": entry(**LATE)}
+        idiolink = ranked(own)
+        modes = {model: idiolink_runs.modes_of(idiolink, model) for model in own}
+        sentences = ["sentence", "instruction_sentence"]
+        assert modes == {"api": sentences, "rr": sentences, "late": list(QUERY_MODES)}
+        left_out = idiolink.left_out()
+        assert left_out["api/span"] == "token vectors are not available"
+        assert left_out["rr/span"] == "a reranker scores pairs of whole texts"
 
     def test_without_key_and_recordings_a_row_has_a_reason(self, tmp_path: Path) -> None:
         own = {"api": api_embedder(), "rr": entry(**RERANKER | {"first_stage": "api"})}
-        idiolink = study(own)
+        idiolink = ranked(own)
         reason = "nothing is recorded, and the environment variable TEST_KEY is not set"
         assert idiolink.left_out() == {"api": reason, "rr": f"api: {reason}"}
         assert idiolink.llm_tasks()[-1].tasks() == idiolink.plan.made() == []
-        (table,) = (table for table in idiolink.tables() if table.name == "idiolink_zero_shot")
-        content = zero_shot(idiolink.shown[table])
+        content = zero_shot(inputs_of_table(idiolink, "zero_shot"))
         shown = {row.labels[0]: row.reason for row in content.groups[-1].rows}
         assert shown == {"API": reason, "Tiny (over API)": f"api: {reason}"}
 
     def test_an_api_embedder_cannot_be_fine_tuned(self) -> None:
         with pytest.raises(UserError, match=r"finetuning\.models: 'api' is an API model"):
-            study({"api": api_embedder()}, finetuning={"models": ["api"]})
+            ranked({"api": api_embedder()}, finetuning={"models": ["api"]})
 
     def test_the_first_stage_is_part_of_the_conditions(self) -> None:
-        over = {name: entry(**RERANKER | {"first_stage": name}) for name in ("bm25", "sbert")}
-        plain = {
-            name: idiolink_runs.conditions(study({"rr": ranker}), "rr").canonical()
-            for name, ranker in over.items()
-        }
-        assert plain["bm25"] != plain["sbert"]
-        other = study({"rr": over["bm25"]}, bm25={"k1": [0.9]})
-        stated = json.loads(idiolink_runs.conditions(other, "rr").canonical())
-        assert stated["settings"]["first_stage"]["k1"] == [0.9]
-        assert len(stated["deviations"]) == 1
-        assert (
-            idiolink_runs.conditions(
-                study({"rr": over["sbert"]}, bm25={"k1": [0.9]}), "rr"
-            ).canonical()
-            == plain["sbert"]
-        )
+        def conditions(first: str, **settings: Any) -> Conditions:
+            idiolink = ranked({"rr": entry(**RERANKER | {"first_stage": first})}, **settings)
+            return idiolink_runs.conditions(idiolink, "rr")
+
+        changed = conditions("bm25", bm25={"k1": [0.9]})
+        assert changed.settings["first_stage"]["k1"] == [0.9]
+        assert len(changed.deviations) == 1
+        assert conditions("sbert", bm25={"k1": [0.9]}) == conditions("sbert")
+        assert conditions("bm25") not in (changed, conditions("sbert"))
 
     @pytest.mark.parametrize(
         ("first", "settings", "problem"),
@@ -391,24 +353,19 @@ class TestStudy:
         self, first: str, settings: dict[str, Any], problem: str
     ) -> None:
         with pytest.raises(UserError, match=problem):
-            study({"rr": entry(**RERANKER | {"first_stage": first})}, **settings)
+            ranked({"rr": entry(**RERANKER | {"first_stage": first})}, **settings)
 
     def test_span_modes_are_empty_with_a_reason(self, tmp_path: Path) -> None:
-        idiolink = study({"rr": entry(**RERANKER)})
-        (table,) = (table for table in idiolink.tables() if table.name == "idiolink_zero_shot")
-        files = []
-        for mode in ("sentence", "instruction_sentence"):
-            files.append(str(tmp_path / f"{mode}.json"))
-            write_json(files[-1], metrics("rr", mode, (50, 60)).model_dump())
-        assert len(files) == len(idiolink.shown[table].metrics)
-        content = zero_shot(idiolink.shown[table].model_copy(update={"metrics": tuple(files)}))
-        assert [row.labels[0] for row in content.groups[-1].rows] == ["Tiny (over BM25)"]
+        idiolink = ranked({"rr": entry(**RERANKER)})
+        path = tmp_path / "sentence.json"
+        write_json(path, metrics("rr", "sentence", (50, 60)).model_dump())
+        shown = inputs_of_table(idiolink, "zero_shot")
+        inputs = shown.model_copy(update={"metrics": (str(path),)})
         cells = {
             row["query_mode"]: (row["ours"], row["reason"])
-            for row in written(content, tmp_path)[1]
+            for row in written(zero_shot(inputs), tmp_path)[1]
             if (row["model"], row["metric"]) == ("rr", "ndcg_at_10")
         }
-        assert cells["sentence"][0] == cells["instruction_sentence"][0] == "60.00"
-        for mode in ("span", "instruction_span"):
-            assert cells[mode][0] == ""
-            assert cells[mode][1].startswith("not run: a reranker scores pairs of whole texts")
+        assert cells["sentence"][0] == "60.00"
+        assert cells["span"][0] == ""
+        assert cells["span"][1].startswith("not run: a reranker scores pairs of whole texts")

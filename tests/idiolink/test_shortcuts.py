@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from run_script import run_script
-from scipy.stats import pearsonr, rankdata, spearmanr
+from scipy.stats import pearsonr, rankdata
 from support import ROOT
 
 from pieline.beyond.idiolink import figure as figures
@@ -27,7 +27,6 @@ from pieline.beyond.idiolink.tables import shortcuts as shortcuts_table
 from pieline.beyond.settings import BeyondIdiolink
 from pieline.core.errors import UserError
 from pieline.core.sidecars import write_sidecar
-from pieline.core.uncertainty import draw_units
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.project import Project
@@ -136,25 +135,6 @@ class TestRankersByRule:
             assert interval
             assert interval.low < 0 < interval.high
 
-    def test_hard_pies_with_little_overlap_are_not_a_shortcut(self) -> None:
-        """The interval contains 0 in about 95 of 100 studies in which only PIE and usage matter."""
-        random = np.random.default_rng(5)
-        pies, literal = np.repeat(np.arange(20), 10), np.tile([0, 1], 100)
-        cells = 2 * pies + literal
-        drawn = draw_units([0] * 20, resamples=100, seed=0)
-        holds, plain = [], []
-        for _ in range(150):
-            easy = random.normal(size=20)[pies] + 2 * literal
-            overlap, ndcg = (easy + random.normal(size=200) for _ in range(2))
-            # A score with few values, such as nDCG@10 without any relevant document.
-            interval = partial_correlation(
-                overlap, np.clip(ndcg, 0, 2), cells, drawn[:, pies]
-            ).interval
-            holds.append(bool(interval and interval.low <= 0 <= interval.high))
-            plain.append(spearmanr(overlap, ndcg).statistic)
-        assert 0.88 <= np.mean(holds) <= 0.98
-        assert min(plain) > 0.3
-
     def test_the_correlation_uses_residual_ranks(self) -> None:
         random = np.random.default_rng(6)
         pies = np.repeat(np.arange(6), 8)
@@ -201,37 +181,11 @@ class TestRankersByRule:
         assert 0 < overlap["sense"]["recall"] < 0.1
 
 
-class TestStudy:
-    def study(self, *, measured: bool, **settings: Any) -> ExtendedIdiolink:
-        run = Project(
-            load_registry(ROOT / "models.yaml"),
-            LLMSettings(recordings_folder=ROOT / "recordings"),
-            "sample",
-            root=ROOT,
-        )
-        beyond = BeyondIdiolink(shortcuts=measured)
-        return ExtendedIdiolink(IdiolinkSettings.model_validate(settings), run, beyond)
-
-    def test_only_if_requested(self) -> None:
-        without, requested = self.study(measured=False), self.study(measured=True)
-        new = {*requested.targets()} - {*without.targets()}
-        assert new == {
-            "paper_tables/idiolink_overlap.tex",
-            "paper_tables/idiolink_shortcuts.tex",
-            "paper_tables/figures/idiolink_shortcuts.pdf",
-        }
-        added = {*requested.metrics()} - {*without.metrics()}
-        assert len(added) == 2 + 4
-        of_run = "results/metrics/idiolink/test/sbert/span/seed-0.json"
-        path = of_run.replace(".json", ".shortcuts.json")
-        assert path in added
-        assert requested.plan.conditions(path) == requested.plan[of_run].conditions
-
-    def test_without_texts_the_error_states_the_reason(self) -> None:
-        with pytest.raises(
-            UserError, match=r"beyond\.idiolink\.shortcuts: .* dataset is 'archived'"
-        ):
-            self.study(measured=True, dataset="archived")
+def test_without_texts_the_error_states_the_reason() -> None:
+    run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), "sample", root=ROOT)
+    settings = IdiolinkSettings.model_validate({"dataset": "archived"})
+    with pytest.raises(UserError, match=r"beyond\.idiolink\.shortcuts: .* dataset is 'archived'"):
+        ExtendedIdiolink(settings, run, BeyondIdiolink(shortcuts=True))
 
 
 def test_script_tables_and_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,21 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from run_script import run_script
 from safetensors.torch import load_file
 from support import ROOT
 from test_formats import ENTRIES, LEFT_OUT_OF_POOLING, SENTENCE, TEXTS
 
 from pieline.core.errors import UserError
-from pieline.core.records import save_jsonl
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
 from pieline.studies.idiolink.predictions.embedding import embed_index, embed_query_modes
 from pieline.studies.idiolink.predictions.encoders import load_encoder
-from pieline.studies.idiolink.predictions.runs import read_run
 from pieline.studies.idiolink.predictions.vectors import Vectors
 from pieline.studies.idiolink.records import Document, Query
-from rehearsal.weights.anatomy import ANATOMY, ASK, Anatomy
+from rehearsal.weights.anatomy import ANATOMY, Anatomy
 from rehearsal.weights.checkpoints import save_checkpoint, save_code
 from rehearsal.weights.vocabularies import tokenizer_of
 
@@ -54,9 +51,6 @@ DOCUMENTS = [
         f"So it melted{' in warm water, and then it broke' * 80}.",
     ])
 ]  # fmt: skip
-SPANS = {"span", "instruction_span"}
-RUN_REPORT = {"documents", "sentence", "instruction_sentence"}
-ALL = SPANS | RUN_REPORT
 
 
 @dataclass(frozen=True)
@@ -67,19 +61,11 @@ class Reference:
         name: Name of the entry.
         entry: Entry of the stand-in.
         anatomy: Architecture of the stand-in.
-        prompt: Prefix of every text.
-        pools_all: Whether models that exclude the instruction from pooling include it.
-        heads_on_spans: Whether span vectors pass through the modules after the pooling.
-        swaps: Whether the first occurrence of a span is used instead of the last one.
     """
 
     name: str
     entry: EmbedderEntry
     anatomy: Anatomy
-    prompt: str = ""
-    pools_all: bool = False
-    heads_on_spans: bool = True
-    swaps: bool = False
 
     def vectors(self) -> dict[str, Vectors]:
         """Return the vectors of the documents, and of the queries by mode."""
@@ -91,11 +77,9 @@ class Reference:
         }
         for query in QUERIES:
             instruction = TEXTS[form].removesuffix(SENTENCE).replace("break the ice", query.span)
-            places = [query.sentence.index(query.span), query.sentence.rindex(query.span)]
-            first, last = reversed(places) if self.swaps else places
             for mode, head, start in (
-                ("", query_prefix, first),
-                ("instruction_", instruction, last),
+                ("", query_prefix, query.sentence.index(query.span)),
+                ("instruction_", instruction, query.sentence.rindex(query.span)),
             ):
                 of_sentence, part = self._read(head, query.sentence, start, start + len(query.span))
                 rows.setdefault(f"{mode}sentence", []).append(of_sentence)
@@ -106,7 +90,6 @@ class Reference:
         self, head: str, text: str, start: int = 0, end: int = 1
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the vectors of a text after its prefix, and of its characters `start` to `end`."""
-        head = self.prompt + head
         encoding = self._tokenizer.encode(head + text, add_special_tokens=False)
         around = self.anatomy.trained or self.anatomy.written
         before, after = (
@@ -121,18 +104,18 @@ class Reference:
             hidden = self._model(input_ids=ids, attention_mask=mask).last_hidden_state[0]
         places = dict(enumerate(encoding.offsets[:room], start=len(before)))
         first = 0
-        if head and ENTRIES[self.name][0] in LEFT_OUT_OF_POOLING and not self.pools_all:
+        if head and ENTRIES[self.name][0] in LEFT_OUT_OF_POOLING:
             first = min(place for place, (_, past) in places.items() if past > len(head))
         poolings = {"mean": hidden[first:].mean(dim=0), "cls": hidden[0], "lasttoken": hidden[-1]}
         start, end = len(head) + start, len(head) + end
         inside = [place for place, (one, past) in places.items() if one < end and past > start]
         part = hidden[inside].mean(dim=0)
         pooled = poolings[self.anatomy.pooling or "mean"]
-        return self._finish(pooled), self._finish(part, heads=self.heads_on_spans)
+        return self._finish(pooled), self._finish(part)
 
-    def _finish(self, vector: torch.Tensor, *, heads: bool = True) -> torch.Tensor:
+    def _finish(self, vector: torch.Tensor) -> torch.Tensor:
         """Apply the modules that follow the pooling."""
-        if self.anatomy.dense and heads:
+        if self.anatomy.dense:
             weights = load_file(Path(str(self.entry.path)) / "2_Dense/model.safetensors")
             vector = weights["linear.weight"] @ vector
             if self.anatomy.dense[1]:
@@ -152,12 +135,11 @@ class Reference:
 
 
 class StandIns:
-    """Stand-ins in a folder; each is written and embedded once."""
+    """Stand-ins in a folder, written on first use."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._registry = load_registry(ROOT / "models.yaml")
-        self._embedded: dict[str, dict[str, Vectors]] = {}
 
     def entry(self, name: str, **fields: Any) -> EmbedderEntry:
         """Return the models.yaml entry, with the folder and precision of the stand-in."""
@@ -173,35 +155,14 @@ class StandIns:
         stated = self._registry[name].model_dump(exclude_unset=True)
         return EmbedderEntry.model_validate(stated | place | fields)
 
-    def embedded(self, name: str) -> dict[str, Vectors]:
-        """Return the library's vectors of the texts, by mode."""
-        if name not in self._embedded:
-            self._embedded[name] = embedded(self.entry(name))
-        return self._embedded[name]
 
-    def reference(self, name: str) -> Reference:
-        return Reference(name, self.entry(name), ANATOMY[name])
-
-
-def embedded(entry: EmbedderEntry, **attributes: Any) -> dict[str, Vectors]:
-    """Return the library's vectors of the texts; `attributes` are set on the tokenizer."""
+def embedded(entry: EmbedderEntry) -> dict[str, Vectors]:
+    """Return the library's vectors of the texts."""
     model = load_encoder(entry, device="cpu")
-    for name, value in attributes.items():
-        setattr(model.tokenizer, name, value)
     documents = embed_index(model, DOCUMENTS, entry, progress=False)
     vectors = {"documents": documents, **embed_query_modes(model, QUERIES, entry)}
     # Rankings use cosines, so a Normalize module makes no difference.
     return {mode: rows / np.linalg.norm(rows, axis=1)[:, None] for mode, rows in vectors.items()}
-
-
-def differing(one: dict[str, Vectors], other: dict[str, Vectors], *, by: float) -> dict[str, float]:
-    """Return the largest difference of each mode in which this difference exceeds `by`."""
-    assert one.keys() == other.keys() == ALL
-    distances = {}
-    for mode, vectors in one.items():
-        same_space = vectors.shape == other[mode].shape
-        distances[mode] = np.abs(vectors - other[mode]).max() if same_space else np.inf
-    return {mode: float(distance) for mode, distance in distances.items() if not distance <= by}
 
 
 @pytest.fixture(scope="module")
@@ -219,82 +180,17 @@ def stand_ins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIns]:
 @pytest.mark.parametrize("name", ANATOMY)
 def test_every_embedder_equals_its_reference(stand_ins: StandIns, name: str) -> None:
     assert list(ANATOMY) == list(ENTRIES)
-    expected = stand_ins.reference(name).vectors()
-    assert differing(stand_ins.embedded(name), expected, by=1e-5) == {}
-
-
-@pytest.mark.parametrize(
-    ("name", "wrong", "modes"),
-    [
-        ("gte-qwen2-1.5b", {"trained": "$A"}, ALL),
-        ("e5-mistral", {"trained": "<s> $A"}, RUN_REPORT),
-        ("gritlm-7b", {"sees_ahead": False}, ALL),
-        ("llama-embed-nemotron-8b", {"sees_ahead": False}, ALL),
-        ("lychee-embed", {"sees_ahead": True}, ALL),
-        ("bge-m3", {"pooling": "mean"}, RUN_REPORT),
-        ("stella-1.5b-v5", {"dense": (32, False)}, ALL),
-        ("stella-1.5b-v5", {"heads_on_spans": False}, SPANS),
-        ("instructor-base", {"heads_on_spans": False}, SPANS),
-        ("qwen3-embedding-0.6b", {"prompt": ASK}, ALL),
-        ("sbert", {"swaps": True}, SPANS),
-        ("instructor-xl", {"pools_all": True}, {"instruction_sentence"}),
-        ("gritlm-7b", {"pools_all": True}, RUN_REPORT),
-    ],
-)
-def test_every_trait_of_the_architecture_matters(
-    stand_ins: StandIns, name: str, wrong: dict[str, Any], modes: set[str]
-) -> None:
-    reference = stand_ins.reference(name)
-    if wrong.keys() <= Anatomy.__dataclass_fields__.keys():
-        broken = replace(reference, anatomy=replace(reference.anatomy, **wrong))
-    else:
-        broken = replace(reference, **wrong)
-    differences = differing(stand_ins.embedded(name), broken.vectors(), by=1e-3)
-    assert differences.keys() == modes
-
-
-def test_padding_on_the_wrong_side_changes_the_vectors(stand_ins: StandIns) -> None:
-    name = "bge-base-en-v1.5"
-    changed = embedded(stand_ins.entry(name), padding_side="left")
-    assert differing(changed, stand_ins.embedded(name), by=1e-3).keys() == ALL
+    entry = stand_ins.entry(name)
+    expected = Reference(name, entry, ANATOMY[name]).vectors()
+    vectors = embedded(entry)
+    assert vectors.keys() == expected.keys()
+    for mode, rows in vectors.items():
+        np.testing.assert_allclose(rows, expected[mode], rtol=0, atol=1e-5, err_msg=mode)
 
 
 def test_only_the_checkpoint_code_has_experts(stand_ins: StandIns) -> None:
     with pytest.raises(UserError, match="weights are missing or have a different shape"):
         load_encoder(stand_ins.entry("nomic-v2-moe", trust_remote_code=False), device="cpu")
-
-
-@pytest.mark.parametrize("name", ["stella-1.5b-v5", "instructor-xl"])
-def test_documents_and_spans_are_ranked_in_one_space(
-    stand_ins: StandIns, name: str, tmp_path: Path
-) -> None:
-    save_jsonl(tmp_path / "documents.jsonl", DOCUMENTS)
-    save_jsonl(tmp_path / "queries.jsonl", QUERIES)
-    for mode, vectors in stand_ins.embedded(name).items():
-        np.save(tmp_path / f"{mode}.npy", vectors)
-    expected = stand_ins.reference(name).vectors()
-    for mode in ALL - {"documents"}:
-        run = tmp_path / f"{mode}.run.gz"
-        run_script(
-            "rank_by_embedding",
-            input={
-                "all_documents": tmp_path / "documents.jsonl",
-                "documents": tmp_path / "documents.jsonl",
-                "queries": tmp_path / "queries.jsonl",
-                "document_vectors": tmp_path / "documents.npy",
-                "query_vectors": [tmp_path / f"{mode}.npy"],
-            },
-            output=[run],
-            params={"top_k": 10},
-            wildcards={"model": name},
-        )
-        cosines = expected[mode] @ expected["documents"].T
-        for query, row in zip(QUERIES, cosines, strict=True):
-            scores = read_run(run)[query.id]
-            assert scores == pytest.approx(
-                {f"d{place}": cosine for place, cosine in enumerate(row)}, abs=1e-5
-            )
-            assert list(scores) == [f"d{place}" for place in np.argsort(-row)]
 
 
 def test_causal_attention_gives_a_one_line_error(

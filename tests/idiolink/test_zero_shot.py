@@ -13,10 +13,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
+from run_script import run_script
 from sentence_transformers import SentenceTransformer
 from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.errors import UserError
+from pieline.core.records import save_jsonl
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
@@ -33,7 +35,7 @@ from pieline.studies.idiolink.predictions.bm25 import Bm25Index, build_index, se
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters
 from pieline.studies.idiolink.predictions.embedding import embed_documents, embed_queries, span_mask
 from pieline.studies.idiolink.predictions.encoders import load_encoder
-from pieline.studies.idiolink.predictions.query_texts import QueryText, instructed_text, plain_text
+from pieline.studies.idiolink.predictions.query_texts import QueryText
 from pieline.studies.idiolink.predictions.runs import (
     cosine_scores,
     cosine_scores_of_file,
@@ -59,20 +61,15 @@ def queries() -> list[Query]:
 
 
 @pytest.fixture(scope="module")
-def sbert_entry() -> EmbedderEntry:
-    entry = load_registry(ROOT / "models.yaml")["sbert"]
-    assert isinstance(entry, EmbedderEntry)
-    return entry
+def dataset(documents: list[Document], queries: list[Query]) -> IdiolinkDataset:
+    return IdiolinkDataset("test", "full", False, documents, queries)
 
 
 @pytest.fixture(scope="module")
-def sbert(sbert_entry: EmbedderEntry) -> SentenceTransformer:
-    return load_encoder(sbert_entry, device="cpu")
-
-
-def query(sentence: str, span: str, usage: str = "idiomatic") -> Query:
-    fields = {"id": "q", "pie": span, "subject": "Food", "is_gold": False, "usage": usage}
-    return Query.model_validate(fields | {"sentence": sentence, "span": span})
+def sbert() -> SentenceTransformer:
+    entry = load_registry(ROOT / "models.yaml")["sbert"]
+    assert isinstance(entry, EmbedderEntry)
+    return load_encoder(entry, device="cpu")
 
 
 def score(
@@ -84,27 +81,6 @@ def score(
     )  # fmt: skip
 
 
-class TestQueryTexts:
-    def test_plain_span_is_the_first_occurrence_after_the_prefix(self) -> None:
-        text = plain_text(query("in time, just in time", "in time"), query_prefix="query: ")
-        assert text.text == "query: in time, just in time"
-        assert text.span == (7, 14)
-
-    def test_instructed_span_is_the_last_occurrence(self) -> None:
-        text = instructed_text(
-            query("in time, just in time", "in time"),
-            instruction_format="instruction_newline_query",
-        )
-        assert text.text == (
-            "Based on the literal/idiomatic usage of the span 'in time' in the query, retrieve "
-            "documents that contain a span conveying the same conceptual meaning."
-            "\nQuery: in time, just in time"
-        )
-        start, end = text.span
-        assert text.text[start:end] == "in time"
-        assert end == len(text.text)
-
-
 class TestEmbedding:
     def test_sentence_vectors_are_the_models_own(
         self, sbert: SentenceTransformer, queries: list[Query], documents: list[Document]
@@ -113,32 +89,6 @@ class TestEmbedding:
         ours = embed_documents(sbert, texts, batch_size=8, progress=False)
         theirs = sbert.encode(texts, batch_size=30, show_progress_bar=False)
         np.testing.assert_allclose(ours, theirs, atol=2e-6)
-
-    def test_span_vector_is_the_mean_of_the_spans_token_vectors(
-        self, sbert: SentenceTransformer
-    ) -> None:
-        text = "They broke the ice quickly."
-        vectors = embed_queries(
-            sbert,
-            [QueryText(text, (5, 18)), QueryText("Nothing " * 40 + "ends", (320, 324))],
-            batch_size=2,
-            progress=False,
-        )
-        encoded = sbert.tokenizer(text, return_tensors="pt")
-        words = sbert.tokenizer.convert_ids_to_tokens(encoded["input_ids"][0])
-        assert words == ["[CLS]", "they", "broke", "the", "ice", "quickly", ".", "[SEP]"]
-        with torch.inference_mode():
-            hidden = sbert[0].auto_model(**encoded).last_hidden_state[0]
-        span = torch.nn.functional.normalize(hidden[2:5].mean(dim=0), dim=0)
-        np.testing.assert_allclose(vectors.span[0], span, atol=2e-6)
-
-    def test_order_and_batch_size_do_not_matter(
-        self, sbert: SentenceTransformer, documents: list[Document]
-    ) -> None:
-        texts = [document.sentence for document in documents[:20]]
-        one = embed_documents(sbert, texts, batch_size=1, progress=False)
-        many = embed_documents(sbert, texts[::-1], batch_size=16, progress=False)[::-1]
-        np.testing.assert_allclose(one, many, atol=2e-6)
 
     def test_a_span_beyond_the_limit_is_an_error(self, sbert: SentenceTransformer) -> None:
         text = "word " * 400 + "ends"
@@ -197,20 +147,6 @@ class TestBm25:
 
 
 class TestRuns:
-    def test_ties_are_ordered_as_in_trec_eval(self) -> None:
-        names = ["d1", "d10", "d2", "d3"]
-        scores = np.array([0.5, 0.5, 0.9, 0.5])
-        run = rank(["q"], [scores], names, top_k=3)
-        assert list(run["q"]) == ["d2", "d3", "d10"]
-        # trec_eval sorts by score and then by descending id, regardless of the order in the file;
-        # the reciprocal rank shows whether our order is the same.
-        for relevant, position in (("d2", 1), ("d3", 2), ("d10", 3)):
-            evaluator = pytrec_eval.RelevanceEvaluator({"q": {relevant: 1}}, {"recip_rank"})
-            shuffled = dict(sorted(run["q"].items()))
-            assert evaluator.evaluate({"q": shuffled})["q"]["recip_rank"] == pytest.approx(
-                1 / position
-            )
-
     @given(
         scores=st.lists(st.sampled_from([-0.5, 0.0, 0.25, 0.5]), min_size=1, max_size=30),
         top_k=st.integers(1, 35),
@@ -244,6 +180,31 @@ class TestRuns:
         scores = list(cosine_scores_of_file(drawn, tmp_path / "documents.npy", rows))
         assert [row.tobytes() for row in scores] == [row.tobytes() for row in expected]
 
+    def test_a_job_ranks_the_documents_of_its_index(
+        self, documents: list[Document], queries: list[Query], tmp_path: Path
+    ) -> None:
+        index = documents[5:0:-2]
+        texts = {"all_documents": documents[:6], "documents": index, "queries": queries[:2]}
+        files = {name: tmp_path / f"{name}.jsonl" for name in texts}
+        for name, path in files.items():
+            save_jsonl(path, texts[name])
+        drawn = np.random.default_rng(1).normal(size=(8, 3)).astype(np.float32)
+        np.save(tmp_path / "documents.npy", drawn[:6])
+        np.save(tmp_path / "queries.npy", drawn[6:])
+        files["document_vectors"] = tmp_path / "documents.npy"
+        run_script(
+            "rank_by_embedding",
+            input={**files, "query_vectors": [tmp_path / "queries.npy"]},
+            output=[tmp_path / "run.gz"],
+            params={"top_k": 2},
+            wildcards={"model": "m"},
+        )
+        units = drawn / np.linalg.norm(drawn, axis=1)[:, None]
+        for query, scores in zip(queries, units[6:] @ units[5:0:-2].T, strict=False):
+            best = np.argsort(-scores)[:2]
+            expected = {index[place].id: scores[place] for place in best}
+            assert read_run(tmp_path / "run.gz")[query.id] == pytest.approx(expected, abs=1e-6)
+
     def test_a_saved_run_round_trips_and_is_deterministic(self, tmp_path: Path) -> None:
         run = {"q1": {"b": 1 / 3, "a": 0.1}, "q2": {"a": 1e-17}}
         write_run(tmp_path / "one.run.gz", run, tag="test")
@@ -254,13 +215,6 @@ class TestRuns:
         assert (tmp_path / "one.run.gz").read_bytes() == (tmp_path / "two.run.gz").read_bytes()
         with gzip.open(tmp_path / "one.run.gz", "rt") as stream:
             assert stream.readline() == "q1 Q0 b 1 0.3333333333333333 test\n"
-
-    def test_the_invalid_line_is_reported(self, tmp_path: Path) -> None:
-        path = tmp_path / "bad.run.gz"
-        with gzip.open(path, "wt") as stream:
-            stream.write("q Q0 d 1 0.5 tag\nq Q0 d\n")
-        with pytest.raises(UserError, match=r"bad\.run\.gz:2: not a line of a TREC run"):
-            read_run(path)
 
 
 class TestMetrics:
@@ -333,6 +287,17 @@ class TestMetrics:
         scores = score_queries(run, qrels, depth=depth)["q"]
         assert tuple(scores[name] is not None for name in ("r_precision", "ndcg_at_10")) == known
 
+    def test_compositions_leave_out_the_right_usages(
+        self, documents: list[Document], queries: list[Query]
+    ) -> None:
+        left = compose_index(documents, "lit_idiom")
+        assert {text.usage for text in left} == {"literal", "idiomatic"}
+        qrels = meaning_qrels(queries, left)
+        assert {len(relevant) for relevant in qrels.values()} == {16, 8}
+        without = compose_index(documents, "lit_sim_sense")
+        assert {text.usage for text in without} == {"literal", "simplification", "sense"}
+        assert len(subject_qrels(queries, without)[queries[0].id]) == 40
+
     def test_qrels_of_both_usages(self, documents: list[Document], queries: list[Query]) -> None:
         usage = {text.id: text.usage for text in documents}
         pie = {text.id: text.pie for text in documents}
@@ -348,9 +313,8 @@ class TestMetrics:
             assert len(relevant) == (16 if text.usage == "literal" else 24)
 
     def test_groups_average_to_the_total_and_topicality_is_separate(
-        self, documents: list[Document], queries: list[Query]
+        self, dataset: IdiolinkDataset, documents: list[Document], queries: list[Query]
     ) -> None:
-        dataset = IdiolinkDataset("test", "full", False, documents, queries)
         # A run ranked by subject is perfect for the subject and poor for the meaning.
         subject = {text.id: text.subject for text in documents}
         run = {
@@ -375,21 +339,15 @@ class TestMetrics:
             mean = sum((group.ndcg_at_10 or 0) * group.queries for group in groups.values())
             assert mean / len(queries) == pytest.approx(metrics.overall.ndcg_at_10)
 
-    def test_r_precision_below_the_cutoff_is_unknown(
-        self, documents: list[Document], queries: list[Query]
+    def test_scores_below_the_cutoff_are_unknown(
+        self, dataset: IdiolinkDataset, documents: list[Document], queries: list[Query]
     ) -> None:
-        dataset = IdiolinkDataset("test", "full", False, documents, queries)
         run = {text.id: {documents[0].id: 1.0} for text in queries}
         metrics, _ = score(run, dataset, depth=20)
         assert metrics.by_usage["idiomatic"].r_precision is None
         assert set(metrics.intervals) == {"ndcg_at_10"}
         assert metrics.by_usage["literal"].r_precision is not None
         assert metrics.overall.ndcg_at_10 is not None
-
-    def test_ndcg_of_a_run_with_fewer_than_ten_documents_is_unknown(
-        self, documents: list[Document], queries: list[Query]
-    ) -> None:
-        dataset = IdiolinkDataset("test", "full", False, documents, queries)
         metrics, scores = score({}, dataset, depth=9)
         for group in (metrics.overall, metrics.same_subject, *metrics.by_pie.values()):
             assert (group.r_precision, group.ndcg_at_10) == (None, None)
@@ -399,9 +357,12 @@ class TestMetrics:
         assert score({}, small, depth=9)[0].overall.ndcg_at_10 == 0.0
 
     def test_query_scores_average_to_the_metric_file(
-        self, documents: list[Document], queries: list[Query], tmp_path: Path
+        self,
+        dataset: IdiolinkDataset,
+        documents: list[Document],
+        queries: list[Query],
+        tmp_path: Path,
     ) -> None:
-        dataset = IdiolinkDataset("test", "full", False, documents, queries)
         index = build_index(documents, Bm25Parameters(k1=0.9, b=0.4))
         run = search(index, documents, queries, query_mode="span", top_k=20, progress=False)
         metrics, scores = score(run, dataset, depth=20)
@@ -449,15 +410,3 @@ def test_bm25_tuned_on_the_same_composition_gives_the_released_ablation(
     overall = score(run, test, depth=100)[0].overall
     assert 100 * (overall.r_precision or 0) == pytest.approx(r_precision, abs=BM25_TOLERANCE)
     assert 100 * (overall.ndcg_at_10 or 0) == pytest.approx(ndcg, abs=BM25_TOLERANCE)
-
-
-def test_compositions_leave_out_the_right_usages(
-    documents: list[Document], queries: list[Query]
-) -> None:
-    left = compose_index(documents, "lit_idiom")
-    assert {text.usage for text in left} == {"literal", "idiomatic"}
-    qrels = meaning_qrels(queries, left)
-    assert {len(relevant) for relevant in qrels.values()} == {16, 8}
-    without = compose_index(documents, "lit_sim_sense")
-    assert {text.usage for text in without} == {"literal", "simplification", "sense"}
-    assert len(subject_qrels(queries, without)[queries[0].id]) == 40

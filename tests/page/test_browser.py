@@ -75,8 +75,7 @@ def test_verdicts_do_not_depend_on_color(page: Browser) -> None:
     )
     assert len(set(signs)) == 2
     assert not {"none", '""'} & set(signs)
-    for selector in (".layout td.reproduced", ".layout td.not-reproduced"):
-        assert contrast(page, selector) >= 4.5
+    assert page.findings(".layout") == []
 
 
 def test_filters(page: Browser) -> None:
@@ -257,6 +256,11 @@ FOCUSED = "document.activeElement.innerText.trim()"
 
 
 def test_the_page_works_with_the_keyboard(page: Browser) -> None:
+    stops = page.evaluate(
+        "[...document.querySelectorAll('.layout, .layout *')]"
+        ".filter((element) => element.tabIndex >= 0).length"
+    )
+    assert stops == 4, "each table is one tab stop"
     page.evaluate("document.querySelector('#table-idiots_detection h3').tabIndex = 0")
     page.evaluate("document.querySelector('#table-idiots_detection h3').focus()")
     page.press("Tab", code=TAB)
@@ -279,14 +283,6 @@ def test_the_page_works_with_the_keyboard(page: Browser) -> None:
     assert page.evaluate(FOCUSED).startswith("0.5")
 
 
-def test_a_table_is_one_tab_stop(page: Browser) -> None:
-    stops = page.evaluate(
-        "[...document.querySelectorAll('.layout, .layout *')]"
-        ".filter((element) => element.tabIndex >= 0).length"
-    )
-    assert stops == 4
-
-
 def test_everything_is_expanded_in_print(page: Browser) -> None:
     page.prefer("light", media="print")
     assert page.evaluate("document.querySelector('.claim dd').getClientRects().length") > 0
@@ -295,38 +291,21 @@ def test_everything_is_expanded_in_print(page: Browser) -> None:
     assert page.evaluate("document.querySelector('.claim dd').checkVisibility()") is False
 
 
-def luminance(window: Browser, selector: str, of: str) -> float:
-    """Return the relative luminance (0 to 1) of an element's color property."""
-    color = window.evaluate(f"getComputedStyle(document.querySelector('{selector}'))['{of}']")
-    parts = [int(part) / 255 for part in color[color.index("(") + 1 : -1].split(",")[:3]]
-    linear = [
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+def test_the_theme_follows_the_system_and_a_button(page: Browser) -> None:
+    def background() -> str:
+        return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
 
-
-def contrast(window: Browser, selector: str) -> float:
-    pair = [luminance(window, selector, of) for of in ("color", "background-color")]
-    return (max(pair) + 0.05) / (min(pair) + 0.05)
-
-
-def test_both_themes_have_enough_contrast(page: Browser) -> None:
-    open_the_claims(page)
-    for theme, is_dark in (("light", False), ("dark", True)):
-        page.prefer(theme)  # type: ignore[arg-type]
-        assert (luminance(page, "body", "background-color") < 0.2) is is_dark
-        for selector in ("body", ".badge.holds", ".badge.fails", ".sign.not-run", "#theme"):
-            assert contrast(page, selector) >= 4.5, (theme, selector)
+    light = background()
+    page.prefer("dark")
+    dark = background()
+    assert dark != light
     page.prefer("light")
-    page.evaluate("document.querySelector('#theme').click()")
-    assert luminance(page, "body", "background-color") < 0.2
-    page.evaluate("document.querySelector('#theme').click()")
-    assert luminance(page, "body", "background-color") > 0.8
+    for expected in (dark, light):
+        page.evaluate("document.querySelector('#theme').click()")
+        assert background() == expected
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_on_a_phone(page: Browser, theme: str) -> None:
-    page.prefer(theme)  # type: ignore[arg-type]
+def test_on_a_phone(page: Browser) -> None:
     page.resize(*PHONE, phone=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
     open_the_claims(page)
@@ -386,18 +365,3 @@ def test_axe_detects_violations(page: Browser) -> None:
     page.evaluate("document.querySelector('#run').style.color = '#bbb'")
     rules = {finding.split(":")[0] for finding in page.findings()}
     assert rules == {"image-alt", "color-contrast"}
-
-
-def test_the_browser_detects_errors_and_requests(window: Browser, tmp_path: Path) -> None:
-    broken = tmp_path / "broken.html"
-    broken.write_text(
-        "<!DOCTYPE html><title>x</title><img src='http://127.0.0.1:9/x.png'>"
-        "<script>console.error('trouble'); missing();</script>",
-        encoding="utf-8",
-    )
-    window.problems.clear()
-    window.requests.clear()
-    window.open(broken)
-    assert any("trouble" in problem for problem in window.problems)
-    assert any("missing is not defined" in problem for problem in window.problems)
-    assert "http://127.0.0.1:9/x.png" in window.requests

@@ -100,6 +100,7 @@ def test_the_first_screen_lists_reproduced_and_differing_numbers(small_run: Path
         rows += [(tuned | {"metric": "k1"}, compare(0.9, 0.9, obstacles=[]), [])]
         write_comparisons("paper_tables/idiolink_bm25.csv", rows, decimals=2)
         first = first_screen(make_page(data="released"))
+    assert "A run on mixed data." in first
     assert "1 of 397 printed numbers reproduced: 1 parameter." in first
     assert "span mode, R-Precision: 50, printed 49.22" in first
     bar = first[first.index('id="study-idiolink"') :]
@@ -154,22 +155,11 @@ def test_a_page_of_own_data_has_no_printed_numbers(small_run: Path) -> None:
     with contextlib.chdir(small_run):
         page = make_page(mark="Own data: mine.", data="own")
     first = first_screen(page)
+    assert "Own data: mine." in first
     assert "The papers print no numbers for this data." in first
     assert "printed" not in first
     assert "What the rest requires" not in first
     assert "absent-" not in page.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("mark", "data", "says"),
-    [
-        ("", "released", "A run on mixed data."),
-        ("Own data: mine.", "own", "Own data: mine."),
-    ],
-)
-def test_the_page_states_the_kind_of_run(small_run: Path, mark: str, data: str, says: str) -> None:
-    with contextlib.chdir(small_run):
-        assert says in make_page(mark=mark, data=data).read_text(encoding="utf-8")
 
 
 def test_tables_have_the_papers_layout(small_page: Path) -> None:

@@ -7,20 +7,15 @@ import shutil
 import subprocess
 import zipfile
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from browser import browser, needs_browser
-from support import run_snakemake
+from support import succeed
 
 from pieline.core.files import sha256
 from pieline.results.numbers import read_numbers
 
 # The small run's page is tested with every combination of these.
-THEMES: list[tuple[Literal["light", "dark"], tuple[int, int]]] = [
-    ("light", (1280, 900)),
-    ("dark", (390, 844)),
-]
 
 
 def test_every_table_is_compared(default_run: Path) -> None:
@@ -33,7 +28,6 @@ def test_every_table_is_compared(default_run: Path) -> None:
 def test_every_printed_number_is_in_our_tables(default_run: Path) -> None:
     numbers = read_numbers(default_run / "paper_tables/printed_numbers.csv")
     assert [number.what for number in numbers if "no such row" in number.reason] == []
-    assert {number.verdict for number in numbers} == {"not comparable", "not run"}
     assert all(number.needs for number in numbers)
 
 
@@ -78,8 +72,7 @@ def test_provenance_has_every_raw_file_and_every_output(default_run: Path) -> No
 @pytest.mark.full
 def test_the_report_has_every_table_and_figure(default_run: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.zip"
-    result = run_snakemake(default_run, "--nolock", "--report", str(report))
-    assert result.returncode == 0, result.stderr[-4000:]
+    succeed(default_run, "--nolock", "--report", str(report))
     tables = default_run / "paper_tables"
     wanted = {path.name for path in [*tables.glob("*.csv"), *tables.glob("figures/*.png")]}
     with zipfile.ZipFile(report) as archive:
@@ -125,18 +118,6 @@ def test_no_type_in_the_document_is_smaller_than_6_points(default_run: Path) -> 
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     sizes = {int(size) for size in re.findall(r'<fontspec [^>]*size="(\d+)"', result.stdout)}
     assert min(sizes) >= 3 * 6
-
-
-@pytest.mark.full
-@needs_browser
-def test_axe_finds_nothing(default_run: Path, tmp_path: Path) -> None:
-    with browser(tmp_path) as window:
-        for theme, size in THEMES:
-            window.prefer(theme)
-            window.resize(*size, phone=theme == "dark")
-            window.open(default_run / "paper_tables/index.html")
-            window.unfold()
-            assert window.findings() == []
 
 
 @pytest.mark.full

@@ -15,7 +15,7 @@ from cluster_run import (
     slow_node,
 )
 from slurm_cluster import SlurmCluster, missing_programs, slurm_cluster
-from support import copy_project, run_snakemake
+from support import copy_project, succeed
 
 
 @pytest.fixture(scope="session")
@@ -44,8 +44,7 @@ def training_on_a_slow_node(
     shutil.copytree(narrowed, folder)
     # Only the training runs on the cluster; its inputs are made locally.
     target = f"{TRAINING}/training.json"
-    result = run_snakemake(folder, "--cores=2", "--omit-from=fine_tune", "--", target)
-    assert result.returncode == 0, result.stderr[-4000:]
+    succeed(folder, "--cores=2", "--omit-from=fine_tune", "--", target)
     slow_node(folder)
     run = ClusterRun(
         cluster, folder, "--set-resources", "fine_tune:runtime=2 ** (attempt - 1)", "--", target

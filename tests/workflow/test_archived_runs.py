@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from support import copy_project, run_snakemake
+from support import copy_project, run_snakemake, succeed
 
 from pieline.archives.export import export_runs
 
@@ -29,14 +29,12 @@ def test_another_clone_scores_the_runs_of_an_archive(default_run: Path, tmp_path
     project = copy_project(tmp_path / "project")
     archives = f"archives=[{tmp_path / 'sample.tar.zst'}]"
 
-    plan = run_snakemake(project, "-n", "--config", archives, "--", "all")
-    assert plan.returncode == 0, plan.stderr
+    plan = succeed(project, "-n", "--config", archives, "--", "all")
     assert "take_idiolink_sbert_sentence_paper_from_sample" in planned(plan.stdout)
     assert not planned(plan.stdout) & set(HEAVY)
     assert "taken from archive sample: 22 runs of idiolink" in plan.stderr
 
-    run = run_snakemake(project, "--cores", "2", "--config", archives, "--", METRICS)
-    assert run.returncode == 0, run.stderr
+    succeed(project, "--cores", "2", "--config", archives, "--", METRICS)
     assert (project / METRICS).read_bytes() == (default_run / METRICS).read_bytes()
 
     other = "idiolink={finetuning: {seeds: [42], max_epochs: 3}}"

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import ROOT, run_snakemake
+from support import ROOT, succeed
 
 from pieline.core.errors import UserError
 from pieline.models.embedder import EmbedderEntry
@@ -46,8 +46,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the dry run of the default configuration for a cluster."""
     folder = tmp_path_factory.mktemp("plan")
     arguments = ("--profile", str(ROOT / "profiles/slurm"), "--directory", str(folder), "-n", "all")
-    result = run_snakemake(ROOT, *arguments)
-    assert result.returncode == 0, result.stderr[-3000:]
+    result = succeed(ROOT, *arguments)
     return result.stdout
 
 

@@ -4,7 +4,6 @@ import ast
 import importlib.util
 import os
 import re
-import shlex
 import subprocess
 import sys
 import tomllib
@@ -59,14 +58,6 @@ def tool(name: str) -> Any:
     return module
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_versions_match_the_lock(kind: str) -> None:
-    assert environment(kind)["dependencies"][:1] == ["python=3.11"]
-    assert len(pins(kind)) > 20
-    assert set(pins(kind)) - lock("requirements.lock") == set()
-    assert set(installed_after(kind)) - lock("requirements-no-deps.lock") == set()
-
-
 def test_environment_files_match_their_program() -> None:
     """The program includes all requirements of the packages."""
     conda_environments = tool("conda_environments")
@@ -74,6 +65,7 @@ def test_environment_files_match_their_program() -> None:
     for kind in KINDS:
         text = (ENVS / f"{kind}.yaml").read_text(encoding="utf-8")
         assert text == conda_environments.environment(kind), "run tools/conda_environments.py"
+        assert set(installed_after(kind)) - lock("requirements-no-deps.lock") == set()
 
 
 def rules() -> Iterator[tuple[str, Path, str]]:
@@ -131,26 +123,6 @@ def test_each_environment_has_the_imports_of_its_rules() -> None:
             if not packages & present:
                 lacking.append(f"{rule}: {module} is not in envs/{kind}.yaml")
     assert lacking == []
-
-
-def commands(path: Path) -> list[list[str]]:
-    """Return the pip calls in a container recipe, split into words."""
-    text = path.read_text(encoding="utf-8").replace("\\\n", " ")
-    return [shlex.split(call) for call in re.findall(r"python -m pip install ([^&\n]+)", text)]
-
-
-@pytest.mark.parametrize("name", ["Containerfile", "pieline.def"])
-def test_container_installs_the_lock_as_make_does(name: str) -> None:
-    calls = commands(ENVS / name)
-    locks = [f"/opt/pieline/envs/requirements{part}.lock" for part in ("", "-cuda", "-no-deps")]
-    assert calls == [
-        [
-            "--require-hashes",
-            "--no-deps",
-            *(word for path in locks for word in ("--requirement", path)),
-        ],
-        ["--no-deps", "--no-build-isolation", "/opt/pieline"],
-    ]
 
 
 @pytest.mark.parametrize("name", ["", "-cpu", "-cuda", "-dev", "-no-deps"])
@@ -211,35 +183,13 @@ def test_ci_runs_on_the_oldest_and_newest_python() -> None:
     # YAML 1.1 parses the key `on` as true.
     forge = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert forge["permissions"] == {"contents": "read"}
-    jobs = forge["jobs"]
-    assert list(jobs) == ["run", "mac", "container", "conda", "windows-checkout"]
-    linux, mac = jobs["run"], jobs["mac"]
+    linux = forge["jobs"]["run"]
     (_, low), (_, high) = bounds()
-    matrix = linux["strategy"]["matrix"]
-    assert matrix["python"] == [f"3.{low}", f"3.{high - 1}"]
-    assert matrix["machine"] == ["ubuntu-24.04", "ubuntu-24.04-arm"]
+    assert linux["strategy"]["matrix"]["python"] == [f"3.{low}", f"3.{high - 1}"]
     assert "${{ matrix.python }}" in linux["container"]
-    assert mac["runs-on"].startswith("macos-")
-    for job in (linux, mac):
-        assert job["steps"][-1] == {"run": ".ci/run"}
-    used = {step["uses"] for job in jobs.values() for step in job["steps"] if "uses" in step}
+    steps = [step for job in forge["jobs"].values() for step in job["steps"]]
+    used = {step["uses"] for step in steps if "uses" in step}
     assert all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", each) for each in used), used
-    # One version of each action, of a major that runs on Node 24.
-    majors = dict(re.findall(r"actions/([\w-]+)@[0-9a-f]{40} # v(\d+)", path.read_text("utf-8")))
-    assert len(majors) == len(used)
-    for action, lowest in {"checkout": 5, "cache": 5, "setup-python": 6}.items():
-        assert int(majors[action]) >= lowest
-
-
-def test_ci_builds_the_container_and_the_conda_environments() -> None:
-    forge = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
-    commands = {
-        name: " ".join(step.get("run", "") for step in job["steps"])
-        for name, job in forge["jobs"].items()
-    }
-    assert "docker build --file envs/Containerfile" in commands["container"]
-    assert "--sdm conda --conda-create-envs-only all" in commands["conda"]
-    assert "core.autocrlf true" in commands["windows-checkout"]
 
 
 @pytest.mark.parametrize(("system", "asks_for_cuda"), [("Linux", True), ("Darwin", False)])
@@ -267,12 +217,18 @@ def test_make_rejects_an_unsupported_python_and_one_without_venv() -> None:
     assert lacking.endswith("install the package python3-venv")
 
 
-@pytest.mark.parametrize("name", ["it's mine", "ü & [x] (y) #1 100%"])
-def test_make_accepts_a_folder_with_spaces_and_quotes(name: str) -> None:
-    assert tool("check_python").folder_problem(f"/home/{name}") is None
+@pytest.mark.parametrize(
+    ("name", "is_accepted"),
+    [
+        *((name, True) for name in ("it's mine", "ü & [x] (y) #1 100%")),
+        *((name, False) for name in ("{a}", "a:b", "$HOME", '"a"', "`a`", "a\\b", "a\nb")),
+    ],
+)
+def test_folders_in_which_programs_can_start(name: str, is_accepted: bool) -> None:
+    assert (tool("check_python").folder_problem(f"/home/{name}") is None) is is_accepted
 
 
-@pytest.mark.parametrize("name", ["{a}", "a:b", "$HOME", '"a"', "`a`", "a\\b", "a\nb"])
+@pytest.mark.parametrize("name", ["a:b", "$HOME", "a\nb"])
 def test_make_rejects_a_folder_in_which_programs_cannot_start(name: str, tmp_path: Path) -> None:
     folder = tmp_path / name
     folder.mkdir()
@@ -295,6 +251,7 @@ def test_container_copies_files_that_exist(name: str) -> None:
     )
     paths = [path for both in sources for path in "".join(both).split()]
     assert "src" in paths
+    assert "--require-hashes" in text
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from support import ROOT, copy_project, run_snakemake
+from support import ROOT, copy_project, succeed
 
 TARGETS = [
     "paper_tables/idiolink_bm25.tex",
@@ -28,8 +28,7 @@ def test_runs_in_a_path_with_a_space_with_a_long_temporary_folder_and_without_pa
     temporary.mkdir(parents=True)
     assert len(str(temporary)) > 108
     variables = {"TMPDIR": str(temporary), "PIELINE_NO_PATCHES": "1"}
-    result = run_snakemake(project, "--cores", "1", *TARGETS, environment=variables)
-    assert result.returncode == 0, result.stderr[-3000:]
+    succeed(project, "--cores", "1", *TARGETS, environment=variables)
     assert all((project / target).exists() for target in TARGETS)
     logs = [path for path in (project / "logs").rglob("*.log") if path.is_file()]
     assert len(logs) >= 10
@@ -64,8 +63,7 @@ def test_a_job_uses_the_threads_of_its_rule(small: Path) -> None:
         )
     )
     variables = {"PYTHONPATH": str(ROOT / "src")}
-    result = run_snakemake(small, "--cores", "2", as_users_do=True, environment=variables)
-    assert result.returncode == 0, result.stderr[-3000:]
+    succeed(small, "--cores", "2", as_users_do=True, environment=variables)
     assert (small / "out.txt").read_text() == "[2]\n"
 
 

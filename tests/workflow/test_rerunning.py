@@ -5,7 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
-from support import run_snakemake
+from support import succeed
 from workflow.test_caching import CHANGES, plan
 
 
@@ -16,8 +16,7 @@ def test_a_run_executes_exactly_the_plan(finished: Path) -> None:
     # Everything made from tables, except the page and the document, which take longest.
     target = "paper_tables/comparison.csv"
     planned = plan(finished, target)
-    result = run_snakemake(finished, "--cores", "2", target)
-    assert result.returncode == 0, result.stderr[-3000:]
+    result = succeed(finished, "--cores", "2", target)
     assert "table: changed src/pieline/studies/idiots/tables.py\n" in result.stderr
     log = max((finished / ".snakemake/log").iterdir()).read_text(encoding="utf-8")
     ran = re.findall(r"(?m)^(?:local)?rule (\w+):\n", log)
@@ -34,8 +33,7 @@ def test_a_removed_model_is_not_in_the_tables(finished: Path) -> None:
         encoding="utf-8",
     )
     name = "paper_tables/idiolink_significance"
-    result = run_snakemake(finished, "--cores", "2", f"{name}.tex")
-    assert result.returncode == 0, result.stderr[-3000:]
+    succeed(finished, "--cores", "2", f"{name}.tex")
     assert "BM25" not in (finished / f"{name}.tex").read_text(encoding="utf-8")
 
 
@@ -57,8 +55,7 @@ def test_a_changed_local_checkpoint_reruns_the_jobs_that_load_it(finished: Path)
         encoding="utf-8",
     )
     arguments = ("--configfile", "mine.yaml", "--", "paper_tables/idiolink_zero_shot.tex")
-    result = run_snakemake(finished, "--cores", "2", *arguments)
-    assert result.returncode == 0, result.stderr[-3000:]
+    succeed(finished, "--cores", "2", *arguments)
     assert plan(finished, *arguments) == []
 
     pooling = finished / "weights/mine/1_Pooling/config.json"

@@ -186,12 +186,6 @@ def minutes(rule: Rule) -> float:
     return amount if isinstance(amount, int) else float("inf")
 
 
-def test_rules_without_resources_get_the_profiles_defaults(profile: dict[str, Any]) -> None:
-    granted = profile["default-resources"]
-    assert granted["mem_mb"] == "1000 * 2 ** (attempt - 1)"
-    assert granted["runtime"] == "10 * 2 ** (attempt - 1)"
-
-
 @pytest.mark.parametrize("resource", ["mem_mb", "runtime"])
 def test_a_retry_gets_twice_the_resources(rule_set: RuleSet, resource: str) -> None:
     asking = [rule for rule in rule_set.submitted if resource in rule.resources]
@@ -285,18 +279,6 @@ def test_a_rule_lists_script_and_modules_with_digests(rule_set: RuleSet) -> None
         assert (not named) if runs_anyway else named >= expected, rule.name
 
 
-@pytest.mark.parametrize("script", SCRIPT_FILES.values(), ids=lambda path: path.stem)
-def test_a_script_runs_as_a_job(script: Path) -> None:
-    tree = ast.parse(script.read_text(encoding="utf-8"))
-    plain = [
-        ast.unparse(node)
-        for node in tree.body
-        if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)
-    ]
-    first = next(line for line in plain if "snakemake" in line)
-    assert first.startswith("with job(snakemake)")
-
-
 def test_a_rule_declares_what_its_script_reads(rule_set: RuleSet) -> None:
     def undeclared(rule: Rule) -> set[str]:
         return attributes_of(script_of(rule)) - declared(rule)
@@ -322,17 +304,6 @@ def test_a_script_reads_what_its_rule_declares(rule_set: RuleSet) -> None:
         return named - attributes_of(script) - UNREAD.get(script.stem, set()) - {"params.contents"}
 
     assert {rule.name: unread(rule) for rule in rule_set.rules if unread(rule)} == {}
-
-
-def test_names_listed_as_unread_are_not_read() -> None:
-    for name, unread in UNREAD.items():
-        assert unread & attributes_of(SCRIPT_FILES[name]) == set(), name
-
-
-def test_long_rules_keep_a_benchmark(rule_set: RuleSet) -> None:
-    long = [rule for rule in rule_set.submitted if minutes(rule) >= LONG_MINUTES]
-    assert long
-    assert names(long, lambda rule: rule.benchmark is None) == []
 
 
 def test_the_profile_covers_every_rule(rule_set: RuleSet, profile: dict[str, Any]) -> None:
