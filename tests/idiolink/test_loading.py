@@ -1,6 +1,5 @@
-"""Models of every architecture family: loading, pooling, precision, memory and resuming."""
+"""Loading and embedding: end tokens, checkpoints, pooling, precision, memory and resuming."""
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from tiny_models import SENTENCES, save_tiny, tiny_entry
 from torch.nn import functional
-from transformers import AutoModel, AutoTokenizer, T5EncoderModel
+from transformers import AutoModel, AutoTokenizer
 
 from pieline.core.errors import UserError
 from pieline.studies.idiolink.predictions import embedding
@@ -30,29 +29,14 @@ from pieline.studies.idiolink.predictions.pooling import PREFIX, LatentAttention
 from pieline.studies.idiolink.predictions.unpacking import unpack_weights
 from pieline.studies.idiolink.predictions.vectors import Shards
 
-# Pooling of each family's embedders, and the tokens of the span "broke the ice".
-SPAN = (5, 18)
 
-
-def hidden_states(
-    folder: Path, text: str, *, both_ways: bool = False
-) -> tuple[list[str], torch.Tensor]:
-    """Return tokens and last-layer vectors, computed without our code and without padding."""
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    encoded = tokenizer(text, return_tensors="pt")
-    encoded.pop("token_type_ids", None)
-    is_t5 = json.loads((folder / "config.json").read_text())["model_type"] == "t5"
-    model = (T5EncoderModel if is_t5 else AutoModel).from_pretrained(folder).eval()
-    if both_ways:
-        model.config.is_causal = False
+def hidden_states(folder: Path, text: str) -> torch.Tensor:
+    """Return last-layer vectors, computed without our code and without padding."""
+    encoded = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
+    model = AutoModel.from_pretrained(folder).eval()
     with torch.inference_mode():
-        hidden = model(**encoded).last_hidden_state[0]
-    return tokenizer.convert_ids_to_tokens(encoded["input_ids"][0]), hidden
-
-
-def pooled(hidden: torch.Tensor, how: str) -> torch.Tensor:
-    vector = {"mean": hidden.mean(dim=0), "cls": hidden[0], "lasttoken": hidden[-1]}[how]
-    return functional.normalize(vector, dim=0)
+        hidden: torch.Tensor = model(**encoded).last_hidden_state[0]
+    return hidden
 
 
 def test_an_apple_gpu_is_used_only_if_requested(
@@ -242,7 +226,7 @@ class TestLatentPooling:
         model = load_encoder(tiny_entry(folder, pooling="latent"), device="cpu")
         vectors = embed_documents(model, SENTENCES, batch_size=3, progress=False)
         for vector, text in zip(vectors, SENTENCES, strict=True):
-            expected = self.by_hand(weights, hidden_states(folder, text)[1])
+            expected = self.by_hand(weights, hidden_states(folder, text))
             np.testing.assert_allclose(vector, functional.normalize(expected, dim=0), atol=2e-5)
 
     def test_latent_pooling_survives_saving(self, tmp_path: Path) -> None:

@@ -34,12 +34,6 @@ def edit(path: Path, change: Callable[[str], str]) -> None:
     os.utime(path, OLD)
 
 
-def usages_flipped(text: str) -> str:
-    return text.replace('"usage":"idiomatic"', '"usage":"?"').replace(
-        '"usage":"literal"', '"usage":"idiomatic"'
-    ).replace('"usage":"?"', '"usage":"literal"')  # fmt: skip
-
-
 def test_predictions_on_another_dataset_are_rejected(finished: Path) -> None:
     """Remake the dataset, and copy the predictions from an earlier run."""
     kept = {path: (finished / path).read_bytes() for path in (RUN, RUN + ".evidence.json")}
