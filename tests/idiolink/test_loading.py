@@ -15,6 +15,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from pieline.core.errors import UserError
 from pieline.studies.idiolink.predictions import embedding
+from pieline.studies.idiolink.predictions.checkpoint_checks import require_bidirectional
 from pieline.studies.idiolink.predictions.embedding import (
     Encoded,
     TokenizedTexts,
@@ -396,3 +397,9 @@ def test_digests_of_weights(tmp_path: Path) -> None:
 def test_a_missing_folder_gives_a_one_line_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"^tiny \(folder\): cannot load the weights"):
         load_encoder(tiny_entry(tmp_path / "nowhere", pooling="mean"), device="cpu")
+
+
+def test_causal_attention_is_detected(tmp_path: Path) -> None:
+    model = load_encoder(tiny_entry(save_tiny("llama", tmp_path / "llama"), pooling="mean"))
+    with pytest.raises(UserError, match="attention is causal"):
+        require_bidirectional(model, "llama")
