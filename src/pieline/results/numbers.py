@@ -329,8 +329,8 @@ def in_words(keys: Mapping[str, str], column: str, labels: Mapping[str, str]) ->
 def score_in_words(cell: ComparedCell) -> tuple[str, str]:
     """Return the run of a cell without its model, and its metric with our number, in words."""
     run = {key: text for key, text in cell.keys.items() if text and key not in _NOT_OF_RUN}
-    if "seed" in run:
-        run["seed"] = f"seed {run['seed']}"
+    for name in run.keys() & {"seed", "seeds"}:
+        run[name] = f"{name} {run[name]}"
     metric = in_words({}, cell.keys["metric"], {})
     return in_words(run, "value", {}), f"{metric} {cell.ours}"
 

@@ -112,7 +112,9 @@ class RunResults(Frozen):
                 scores: dict[str, list[str]] = {}
                 for cell in self.cells:
                     is_shown = (cell.table, cell.keys.get("model")) == (study.main_table, name)
-                    if is_shown and cell.ours:
+                    # How answers were read has its own columns in the table.
+                    is_count = cell.keys.get("metric", "").startswith("answers_")
+                    if is_shown and cell.ours and not is_count:
                         run, score = score_in_words(cell)
                         scores.setdefault(run, []).append(score)
                 if scores:
