@@ -36,27 +36,19 @@ if IS_WORKER:
 _fields = registry._fields
 
 
+@cache
+def _models() -> dict[str, Any]:
+    """Parse the project's models, which takes 0.1 s, only once."""
+    return _fields(ROOT / "models.yaml")
+
+
 def _fields_without_the_users(path: Path) -> dict[str, Any]:
+    if path.absolute() == ROOT / "models.yaml":
+        return dict(_models())
     return {} if path.absolute() == ROOT / "models.local.yaml" else _fields(path)
 
 
 registry._fields = _fields_without_the_users
-
-
-_read_yaml = registry.read_yaml
-
-
-@cache
-def _models() -> Any:
-    return _read_yaml(ROOT / "models.yaml")
-
-
-def _read_yaml_once(path: Path) -> Any:
-    """Parse the project's models, which takes 0.1 s, only once."""
-    return _models() if path.absolute() == ROOT / "models.yaml" else _read_yaml(path)
-
-
-registry.read_yaml = _read_yaml_once
 
 
 OWN_COPY = {"project", "finished", "example", "narrowed"}

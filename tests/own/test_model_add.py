@@ -183,7 +183,11 @@ def test_a_prompt_with_an_instruction_states_the_format(
 
 
 def test_the_printed_command_scores_the_model(project: Path, folder: Path) -> None:
-    fields: dict[str, dict[str, Any]] = {"embedder": {}, "encoder": {"languages": ["english"]}}
+    fields: dict[str, dict[str, Any]] = {
+        "embedder": {},
+        "reranker": {"first_stage": "bm25"},
+        "encoder": {"languages": ["english"]},
+    }
     for kind, given in fields.items():
         own = {"kind": kind, "label": kind, **given}
         added = add_model(kind, str(folder), own, project / "models.yaml")

@@ -60,7 +60,7 @@ _MODES = {
 """What a query mode or a training mode embeds."""
 _LISTS = ("needs", "also_in")
 """Fields of a printed number that are lists, which a CSV joins."""
-_NOT_OF_RUN = ("model", "metric", "interval_95")
+_NOT_OF_RUN = ("model", "metric", "interval_95", "seeds")
 """Keys of a cell that do not distinguish runs of one model."""
 
 
@@ -329,8 +329,8 @@ def in_words(keys: Mapping[str, str], column: str, labels: Mapping[str, str]) ->
 def score_in_words(cell: ComparedCell) -> tuple[str, str]:
     """Return the run of a cell without its model, and its metric with our number, in words."""
     run = {key: text for key, text in cell.keys.items() if text and key not in _NOT_OF_RUN}
-    for name in run.keys() & {"seed", "seeds"}:
-        run[name] = f"{name} {run[name]}"
+    if "seed" in run:
+        run["seed"] = f"seed {run['seed']}"
     metric = in_words({}, cell.keys["metric"], {})
     return in_words(run, "value", {}), f"{metric} {cell.ours}"
 

@@ -24,7 +24,7 @@ def used_models(studies: Studies, registry: Registry) -> list[Model]:
 
 
 def other_models(studies: Studies, registry: Registry) -> dict[str, str]:
-    """Return the labels of the models that the configuration uses and no paper has, by name."""
+    """Return the labels of the used models of which the papers print no row, by name."""
     models = used_models(studies, registry)
     return {one.name: one.label for one in models if not registry[one.name].published_as}
 

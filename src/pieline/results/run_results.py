@@ -61,7 +61,7 @@ class RunResults(Frozen):
 
     Attributes:
         studies: All studies, the configured ones first.
-        others: Labels of the run's models that are in no paper, by name.
+        others: Labels of the run's models of which the papers print no row, by name.
         mark: Notice on every display if the run uses the user's own data, else empty.
         data: Data source: `sample`, `released` or `own`.
         document: Path of the document with all tables and figures.
@@ -105,7 +105,7 @@ class RunResults(Frozen):
         return [study.items for study in self.studies if study.items]
 
     def scores_of_others(self) -> list[str]:
-        """Return lines with the main scores of the models that are in no paper."""
+        """Return lines with the main scores of the models in `others`."""
         lines = []
         for name, label in self.others.items():
             for study in self.studies:
