@@ -107,7 +107,7 @@ def _add(options: argparse.Namespace) -> None:
     if not models.exists():
         raise UserError("no such file", where=models, hint="run this in the project folder")
     added = add_model(options.name, options.place, given, models, options=_FIELDS)
-    print(f"added to {added.path}:\n{added.text}\nTo score it:\n  {added.command}")
+    print(f"added to {added.path}:\n{added.text}\nTo score it:", *added.commands, sep="\n  ")
 
 
 def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

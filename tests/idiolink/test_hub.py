@@ -380,7 +380,11 @@ class TestPinning:
 
 class TestAdding:
     def test_an_entry_of_the_hub_pins_the_commit(
-        self, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self,
+        hub: Hub,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
     ) -> None:
         folder = save_tiny("bert", tmp_path / "saved", pooling="mean")
         prompt = {"prompts": {"query": "Instruct: Find it\nQuery:", "document": ""}}
@@ -390,6 +394,8 @@ class TestAdding:
         monkeypatch.chdir(tmp_path)
         (tmp_path / "models.yaml").write_text("")
         command(["model", "add", "mine", "org/tiny"])
+        [download, score] = capsys.readouterr().out.splitlines()[-2:]
+        assert (download.split()[-1], score.split()[-1]) == ("weights", "all")
         added = load_registry("models.yaml")["mine"]
         assert isinstance(added, EmbedderEntry)
         assert (added.label, added.licence, added.revision) == ("tiny", "CC-BY-NC-4.0", COMMIT)

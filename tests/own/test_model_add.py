@@ -129,7 +129,7 @@ def test_other_kinds(
     with pytest.raises(UserError, match=f"add --set {next(iter(given))}="):
         add_model("mine", str(folder), {"kind": kind}, models)
     added = add_model("mine", str(folder), {"kind": kind, **given}, models)
-    assert f"snakemake --cores all --directory runs/mine {command}" in added.command
+    assert f"snakemake --cores all --directory runs/mine {command}" in added.commands[0]
     assert load_registry(models)["mine"].kind == kind
 
 
@@ -191,7 +191,7 @@ def test_the_printed_command_scores_the_model(project: Path, folder: Path) -> No
     for kind, given in fields.items():
         own = {"kind": kind, "label": kind, **given}
         added = add_model(kind, str(folder), own, project / "models.yaml")
-        program, *arguments = shlex.split(added.command)
+        program, *arguments = shlex.split(added.commands[-1])
         assert program == "snakemake"
         result = run_snakemake(project, "-n", *arguments)
         assert result.returncode == 0, result.stderr

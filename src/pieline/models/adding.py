@@ -41,12 +41,17 @@ _PROMPTS = {
 """Patterns of prompts that contain an instruction, by instruction format."""
 _SPDX = ("AGPL-3.0", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "GPL-3.0", "LGPL-3.0", "MIT")
 _CONFIGURED = {
-    "encoder": "--config 'jam={{models: [{name}], languages: [{languages}],"
-    " neutral: {{model: {name}, language: {language}}}}}' -- paper_tables/jam_drift.tex",
-    "idiolink": "--configfile config/score.yaml"
-    " --config 'idiolink={{models: [bm25, sbert, {name}]}}' -- all",
+    "encoder": (
+        "--config 'jam={{models: [{name}], languages: [{languages}],"
+        " neutral: {{model: {name}, language: {language}}}}}'",
+        "paper_tables/jam_drift.tex",
+    ),
+    "idiolink": (
+        "--configfile config/score.yaml --config 'idiolink={{models: [bm25, sbert, {name}]}}'",
+        "all",
+    ),
 }
-"""End of the command that scores a model, by kind of its entry or for the study of all others."""
+"""Options and target that score a model, by kind of its entry or for the study of all others."""
 
 
 class Checkpoint(NamedTuple):
@@ -76,12 +81,12 @@ class Added(NamedTuple):
     Attributes:
         path: File with the entry.
         text: Text of the entry.
-        command: Command that scores the model.
+        commands: Commands that download the model, if it is on the Hub, and score it.
     """
 
     path: Path
     text: str
-    command: str
+    commands: tuple[str, ...]
 
 
 def add_model(
@@ -122,10 +127,12 @@ def add_model(
         hint = "write its entries as `name:` and indented fields, without braces"
         raise UserError("cannot append an entry to this file", where=own, hint=hint)
     write_text(own, after)
-    run = _CONFIGURED.get(entry.kind, _CONFIGURED["idiolink"])
+    configured, target = _CONFIGURED.get(entry.kind, _CONFIGURED["idiolink"])
     languages = entry.languages if isinstance(entry, EncoderEntry) else [""]
-    run = run.format(name=name, languages=", ".join(languages), language=languages[0])
-    return Added(own, text, f"snakemake --cores all --directory runs/{name} {run}")
+    configured = configured.format(name=name, languages=", ".join(languages), language=languages[0])
+    run = f"snakemake --cores all --directory runs/{name} {configured} --"
+    targets = ("weights", target) if fields["source"] == "hub" else (target,)
+    return Added(own, text, tuple(f"{run} {target}" for target in targets))
 
 
 def find_checkpoint(place: str, given: Mapping[str, Any]) -> Checkpoint:
