@@ -138,7 +138,7 @@ def test_the_script_tags_by_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def study(*contexts: str) -> ExtendedJam:
     fields = {
-        "models": ["minilm-tagger"],
+        "models": ["mbert"],
         "variants": {"source": "sample"},
     }
     run = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)
@@ -160,9 +160,9 @@ def test_runs_with_added_texts_are_configured() -> None:
     assert added_texts(jam, "english", "fine_tuned_hard") == "results/datasets/jam/english.jsonl"
     neutral = "results/variants/jam_neutral/english.jsonl"
     assert added_texts(jam, "english", "fine_tuned_neutral") == neutral
-    added = jam_runs.conditions(jam, "minilm-tagger", "fine_tuned_hard").deviations
+    added = jam_runs.conditions(jam, "mbert", "fine_tuned_hard").deviations
     assert "other PIEs (hard)" in added[-1]
-    assert jam_runs.conditions(jam, "minilm-tagger", "fine_tuned").deviations == added[:-1]
+    assert jam_runs.conditions(jam, "mbert", "fine_tuned").deviations == added[:-1]
     assert "jam_prompts" in {table.name for table in jam.tables()}
     usual_runs = study()
     encoders = usual_runs.plan.made(kind="encoder")
