@@ -121,7 +121,11 @@ JAM, IDIOLINK, IDIOTS = EVERY_STUDY["jam"], EVERY_STUDY["idiolink"], EVERY_STUDY
 TABLES = {table.name: table for study in EVERY_STUDY.values() for table in study.tables()}
 FIGURES = {figure.name: figure for study in EVERY_STUDY.values() for figure in study.figures()}
 ITEMS = {name: items for name, study in EVERY_STUDY.items() if (items := study.items())}
-RUN_REPORT = RunReport(EVERY_STUDY, CONFIG, run_options(ROOT, workflow.overwrite_configfiles))
+RUN_REPORT = RunReport(
+    EVERY_STUDY,
+    CONFIG,
+    run_options(ROOT, workflow.overwrite_configfiles, workflow.config_settings.config),
+)
 LABELS = report_labels(EVERY_STUDY.values())
 if workflow.exec_mode == ExecMode.DEFAULT:
     # The command line, because Snakemake's settings are not known yet.

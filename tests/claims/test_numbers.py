@@ -218,14 +218,18 @@ def test_the_options_of_a_run_name_no_place_outside_the_project(
     for folder in (project / "runs/mine", elsewhere):
         folder.mkdir(parents=True)
     monkeypatch.chdir(project)
-    assert run_options(project, []) == []
+    assert run_options(project, [], {}) == []
     monkeypatch.chdir("runs/mine")
     inside, outside = str(project / "config/paper.yaml"), str(elsewhere / "a.yaml")
-    assert run_options(Path("../.."), [inside, outside]) == [
+    settings = {"mirror": str(elsewhere), "idiolink": {"models": ["bm25", "mine"]}, "limit": 5}
+    settings |= {"archives": [outside], "own_data": str(elsewhere)}
+    assert run_options(Path("../.."), [inside, outside], settings) == [
         *("--directory", "runs/mine", "--configfile", "config/paper.yaml", "FOLDER/a.yaml"),
+        *("--config", 'idiolink={"models": ["bm25", "mine"]}', "limit=5"),
+        *('archives=["FOLDER/a.yaml"]', "own_data=FOLDER"),
     ]
     monkeypatch.chdir(elsewhere)
-    assert run_options(project, []) == ["--directory", "FOLDER"]
+    assert run_options(project, [], {}) == ["--directory", "FOLDER"]
 
 
 def test_a_run_ends_with_the_scores_of_models_without_a_printed_row() -> None:

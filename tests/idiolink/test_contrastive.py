@@ -466,6 +466,10 @@ class TestTraining:
         queries = [QueryText(SENTENCES[0], (5, 18))]
         one = embed_queries(model, queries, batch_size=1, progress=False)
         other = embed_queries(again, queries, batch_size=1, progress=False)
+        # A training that resumes after its last epoch reads no text before it saves.
+        save_folder(model, tmp_path / "later")
+        first, later = (tmp_path / name / "tokenizer.json" for name in ("weights", "later"))
+        assert first.read_bytes() == later.read_bytes()
         assert np.array_equal(one.span, other.span)
         assert np.array_equal(one.sentence, other.sentence)
         for path in (tmp_path / "weights").rglob("*.json"):

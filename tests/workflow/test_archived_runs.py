@@ -41,6 +41,6 @@ def test_another_clone_scores_the_runs_of_an_archive(default_run: Path, tmp_path
     plan = run_snakemake(project, "-n", "--config", archives, other, "--", METRICS)
     assert "fine_tune" in planned(plan.stdout)
     assert (
-        "not taken from archive sample (setting max_epochs 3, archive 2): 2 runs, such as"
+        "not taken from archive sample (setting max_epochs 3, archive 1): 2 runs, such as"
         in plan.stderr
     )

@@ -3,11 +3,12 @@
 published/tables.yaml defines which numbers count, and the kind of each number.
 """
 
+import json
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from pieline.core.errors import pluralize
 from pieline.core.records import Frozen
@@ -279,17 +280,20 @@ def command_of(file: str, metrics: Sequence[str], options: Sequence[str] | None)
     return shlex.join(["snakemake", "--cores", "all", *selected, "--", *targets])
 
 
-def run_options(project: Path, configuration: Sequence[str]) -> list[str]:
+def run_options(
+    project: Path, configuration: Sequence[str], settings: Mapping[str, Any]
+) -> list[str]:
     """Return the options of snakemake, called in the project's folder, that select this run.
 
     Args:
         project: Folder of the project.
         configuration: Configuration files besides config.yaml.
+        settings: Settings of the command line (`--config`).
 
     Returns:
-        `--directory`, unless the working directory is the project, and `--configfile`. A place
-        outside the project is not named, so that results do not depend on it: `FOLDER` stands for
-        the folder.
+        `--directory`, unless the working directory is the project, `--configfile` and `--config`. A
+        place outside the project is not named, so that results do not depend on it: `FOLDER` stands
+        for the folder, and the mirror is left out.
     """
     root = project.resolve()
 
@@ -297,13 +301,31 @@ def run_options(project: Path, configuration: Sequence[str]) -> list[str]:
         place = Path(path).resolve()
         if place.is_relative_to(root):
             return str(place.relative_to(root))
+        return elsewhere(place)
+
+    def elsewhere(place: Path) -> str:
         return "FOLDER" if place.is_dir() else f"FOLDER/{place.name}"
+
+    def placed(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {name: placed(each) for name, each in value.items()}
+        if isinstance(value, list):
+            return [placed(each) for each in value]
+        is_place = isinstance(value, str) and Path(value).is_absolute()
+        return elsewhere(Path(value)) if is_place else value
+
+    def stated(value: Any) -> str:
+        return json.dumps(value) if isinstance(value, list | dict) else str(value)
 
     folder = named(".")
     files = [named(file) for file in configuration]
+    words = [
+        f"{name}={stated(placed(value))}" for name, value in settings.items() if name != "mirror"
+    ]
     return [
         *([] if folder == "." else ["--directory", folder]),
         *(["--configfile", *files] if files else []),
+        *(["--config", *words] if words else []),
     ]
 
 

@@ -35,7 +35,7 @@ class RunReport:
     Args:
         all_studies: All studies by name, including those that the configuration does not name.
         config: Configuration of the run.
-        options: Options of snakemake that select the run: its folder and configuration files.
+        options: Options of snakemake that select the run: its folder and configuration.
     """
 
     def __init__(

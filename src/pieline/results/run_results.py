@@ -66,7 +66,7 @@ class RunResults(Frozen):
         data: Data source: `sample`, `released` or `own`.
         document: Path of the document with all tables and figures.
         archives: Names of the archives from which predictions were taken.
-        options: Options of snakemake that select this run: its folder and configuration files.
+        options: Options of snakemake that select this run: its folder and configuration.
         cells: Cells of all tables.
         numbers: All numbers that the papers print, with their verdicts.
         claims: The papers' claims.

@@ -28,6 +28,10 @@ from pieline.studies.idiolink.predictions.pooling import LatentAttentionPooling
 
 def save_folder(model: SentenceTransformer, output: Path) -> None:
     """Save a model as a safetensors folder, atomically."""
+    if model.tokenizer.is_fast:
+        # Each call leaves its truncation and padding, which would be saved, too.
+        model.tokenizer.backend_tokenizer.no_truncation()
+        model.tokenizer.backend_tokenizer.no_padding()
     with atomic_folder(output) as folder:
         model.save(str(folder), create_model_card=False)
 

@@ -58,8 +58,8 @@ RELEASED_INPUTS_NOTE = (
 )
 NOT_RELEASED = "sample data, not the released IdioLink"
 MARKS = (
-    "The best result in each column is bold; ↑ and ↓ mark an increase or decrease against the"
-    " sentence embedding of the same setting."
+    "The best of our results in each column is bold; ↑ and ↓ mark an increase or decrease against"
+    " the sentence embedding of the same setting."
 )
 """Caption text that explains the marks in Tables 2 and 5."""
 
