@@ -62,6 +62,11 @@ def test_the_run_ends_with_page_ledger_and_comparison(released_tables: Path) -> 
         "989 printed numbers: 53 reproduced (12 scores, 39 counts, 2 parameters),"
         " 6 not reproduced, 6 not comparable, 924 not run"
     )
+    # The command that makes a number again selects this run, and names no place on this machine.
+    commands = {number.command for number in numbers if number.verdict == "reproduced"}
+    assert commands
+    assert all("--config 'idiolink={" in command for command in commands)
+    assert not any(str(MIRROR.resolve()) in command for command in commands)
     failed = [number.what for number in numbers if number.verdict == "not reproduced"]
     assert len(failed) == 6
     differing = ("Different", "people checked", "Share of literal sentences in ID10M's")

@@ -293,7 +293,7 @@ def run_options(
     Returns:
         `--directory`, unless the working directory is the project, `--configfile` and `--config`. A
         place outside the project is not named, so that results do not depend on it: `FOLDER` stands
-        for the folder, and the mirror is left out.
+        for the folder. What changes no result is left out: the mirror, and how models are asked.
     """
     root = project.resolve()
 
@@ -320,7 +320,9 @@ def run_options(
     folder = named(".")
     files = [named(file) for file in configuration]
     words = [
-        f"{name}={stated(placed(value))}" for name, value in settings.items() if name != "mirror"
+        f"{name}={stated(placed(value))}"
+        for name, value in settings.items()
+        if name not in {"mirror", "llm"}
     ]
     return [
         *([] if folder == "." else ["--directory", folder]),
