@@ -4,10 +4,10 @@
 
 prints, for each task, seconds, CPU seconds and peak memory (of the largest process and of all
 processes, in 10**6 bytes), with their ratios to the baseline; `--keep` saves the results as the new
-baseline. Run it on a quiet machine, in the project's environment. `default_run`, `no_op`, `suite`,
-`suite_all` and `plan` use that environment on a copy of the project; `environment` creates its own.
-`table`, `items` and `page` each measure one process on synthetic data: ten times the papers'
-sentences, queries and documents.
+baseline. Run it on a quiet machine, in the project's environment. `default_run`, `no_op` and `plan`
+use that environment on a copy of the project; `environment` creates its own. `table`, `items` and
+`page` each measure one process on synthetic data: ten times the papers' sentences, queries and
+documents.
 """
 
 import argparse
@@ -232,8 +232,6 @@ COMMANDS: dict[str, tuple[list[list[str]], list[str]]] = {
         [],
         [*SNAKEMAKE, "-n", "--quiet", "all", "--configfile", "config/paper.yaml", "--", "all"],
     ),
-    "suite": ([], [*MAKE, "test"]),
-    "suite_all": ([], [*MAKE, "test-all"]),
 }
 """For each task, the preparatory commands and the measured one, run in a copy of the project."""
 
