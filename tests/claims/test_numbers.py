@@ -221,11 +221,16 @@ def test_the_options_of_a_run_name_no_place_outside_the_project(
     assert run_options(project, [], {}) == []
     monkeypatch.chdir("runs/mine")
     inside, outside = str(project / "config/paper.yaml"), str(elsewhere / "a.yaml")
-    settings = {"mirror": str(elsewhere), "idiolink": {"models": ["bm25", "mine"]}, "limit": 5}
+    settings = {
+        "mirror": str(elsewhere),
+        "idiolink": {"models": ["bm25", "mine"]},
+        "limit": 5,
+        "page": None,
+    }
     settings |= {"archives": [outside], "own_data": str(elsewhere), "llm": {"max_cost_usd": "9"}}
     assert run_options(Path("../.."), [inside, outside], settings) == [
         *("--directory", "runs/mine", "--configfile", "config/paper.yaml", "FOLDER/a.yaml"),
-        *("--config", 'idiolink={"models": ["bm25", "mine"]}', "limit=5"),
+        *("--config", 'idiolink={"models": ["bm25", "mine"]}', "limit=5", "page="),
         *('archives=["FOLDER/a.yaml"]', "own_data=FOLDER"),
     ]
     monkeypatch.chdir(elsewhere)

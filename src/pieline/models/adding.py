@@ -131,8 +131,8 @@ def add_model(
     languages = entry.languages if isinstance(entry, EncoderEntry) else [""]
     configured = configured.format(name=name, languages=", ".join(languages), language=languages[0])
     run = f"snakemake --cores all --directory runs/{name} {configured} --"
-    targets = ("weights", target) if fields["source"] == "hub" else (target,)
-    return Added(own, text, tuple(f"{run} {target}" for target in targets))
+    download = (f"{run} weights",) if fields["source"] == "hub" else ()
+    return Added(own, text, (*download, f"{run} {target}"))
 
 
 def find_checkpoint(place: str, given: Mapping[str, Any]) -> Checkpoint:

@@ -315,7 +315,9 @@ def run_options(
         return elsewhere(Path(value)) if is_place else value
 
     def stated(value: Any) -> str:
-        return json.dumps(value) if isinstance(value, list | dict) else str(value)
+        if isinstance(value, list | dict):
+            return json.dumps(value)
+        return "" if value is None else str(value)
 
     folder = named(".")
     files = [named(file) for file in configuration]
