@@ -129,7 +129,7 @@ subprocess.run(["sh", "-c", "sleep 60 & echo $!"], check=True)
     sleeping = int(job.stdout.readline())
     try:
         assert job.wait(timeout=120) == 0
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 50
         assert (tmp_path / "log").read_text() == "began\n"
     finally:
         os.kill(sleeping, signal.SIGKILL)
@@ -142,7 +142,7 @@ def test_a_killed_job_leaves_no_process(tmp_path: Path) -> None:
     (tee,) = children(job.pid)
     job.kill()
     assert job.communicate(timeout=120)[1] == ""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 120
     while Path(f"/proc/{tee}").exists() and time.monotonic() < end:
         time.sleep(0.02)
     assert not Path(f"/proc/{tee}").exists()

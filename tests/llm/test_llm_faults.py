@@ -108,7 +108,7 @@ def test_killed_runs_lose_only_requests_in_flight(folder: Path, mode: str) -> No
             wait_for(lambda answered=answered: server.answered.total() > answered)
             time.sleep(moments.uniform(0.0, 0.15))
             process.kill()
-            process.join(10)
+            process.join(180)
             assert process.exitcode == -signal.SIGKILL
             wait_for(lambda: server.in_flight == 0)
             lost = (server.answered.total() - answered) - (len(read_answers(collected)) - kept)
@@ -119,7 +119,7 @@ def test_killed_runs_lose_only_requests_in_flight(folder: Path, mode: str) -> No
             booked = sum(spending.requests.values()) + len(spending.reserved)
             assert len(server.requests) <= booked <= len(server.requests) + 16 * killed
         process = start(_ask_all, server.api_base, folder, path, count, mode)
-        process.join(60)
+        process.join(180)
         assert process.exitcode == 0
         assert server.answered.total() == count + lost_in_all
     answers = read_answers(path)
@@ -143,7 +143,7 @@ def test_a_signal_keeps_all_answers_in_flight(folder: Path, number: signal.Signa
         process = start(_ask_all, server.api_base, folder, path, 200)
         wait_for(lambda: server.answered.total() > 0 and server.in_flight >= 8)
         os.kill(process.pid or 0, number)
-        process.join(15)
+        process.join(180)
         asked = len(server.requests)
         assert process.exitcode == (143 if number == signal.SIGTERM else 1)
     assert 8 <= asked < 200
@@ -158,7 +158,7 @@ def test_two_runs_of_one_provider_take_turns(folder: Path) -> None:
             for tag in "ab"
         ]
         for run in runs:
-            run.join(30)
+            run.join(180)
             assert run.exitcode == 0
         tags = [request.text[0] for request in server.requests]
         assert server.most_in_flight <= 4

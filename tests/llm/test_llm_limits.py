@@ -537,7 +537,7 @@ def test_concurrent_processes_cannot_exceed_the_cap(folder: Path) -> None:
     folder.mkdir()
     runs = [start(_spend, folder, 0.01) for _ in range(8)]
     for run in runs:
-        run.join(60)
+        run.join(180)
         assert run.exitcode == 0
     spending = Ledger(folder).spending()
     assert spending.reserved == []

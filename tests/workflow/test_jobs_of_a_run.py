@@ -78,7 +78,7 @@ def test_an_interrupted_run_leaves_no_process_and_reports_its_jobs(small: Path) 
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    log, end = small / "job.log", time.monotonic() + 60
+    log, end = small / "job.log", time.monotonic() + 180
     while not (log.exists() and log.read_text()):
         assert run.poll() is None
         assert time.monotonic() < end
