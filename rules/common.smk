@@ -33,7 +33,7 @@ from pieline.config import layered, load_config, load_studies, name_source
 from pieline.core.code import imports_of, modules_behind, source_of
 from pieline.core.errors import UserError, exit_with
 from pieline.core.sidecars import check_results
-from pieline.core.files import check_writable, cached_sha256
+from pieline.core.files import cached_sha256, check_writable, read_json
 from pieline.core.yamls import read_yaml
 from pieline.languages.registry import get_language, language_codes
 from pieline.llm.obstacles import obstacles
@@ -100,8 +100,7 @@ try:
     raw_config = config | {"mirror": config.get("mirror") or default_mirror}
     for file in config_files():
         # Rejects duplicate keys, of which Snakemake silently uses the last.
-        if not file.endswith(".json"):
-            read_yaml(file)
+        read_json(file) if file.endswith(".json") else read_yaml(file)
     config = layered(raw_config, ROOT / "config" / "sample.yaml")
     CONFIG = load_config(config)
     REGISTRY = load_registry(MODELS)

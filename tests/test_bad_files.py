@@ -669,6 +669,8 @@ NAMES = ["x$(touch PWNED)y", '""', "../x", '"a\\nb"', "x" * 81, "5", "[a]", "Big
         *((f"? {name}\n: {ENTRY}\n", "") for name in NAMES),
         # Snakemake would expand braces.
         (MODELS.replace("label: Own", "label: 'O{w}n'"), "own: .*label contains braces"),
+        (MODELS.replace("label: Own", r'label: "O\n\nwn"'), "own: .*label: should be one line"),
+        (MODELS.replace("label: Own", "label: ' '"), "own: .*label: should be one line"),
         (MODELS.replace("file: a.csv", "file: 'a{x}.csv'"), "own: .*file contains braces"),
         (f"{MODELS}  poling: mean\n", "sbert: .*poling"),
         (
@@ -695,6 +697,13 @@ def test_infinite_numbers_are_invalid_json(number: str, tmp_path: Path) -> None:
     path = tmp_path / "english.json"
     path.write_text(f'[\n{{"sentence": {number}}}]', encoding="utf-8")
     with pytest.raises(UserError, match=rf"{path}: not JSON: {number} is not a number"):
+        read_released_originals(path)
+
+
+def test_a_duplicate_key_is_invalid_json(tmp_path: Path) -> None:
+    path = tmp_path / "english.json"
+    path.write_text('[{"sentence": "a", "tokens": [], "sentence": "b"}]', encoding="utf-8")
+    with pytest.raises(UserError, match=f"{path}: not JSON: duplicate key 'sentence'"):
         read_released_originals(path)
 
 

@@ -114,7 +114,7 @@ def test_killed_runs_lose_only_requests_in_flight(folder: Path, mode: str) -> No
             lost = (server.answered.total() - answered) - (len(read_answers(collected)) - kept)
             assert 0 <= lost <= 16
             lost_in_all += lost
-            # The ledger has every request that was sent, and those that a kill kept from being sent.
+            # The ledger has every request that was sent, and those that a kill prevented.
             spending = Ledger(folder).spending()
             booked = sum(spending.requests.values()) + len(spending.reserved)
             assert len(server.requests) <= booked <= len(server.requests) + 16 * killed

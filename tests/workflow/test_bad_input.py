@@ -69,6 +69,12 @@ def test_duplicate_key(project: Path, file: str, key: str) -> None:
     assert re.search(rf"{file}:\d+: not valid YAML: duplicate key '{key}'", line)
 
 
+def test_duplicate_key_in_json(project: Path) -> None:
+    (project / "mine.json").write_text('{"studies": ["jam"], "studies": ["idiots"]}')
+    line = fails(project, "--configfile", "mine.json", "--", "all")
+    assert line.startswith("error: mine.json: not JSON: duplicate key 'studies'; ")
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [

@@ -154,11 +154,13 @@ def parse_json(text: str) -> Any:
     """Parse JSON text.
 
     Raises:
-        ValueError: The text is not JSON, or contains NaN, an infinite number, an unpaired surrogate
-            or excessive nesting.
+        ValueError: The text is not JSON, or contains NaN, an infinite number, a duplicate key, an
+            unpaired surrogate or excessive nesting.
     """
     try:
-        value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+        value = json.loads(
+            text, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_once
+        )
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if _HALF_A_PAIR.search(text):
@@ -172,6 +174,15 @@ def _finite(text: str) -> float:
 
 def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of a JSON file, of whose duplicate keys Python would keep the last."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"duplicate key {next(key for key in keys if keys.count(key) > 1)!r}")
+    return value
 
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"

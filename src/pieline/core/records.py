@@ -34,6 +34,15 @@ def _one_word(text: str) -> str:
 Id = Annotated[str, AfterValidator(_one_word)]
 """Id of a sentence or text: one word in NFC, as run files and other programs require."""
 
+def _one_line(text: str) -> str:
+    if len(text.splitlines()) != 1 or not text.strip():
+        raise ValueError("should be one line of text")
+    return text
+
+
+Line = Annotated[str, AfterValidator(_one_line)]
+"""Text of one line, as tables and figures require."""
+
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
 """Name of a model or setting that is safe in paths and on command lines."""
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, PositiveInt, model_validator
 
 from pieline.core.files import canonical_json
-from pieline.core.records import validated
+from pieline.core.records import Line, validated
 from pieline.core.settings import Settings
 
 _HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
@@ -49,10 +49,10 @@ def check_hub_name(field: str, name: str, path: str | Path | None) -> None:
 class ModelEntry(Settings):
     """Base class of all entries of models.yaml."""
 
-    label: str = Field(description="Name in tables and figures.")
-    licence: str = Field(description="License of the weights, as an SPDX identifier if possible.")
-    parameters: str | None = Field(default=None, description="Number of parameters, as text.")
-    published_parameters: str | None = Field(
+    label: Line = Field(description="Name in tables and figures.")
+    licence: Line = Field(description="License of the weights, as an SPDX identifier if possible.")
+    parameters: Line | None = Field(default=None, description="Number of parameters, as text.")
+    published_parameters: Line | None = Field(
         default=None, description="Number of parameters printed in the paper, if it differs."
     )
     published_as: str | None = Field(
@@ -61,7 +61,7 @@ class ModelEntry(Settings):
     )
     notes: str | None = Field(default=None, description="Notes for readers.")
 
-    SPEC_DEFAULTS: ClassVar[Mapping[str, Any]] = {"label": "", "licence": ""}
+    SPEC_DEFAULTS: ClassVar[Mapping[str, Any]] = {"label": "-", "licence": "-"}
     """Placeholders for required fields that an execution spec does not contain."""
 
     def execution_spec(self) -> str:
