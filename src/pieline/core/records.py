@@ -34,6 +34,7 @@ def _one_word(text: str) -> str:
 Id = Annotated[str, AfterValidator(_one_word)]
 """Id of a sentence or text: one word in NFC, as run files and other programs require."""
 
+
 def _one_line(text: str) -> str:
     if len(text.splitlines()) != 1 or not text.strip():
         raise ValueError("should be one line of text")
