@@ -110,16 +110,3 @@ def test_a_prompt_with_the_line_endings_of_another_system(tmp_path: Path, ending
     unix, other = prompt(tmp_path, body), prompt(tmp_path, body, ending=ending)
     assert other.digest == unix.digest
     assert other.messages(sentence="a") == unix.messages(sentence="a")
-
-
-def test_an_included_file_is_not_a_link_to_another_folder(tmp_path: Path) -> None:
-    (tmp_path / "secret.txt").write_text("secret")
-    folder = tmp_path / "prompts"
-    folder.mkdir()
-    (folder / "part.txt").write_text("part")
-    (folder / "inner.txt").symlink_to("part.txt")
-    (folder / "outer.txt").symlink_to(tmp_path / "secret.txt")
-    assert prompt(folder, "{% include 'inner.txt' %}").messages()[0].content == "part"
-    loaded = prompt(folder, "{% include 'outer.txt' %}")
-    with pytest.raises(UserError, match=r"outer.txt is a link to a file outside prompts"):
-        loaded.messages()

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pieline.archives.manifest import Archive
 from pieline.core.errors import UserError
-from pieline.core.files import check_lfs_pointers, sha256
+from pieline.core.files import check_lfs_pointers, files_below, sha256
 from pieline.core.sidecars import LIST_ENDING
 from pieline.core.upstream import UpstreamFile, load_upstream
 from pieline.core.yamls import read_mapping, read_yaml
@@ -28,6 +28,9 @@ from pieline.reporting.models import ModelDescription
 
 EXTERNAL = "external"
 """Marker of external predictions in model labels and deviations."""
+
+_FILES_OF_A_MODEL = ("config.json", "modules.json")
+"""A folder with a model has one of these files, for transformers or sentence-transformers."""
 
 
 def alternatives(names: Iterable[str]) -> str:
@@ -194,7 +197,8 @@ class Project:
     def entry_file(self, model: str) -> str:
         """Return the path of the file that contains the entry of a model."""
         own = self.here("models.local.yaml")
-        return own if Path(own).exists() and model in read_yaml(own) else self.here("models.yaml")
+        names = read_yaml(own) or {} if Path(own).exists() else {}
+        return own if model in names else self.here("models.yaml")
 
     def check_folder(self, model: str) -> None:
         """Raise a `UserError` if local files of a model are missing or its checkpoint is ambiguous.
@@ -209,14 +213,18 @@ class Project:
         folders = {"path": entry.path if entry.source == "folder" else None}
         folders["adapter"] = entry.adapter if isinstance(entry, EmbedderEntry) else None
         for name, folder in folders.items():
-            if folder and not Path(folder).exists():
-                raise UserError(
-                    f"no such folder: {folder}",
-                    where=where,
-                    hint=f"correct {name} (relative to {Path.cwd()})",
-                )
-            if folder:
-                check_lfs_pointers(folder)
+            if not folder:
+                continue
+            hint = f"correct {name} (relative to {Path.cwd()})"
+            is_file = name == "path" and entry.is_gguf
+            if not (Path(folder).is_file() if is_file else Path(folder).is_dir()):
+                kind = "file" if is_file else "folder"
+                raise UserError(f"no such {kind}: {folder}", where=where, hint=hint)
+            has_model = any(Path(folder, file).exists() for file in _FILES_OF_A_MODEL)
+            if name == "path" and not is_file and not has_model:
+                problem = f"no model in {folder}, because it has no config.json"
+                raise UserError(problem, where=where, hint=hint)
+            check_lfs_pointers(folder)
         if isinstance(entry, EmbedderEntry) and entry.adapter:
             check_adapter(entry)
         if entry.source == "folder" and isinstance(entry, EmbedderEntry):
@@ -272,8 +280,8 @@ class Project:
         places += (
             [Path(entry.adapter)] if isinstance(entry, EmbedderEntry) and entry.adapter else []
         )
-        files = {file for place in places for file in (place, *place.rglob("*"))}
-        return sorted(str(file) for file in files if file.is_file())
+        found = [[place] if place.is_file() else files_below(place) for place in places]
+        return sorted({str(file) for files in found for file in files})
 
     def describe_models(
         self, names: Iterable[str], marks: Mapping[str, str] = {}

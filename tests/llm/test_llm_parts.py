@@ -212,7 +212,7 @@ PROMPT = """---
 source: "IdioTS, Figure 2"
 ---
 === system ===
-{% include "rules.txt" %}
+Be strict: <a> & {b}.
 === user ===
 Sentence: {{ sentence }}
 {% for item in items %}
@@ -226,7 +226,6 @@ ok
 
 
 def test_prompts(tmp_path: Path) -> None:
-    (tmp_path / "rules.txt").write_text("Be strict: <a> & {b}.\n")
     (tmp_path / "p.jinja").write_text(PROMPT)
     prompt = load_prompt(tmp_path / "p.jinja")
     assert prompt.about == {"source": "IdioTS, Figure 2"}
@@ -296,6 +295,8 @@ def test_fields_of_an_answer_are_enforced_in_their_order(tmp_path: Path) -> None
         ("---\n- a\n---\n=== user ===\nx", r"p\.jinja:1: front matter is not a mapping"),
         ("---\nanswer: {a: 2020-01-01}\n---\n=== user ===\nx", r"p\.jinja:1: `answer` "),
         ("---\nanswer: {a: {maximum: .inf}}\n---\n=== user ===\nx", r"p\.jinja:1: `answer` "),
+        ("=== user ===\nx\n=== user ===\n{% include 'a.txt' %}", r"p\.jinja:4: uses another file"),
+        ("=== user ===\n\n{% import x as y %}", r"p\.jinja:3: uses another file"),
         ("---\na: 1\na: 2\n---\n=== user ===\nx", r"p\.jinja:3: not valid YAML"),
     ],
 )
@@ -310,8 +311,6 @@ UNSAFE = [
     "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
     "{{ '{0.__class__.__mro__}'.format(x) }}",
     "{% for i in range(10**9) %}{% endfor %}",
-    "{% include 'p.jinja' %}",
-    "{% include 'unsafe.txt' %}",
     "{% extends 3 %}",
     "{{ 1 / 0 }}",
     "{{ 1.upper }}",
@@ -322,7 +321,6 @@ UNSAFE = [
 
 @pytest.mark.parametrize("text", UNSAFE)
 def test_a_template_cannot_run_code_and_fails_with_one_line(text: str, tmp_path: Path) -> None:
-    (tmp_path / "unsafe.txt").write_text("{{ x.__class__.__mro__ }}")
     (tmp_path / "p.jinja").write_text(f"=== user ===\n{text}\n")
     with pytest.raises(UserError, match=rf"^{tmp_path}/p\.jinja:2: ") as caught:
         load_prompt(tmp_path / "p.jinja").messages(x="x" * 1000)

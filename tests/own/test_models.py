@@ -10,7 +10,9 @@ from own_cases import registry_with, run_report
 from support import ROOT
 
 from pieline.core.errors import UserError
+from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
+from pieline.project import Project
 from pieline.results.run_models import described_models
 from pieline.results.run_report import RunReport
 
@@ -32,6 +34,7 @@ def checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Create the working directory of a run, with a checkpoint of the user's own."""
     run = tmp_path / "run"
     (run / "weights" / "m").mkdir(parents=True)
+    (run / "weights" / "m" / "config.json").write_text("{}")
     monkeypatch.chdir(run)
     return run / "weights" / "m"
 
@@ -50,6 +53,23 @@ def test_an_empty_file_adds_no_model(text: str, tmp_path: Path) -> None:
     assert "sbert" in load_registry(registry_with(tmp_path, text))
 
 
+@pytest.mark.parametrize("text", ["", "# none yet\n"])
+def test_an_empty_file_has_no_entry(text: str, tmp_path: Path) -> None:
+    models = registry_with(tmp_path, text)
+    project = Project(load_registry(models), LLMSettings(), root=models.parent)
+    assert project.entry_file("sbert") == project.here("models.yaml")
+
+
+def test_files_of_a_linked_folder_are_files_of_the_model(tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "pooling").mkdir()
+    (tmp_path / "pooling/config.json").write_text("{}")
+    (tmp_path / "m/1_Pooling").symlink_to("../pooling")
+    models = registry_with(tmp_path, f"mine: {{{EMBEDDER.replace('weights/m', f'{tmp_path}/m')}}}")
+    files = Project(load_registry(models), LLMSettings()).weights_files("mine")
+    assert files == [f"{tmp_path}/m/1_Pooling/config.json"]
+
+
 def test_a_duplicate_name_is_an_error_with_both_files(tmp_path: Path) -> None:
     with pytest.raises(UserError) as error:
         load_registry(registry_with(tmp_path, f"sbert: {{{EMBEDDER}}}\n"))
@@ -63,6 +83,8 @@ MISPLACED = {
         r"mine: no such folder: weights/n; correct path \(relative to .*/run\)$",
     ),
     "no absolute folder": (EMBEDDER.replace("weights/m", "/n"), r"mine: no such folder: /n; corr"),
+    "a file": (EMBEDDER.replace("weights/m", "weights/m/config.json"), "mine: no such folder: "),
+    "the folder above": (EMBEDDER.replace("weights/m", "weights"), "no model in weights, because"),
     "a path beside the hub": (
         f"{HUB}, path: weights/m",
         r"mine: .*source 'hub' needs the name of a repository, not a path \(path 'weights/m'\);"
@@ -88,10 +110,7 @@ MISPLACED = {
 
 
 @pytest.mark.parametrize("name", MISPLACED)
-def test_misplaced_weights_are_reported_before_the_run(
-    name: str, checkpoint: Path, tmp_path: Path
-) -> None:
-    (checkpoint / "config.json").touch()
+def test_misplaced_weights_are_reported_before_the_run(name: str, tmp_path: Path) -> None:
     entry, message = MISPLACED[name]
     models = registry_with(tmp_path, f"mine: {{{entry}}}\n")
     with pytest.raises(UserError, match=message) as error:
@@ -99,10 +118,7 @@ def test_misplaced_weights_are_reported_before_the_run(
     assert "\n" not in str(error.value)
 
 
-def test_a_pinned_repository_may_have_the_name_of_a_folder(
-    checkpoint: Path, tmp_path: Path
-) -> None:
-    (checkpoint / "config.json").touch()
+def test_a_pinned_repository_may_have_the_name_of_a_folder(tmp_path: Path) -> None:
     entry = HUB.replace("checkpoint: mine", "checkpoint: weights/m, revision: abc")
     run_report(registry_with(tmp_path, f"mine: {{{entry}}}\n"), idiolink={"models": ["mine"]})
 

@@ -136,13 +136,10 @@ def test_an_invalid_template_is_rejected_before_any_query(
 
 
 @pytest.mark.parametrize("study", ["jam", "idiots"])
-@pytest.mark.parametrize(
-    "place", ["{{ sentence|upper }}", "{% include 'part.txt' %}", "{{ {'text': sentence} }}"]
-)
+@pytest.mark.parametrize("place", ["{{ sentence|upper }}", "{{ {'text': sentence} }}"])
 def test_a_template_may_show_the_sentence_in_its_own_way(
     study: str, place: str, tmp_path: Path
 ) -> None:
-    write(tmp_path / "part.txt", "Text: {{ sentence }}")
     asked(tmp_path, study, f"=== user ===\n{place}\n")
 
 

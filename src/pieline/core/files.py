@@ -185,6 +185,20 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
+def files_below(folder: str | Path, *endings: str) -> list[Path]:
+    """Return the files below a folder, also those in linked folders, sorted by path.
+
+    Args:
+        folder: The folder.
+        endings: Extensions of the files; any if none is given.
+    """
+    walk = os.walk(folder, followlinks=True)
+    found = (Path(where, name) for where, _, names in walk for name in names)
+    return sorted(
+        path for path in found if path.is_file() and (not endings or path.suffix in endings)
+    )
+
+
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
 """Start of the file that Git checks out instead of one that Git LFS has not downloaded."""
 
@@ -196,7 +210,7 @@ def check_lfs_pointers(*places: str | Path) -> None:
         UserError: A file is a pointer.
     """
     for place in map(Path, places):
-        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+        for path in files_below(place) if place.is_dir() else [place]:
             if path.is_file() and path.stat().st_size < _MAX_POINTER_BYTES:
                 _check_lfs_pointer(path, path.read_bytes())
 

@@ -15,7 +15,8 @@ turn begins with a line that names its role:
 The file is split into turns before values are filled in, so a value cannot create a turn. Blank
 lines around a turn are not sent, but a `{{ "\n" }}` at the end of a turn is.
 
-Templates run in Jinja's sandbox, so they cannot run arbitrary code.
+Templates run in Jinja's sandbox, so they cannot run arbitrary code. They cannot include other
+files, because prompts are compared by the content of their file.
 """
 
 import re
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from jinja2 import nodes
 from jinja2.sandbox import SandboxedEnvironment
 
 from pieline.core.errors import UserError
@@ -34,6 +36,7 @@ from pieline.core.yamls import parse_yaml
 from pieline.llm.questions import Message
 
 _TURN = re.compile(r"^=== (\w+) ===[ \t]*$", re.MULTILINE)
+_OTHER_FILES = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
 _ROLES = ("system", "user", "assistant")
 _PROBES = (
     "Ann broke the ice at work.",
@@ -116,18 +119,6 @@ class Prompt:
             )
 
 
-class _Loader(jinja2.FileSystemLoader):
-    """Loader of included files, which must not be links to files outside the folder."""
-
-    def get_source(self, environment: jinja2.Environment, template: str) -> Any:
-        """Return the source, path and staleness check of an included file."""
-        source, filename, is_current = super().get_source(environment, template)
-        folder = Path(self.searchpath[0]).resolve()
-        if not Path(filename).resolve().is_relative_to(folder):
-            raise ValueError(f"{template} is a link to a file outside {folder.name}")
-        return source, filename, is_current
-
-
 def _printable(value: Any) -> Any:
     if callable(value) and not isinstance(value, jinja2.Undefined):
         raise TypeError("cannot print a function; call it")
@@ -135,14 +126,14 @@ def _printable(value: Any) -> Any:
 
 
 def load_prompt(path: str | Path) -> Prompt:
-    """Read a prompt file; `{% include %}` finds files in the same folder.
+    """Read a prompt file.
 
     Raises:
-        UserError: The file is missing, or has no turns, an unknown role, invalid front matter or an
-            invalid template.
+        UserError: The file is missing, or has no turns, an unknown role, invalid front matter, or a
+            template that is invalid or uses another file.
     """
     path = Path(path)
-    # Line endings of any system, which Jinja also replaces in included files.
+    # Line endings of any system.
     text = re.sub("\r\n?", "\n", read_text(path))
     about, body, skipped = _split_front_matter(path, text)
     if not isinstance(answer := about.get("answer", {}), dict):
@@ -154,7 +145,6 @@ def load_prompt(path: str | Path) -> Prompt:
             "does not begin with a turn", where=path, hint="write a line like '=== user ==='"
         )
     environment = SandboxedEnvironment(
-        loader=_Loader(path.parent),
         undefined=jinja2.StrictUndefined,
         autoescape=False,
         trim_blocks=True,
@@ -173,9 +163,16 @@ def load_prompt(path: str | Path) -> Prompt:
         try:
             turns.append((role, line + 1, environment.from_string(text)))
             tokens = list(environment.lex(text.lstrip("\n")))
+            others = [node.lineno for node in environment.parse(text).find_all(_OTHER_FILES)]
         except Exception as error:  # Jinja evaluates constant expressions here
             at = error.lineno if isinstance(error, jinja2.TemplateSyntaxError) else 1
             raise UserError(f"invalid template: {error}", where=f"{path}:{line + at}") from None
+        if others:
+            raise UserError(
+                "uses another file, but a prompt is one file",
+                where=f"{path}:{line + others[0]}",
+                hint="copy the text of that file into the prompt",
+            )
         kept = (token for _, kind, token in tokens if not kind.startswith("comment"))
         sent.append([role, "".join(kept)])
         line += piece.count("\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pieline.core.errors import UserError
-from pieline.core.files import check_lfs_pointers, read_json, sha256, sha256_of
+from pieline.core.files import check_lfs_pointers, files_below, read_json, sha256, sha256_of
 from pieline.models.entries import CheckpointEntry
 
 if TYPE_CHECKING:
@@ -201,8 +201,7 @@ def folder_digest(folder: Path) -> str:
 
     Hidden files are excluded, because `hf download --local-dir` stores the download time in them.
     """
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    names = {path: path.relative_to(folder) for path in files}
+    names = {path: path.relative_to(folder) for path in files_below(folder)}
     lines = [
         f"{sha256(path)}  {name.as_posix()}\n"
         for path, name in names.items()

@@ -10,7 +10,7 @@ from sentence_transformers.models import Normalize, Pooling, Transformer
 from sentence_transformers.util.environment import check_version_requirements
 
 from pieline.core.errors import UserError
-from pieline.core.files import atomic_folder, check_lfs_pointers, sha256
+from pieline.core.files import atomic_folder, check_lfs_pointers, files_below, sha256
 from pieline.models.adapters import merge_adapter
 from pieline.models.checkpoint_settings import CheckpointSettings, checkpoint_settings
 from pieline.models.embedder import EmbedderEntry
@@ -210,6 +210,5 @@ def weights_digests(entry: EmbedderEntry, weights: str | Path | None = None) -> 
 def _digests(folder: Path) -> dict[str, str]:
     return {
         path.relative_to(folder).as_posix(): sha256(path)
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.suffix in {".json", ".safetensors", ".txt", ".model"}
+        for path in files_below(folder, ".json", ".safetensors", ".txt", ".model")
     }

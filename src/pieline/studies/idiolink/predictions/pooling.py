@@ -9,6 +9,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from pieline.core.errors import UserError
+from pieline.core.files import files_below
 
 PREFIX = "latent_attention_model."
 """Prefix of the layer's weight names in a checkpoint."""
@@ -50,7 +51,7 @@ class LatentAttentionPooling(nn.Module):
         """
         weights = {
             name.removeprefix(PREFIX): tensor
-            for path in sorted(Path(folder).rglob("*.safetensors"))
+            for path in files_below(folder, ".safetensors")
             for name, tensor in load_file(path).items()
             if name.startswith(PREFIX)
         }

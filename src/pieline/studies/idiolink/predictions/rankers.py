@@ -12,6 +12,7 @@ from sentence_transformers import CrossEncoder, MultiVectorEncoder
 from sentence_transformers.models import Dense
 
 from pieline.core.errors import UserError
+from pieline.core.files import files_below
 from pieline.core.progress import Progress
 from pieline.models.checkpoint_settings import check_ranker_files
 from pieline.models.loading import loading, require_all_weights, require_finite, require_tokenizer
@@ -147,7 +148,7 @@ def _require_projections(model: MultiVectorEncoder, folder: Path, where: str) ->
     The library initializes missing projections randomly.
     """
     saved = []
-    for path in sorted(folder.rglob("*.safetensors")):
+    for path in files_below(folder, ".safetensors"):
         with safe_open(path, framework="pt") as file:
             if _PROJECTION in list(file.keys()):
                 saved.append(file.get_tensor(_PROJECTION))
