@@ -262,7 +262,7 @@ def _ask(options: argparse.Namespace) -> None:
     from pieline.llm.recordings import read_answers
     from pieline.llm.settings import LLMSettings
     from pieline.llm.wire import restore_body
-    from pieline.models.llm import LLMEntry, Parameter
+    from pieline.models.llm import LLMEntry, Parameters
     from pieline.models.registry import load_registry
 
     registry = load_registry("models.yaml")
@@ -279,14 +279,13 @@ def _ask(options: argparse.Namespace) -> None:
     section = validated(LLMSettings, config.get("llm") or {}, where="llm", hint=hint)
     settings = section.for_jobs(Path(), registry.values())
     parameters = validated(
-        dict[Parameter, object],
+        Parameters,
         options.parameters,
         where="--parameters",
         hint="pass a JSON object with names from accepts",
         is_json=True,
     )
-    wanted = {str(name): value for name, value in parameters.items()}
-    question = make_question(entry, [("user", options.question)], wanted, name=options.model)
+    question = make_question(entry, [("user", options.question)], parameters, name=options.model)
     recordings = settings.recordings_folder / "ask" / f"{options.model}.jsonl"
     is_recorded = settings.mode != "fresh" and question.key in read_answers(recordings)
     answer = ask([question], entry, settings, recordings)[question.key]

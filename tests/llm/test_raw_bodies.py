@@ -355,6 +355,8 @@ def test_one_question_from_the_command_line(
         )
         code, out, err = run(capsys, "--parameters", '{"maxtokens": 1}', *line)
         assert code == 2 and "error: --parameters: maxtokens" in err
+        code, out, err = run(capsys, "--parameters", '{"max_tokens": "9"}', *line)
+        assert code == 2 and "error: --parameters: max_tokens: Input should be a valid int" in err
         monkeypatch.setenv("ANTHROPIC_API_KEY", "")
         assert "ANTHROPIC_API_KEY is not set" in run(capsys, *line)[2]
         assert server.requests == []

@@ -227,7 +227,8 @@ WRONG_IDIOMS = {
         lines(ROW | {"tags": TAGS}),
         r"a\.jsonl:1: exactly one of idioms and tags is required",
     ),
-    "no json": ("id,idioms\n", r"a\.jsonl:1: "),
+    "no json": ("id,idioms\n", r"a\.jsonl:1: not JSON: "),
+    "a key twice": ('{"id": "a", "idioms": [], "idioms": ["b"]}', "a.jsonl:1: not JSON: duplicate"),
     "short": (
         lines({"id": "test-0001", "tags": TAGS[:4]}, {"id": "test-0001-v1", "tags": TAGS}),
         r"a\.jsonl:1: 4 tags for the 5 tokens of test-0001",
@@ -427,7 +428,7 @@ CONTRADICTORY = {
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (RUN + trec(("q9", "d1", 1)), r"a\.run:6: 1 unknown id, such as 'q9'"),
+        (RUN + trec(("q9", "d1", 1)), r"a\.run:6: 1 unknown id, such as 'q9'; .* `limit` keeps"),
         (RUN + trec(("q2", "d9", 1)), r"a\.run:6: 1 unknown document, such as 'd9'"),
         (RUN + trec(("q2", "d1", 1)), r"a\.run:6: query 'q2' ranks 'd1' twice"),
         (RUN + "q2 Q0 d3 1 high me\n", r"a\.run:6: not a line of a TREC run"),

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, Field
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_text
+from pieline.core.files import parse_json, read_text
 from pieline.core.records import Id, check_ids, validated
 from pieline.core.tables import read_table
 from pieline.core.texts import quote_both, text_key
@@ -38,23 +38,26 @@ def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
     hint = f"the fields are {', '.join(row.model_fields)} (docs/adding/predictions.md)"
     suffix = Path(str(path).lower().removesuffix(".gz")).suffix
     delimiter = {".csv": ",", ".tsv": "\t"}.get(suffix)
-    is_parquet = suffix == ".parquet"
     if not delimiter and suffix not in (".jsonl", ".json", ".ndjson", ".parquet"):
         hint += "; the file name must end in .csv, .tsv or .jsonl, or in .parquet"
     lines: Iterable[tuple[int, object]]
-    if is_parquet:
+    if suffix == ".parquet":
         lines = enumerate(_parquet_rows(path), start=1)
     elif delimiter:
         lines = read_table(path, ["id"], delimiter=delimiter, hint=hint)
     else:
-        # splitlines would also split at Unicode line separators within a text.
-        texts = read_text(path).split("\n")
-        lines = ((at, one) for at, one in enumerate(texts, start=1) if one.strip())
-    is_json = not (delimiter or is_parquet)
-    return [
-        (at, validated(row, value, where=f"{path}:{at}", hint=hint, is_json=is_json))
-        for at, value in lines
-    ]
+        lines = _json_rows(path, hint)
+    return [(at, validated(row, value, where=f"{path}:{at}", hint=hint)) for at, value in lines]
+
+
+def _json_rows(path: str | Path, hint: str) -> Iterator[tuple[int, object]]:
+    # splitlines would also split at Unicode line separators within a text.
+    for at, line in enumerate(read_text(path).split("\n"), start=1):
+        if line.strip():
+            try:
+                yield at, parse_json(line)
+            except ValueError as error:
+                raise UserError(f"not JSON: {error}", where=f"{path}:{at}", hint=hint) from None
 
 
 def _parquet_rows(path: str | Path) -> list[dict[str, Any]]:

@@ -181,6 +181,7 @@ def check_ids(lines: dict[str, int], ids: Sequence[str], things: str, *, where: 
         )
     if problems:
         at = f":{lines[unknown[0]]}" if unknown else ""
-        raise UserError(
-            "; ".join(problems), where=f"{where}{at}", hint=f"predict the {things} of the dataset"
-        )
+        hint = f"predict the {things} of the dataset"
+        if not missing:
+            hint += ", of which the setting `limit` keeps only the first"
+        raise UserError("; ".join(problems), where=f"{where}{at}", hint=hint)

@@ -15,10 +15,14 @@ from pydantic import (
     AfterValidator,
     Field,
     JsonValue,
+    StrictFloat,
+    StrictInt,
     field_serializer,
     field_validator,
     model_validator,
+    with_config,
 )
+from typing_extensions import TypedDict  # pydantic requires it below Python 3.12
 
 from pieline.core.settings import Settings
 from pieline.models.entries import ModelEntry, check_hub_name
@@ -37,6 +41,24 @@ Parameter = Literal[
     "frequency_penalty",
 ]
 """Name of a request parameter, as spelled by litellm."""
+
+_Number = StrictInt | StrictFloat
+
+
+@with_config(extra="forbid")
+class Parameters(TypedDict, total=False):
+    """Request parameters with their values."""
+
+    temperature: Annotated[_Number, Field(ge=0, description="Sampling temperature.")]
+    top_p: Annotated[_Number, Field(gt=0, le=1, description="Probability mass to sample from.")]
+    top_k: Annotated[StrictInt, Field(ge=0, description="Number of tokens to sample from.")]
+    max_tokens: Annotated[StrictInt, Field(gt=0, description="Maximum length of an answer.")]
+    seed: Annotated[StrictInt, Field(description="Random seed of the provider.")]
+    response_format: Annotated[dict[str, JsonValue], Field(description="Format of an answer.")]
+    reasoning_effort: Annotated[str, Field(description="Effort, such as low, as litellm names it.")]
+    stop: Annotated[str | list[str], Field(description="Texts that end an answer.")]
+    presence_penalty: Annotated[_Number, Field(description="Penalty of tokens that occurred.")]
+    frequency_penalty: Annotated[_Number, Field(description="Penalty of tokens by frequency.")]
 
 
 def _check_variable(name: str) -> str:
@@ -143,7 +165,7 @@ class LLMEntry(ModelEntry):
     accepts: frozenset[Parameter] = Field(
         description="Parameters that the provider accepts; others are not sent."
     )
-    defaults: dict[Parameter, int | float | str] | None = Field(
+    defaults: Parameters | None = Field(
         default=None,
         description="Parameters that are sent in every request unless a run sets them.",
     )
