@@ -130,6 +130,7 @@ if workflow.exec_mode == ExecMode.DEFAULT:
     # The command line, because Snakemake's settings are not known yet.
     asked = any(each.startswith(("--force", "-f", "-F", "-R", "--unlock")) for each in sys.argv)
     try:
+        RUN_REPORT.check_targets(sys.argv)
         # A run that makes files again on request may start with edited ones.
         if not asked:
             check_results()

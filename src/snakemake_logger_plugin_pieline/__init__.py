@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import suppress
+from itertools import takewhile
 from logging import LogRecord
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import ColorizingTextHandler
 from snakemake.settings import types
 from snakemake_interface_logger_plugins.base import LogHandlerBase
-from yaml import MarkedYAMLError
+from yaml import MappingNode, MarkedYAMLError, Node, SafeLoader, YAMLError, compose
 
 from snakemake_logger_plugin_pieline.reasons import explain, summarize
 
@@ -73,15 +74,38 @@ def _if_target(path: str | Path) -> str:
     return "" if is_yaml else "; if this is a target, write -- before it"
 
 
+_ONCE = (("--config", "-C"), ("--configfile", "--configfiles"))
+"""Options that take several values, and of which Snakemake silently uses only the last."""
+
+
 def _parse_config(entries: list[str] | None) -> dict[str, Any]:
-    """Parse the option --config as Snakemake does, but reject numbers such as 010 and 1_000."""
+    """Parse the option --config as Snakemake does, but reject silent losses.
+
+    These are repeated options, duplicate keys, and numbers such as 010 and 1_000.
+    """
+    given = [word.partition("=")[0] for word in takewhile(lambda word: word != "--", sys.argv)]
+    for names in _ONCE:
+        if sum(map(given.count, names)) > 1:
+            raise _user_error(f"{names[0]} is given twice; write all its values after one")
     for entry in entries or []:
         key, _, value = entry.partition("=")
+        with suppress(YAMLError):  # reported by Snakemake
+            _check_keys(f"--config: {key}", compose(value, Loader=SafeLoader))
         if re.fullmatch(r"[-+]?(0[\d_]+|\d+_[\d_]+)", value.strip()):
             raise _user_error(
                 f"--config: {key}: ambiguous number {value}; write it in plain digits"
             )
     return dict(_snakemake_parse(entries))
+
+
+def _check_keys(where: str, node: Node | None) -> None:
+    """End the program if a mapping in a YAML document has a key twice."""
+    if isinstance(node, MappingNode):
+        keys = [str(key.value) for key, _ in node.value]
+        if twice := [key for key in keys if keys.count(key) > 1]:
+            raise _user_error(f"{where}: duplicate key {twice[0]!r}; remove one of them")
+        for _, value in node.value:
+            _check_keys(where, value)
 
 
 def _user_error(problem: str) -> SystemExit:

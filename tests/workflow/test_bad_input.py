@@ -61,6 +61,40 @@ def test_target_taken_for_a_configuration_file(project: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("target", "problem"),
+    [
+        ("idiolink_zeroshot.tex", "no file of a table or figure; did you mean 'paper_tables/idio"),
+        ("figures/jam_drft.png", "no file of a table or figure; did you mean 'paper_tables/fig"),
+        ("idiolink_bm25.tex", "not in this configuration; see docs/configuration.md"),
+    ],
+)
+def test_a_table_that_is_not_made(project: Path, target: str, problem: str) -> None:
+    without = "idiolink={models: [sbert], finetuning: {models: []}}"
+    line = fails(project, "-n", "--config", without, "--", f"paper_tables/{target}")
+    assert line.startswith(f"error: paper_tables/{target}: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--config", "limit=0", "-C", "data=released"), "--config is given twice; write all"),
+        (
+            ("--configfile", "config/score.yaml", "--configfile", "config/released.yaml"),
+            "--configfile is given twice; write all",
+        ),
+        (
+            ("--config", "idiolink={models: [bm25], models: []}"),
+            "--config: idiolink: duplicate key 'models'; remove one of them",
+        ),
+    ],
+)
+def test_an_option_of_which_snakemake_would_use_a_part(
+    project: Path, words: tuple[str, ...], problem: str
+) -> None:
+    assert fails(project, "-n", *words, "--", "all").startswith(f"error: {problem}")
+
+
 @pytest.mark.parametrize(("file", "key"), [("models.yaml", "sbert"), ("config.yaml", "idiots")])
 def test_duplicate_key(project: Path, file: str, key: str) -> None:
     with (project / file).open("a", encoding="utf-8") as stream:

@@ -14,7 +14,7 @@ from typing import Any
 
 from pieline.config import Config
 from pieline.core.conditions import digest_of
-from pieline.core.errors import UserError, pluralize
+from pieline.core.errors import UserError, nearest, pluralize
 from pieline.core.sidecars import MAKE_AGAIN, load_sidecar, sidecar_of
 from pieline.project import own_data_name, raw_name
 from pieline.reporting.displays import Display, Table
@@ -190,6 +190,19 @@ class RunReport:
             for name in ours
             if name not in made
         }
+
+    def check_targets(self, targets: Iterable[str]) -> None:
+        """Raise a `UserError` if a target is a table or figure that this configuration lacks."""
+        shown = chain.from_iterable(study.shown for study in self.all_studies.values())
+        files = {path for each in shown for path in shown_display(each).files.values()}
+        for target in targets:
+            name = Path(target).stem
+            if target.startswith("paper_tables/") and name.partition("_")[0] in self.all_studies:
+                if reason := self.absent().get(name):
+                    raise UserError(reason, where=target, hint="see docs/configuration.md")
+                if target not in files:
+                    problem = "no file of a table or figure"
+                    raise UserError(problem, where=target, hint=nearest(target, files))
 
     def without_rows(self) -> dict[str, str]:
         """Return why tables with only this run's rows lack other printed rows, by table name."""
