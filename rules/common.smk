@@ -74,8 +74,9 @@ def config_files():
     """Return the configuration files of this run; later ones take precedence."""
     named = workflow.overwrite_configfiles
     files = [*(file for file in workflow.configfiles if file not in named), *named]
-    # `--directory` changes the working directory.
-    return [os.path.relpath(file) for file in files if os.path.exists(file)]
+    # An error names a file as seen from where the user is, which `--directory` is not.
+    named_as = os.path.abspath if workflow.overwrite_workdir else os.path.relpath
+    return [named_as(file) for file in files if os.path.exists(file)]
 
 
 def sources():
@@ -83,7 +84,7 @@ def sources():
     files = config_files()
     if config != raw_config:
         files.insert(0, ROOT / "config" / "sample.yaml")
-    by_file = {os.path.relpath(file): load_configfile(file) for file in files}
+    by_file = {str(file): load_configfile(file) for file in files}
     return by_file | {"--config": workflow.config_settings.config}
 
 

@@ -119,8 +119,9 @@ class Project:
         return str(self.root.joinpath(*parts))
 
     def configured_file(self, path: str) -> str:
-        """Return a configured path unchanged if it exists, else the path in the project folder."""
-        return path if Path(path).exists() else self.here(path)
+        """Return a configured path, or that in the project folder if only this file exists."""
+        ours = self.here(path)
+        return ours if Path(ours).exists() and not Path(path).exists() else path
 
     def recordings(self, *parts: str) -> str:
         """Return the path of a recordings file.

@@ -63,7 +63,7 @@ def _load_configfile(path: str | Path) -> dict[str, Any]:
             line = cause.problem_mark.line + 1
             problem = f"{path}:{line}: not valid YAML: {cause.problem}; correct this line"
         else:
-            problem = f"{path}: not valid YAML; write `key: value` lines (docs/configuration.md)"
+            problem = f"{path}: no settings; write `key: value` lines (docs/configuration.md)"
             problem += _if_target(path)
     raise _user_error(problem)
 

@@ -755,7 +755,12 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "spans of other sentences": (
         "idiolink",
         records("queries.json", move("span")),
-        r"record \d \(.*: span '.*' is not in its sentence; correct this record",
+        r"record \d \(.*: span '.*' is not in its sentence '.*'; correct this record",
+    ),
+    "spaces that do not break": (
+        "idiolink",
+        records("queries.json", each("sentence", lambda text: text.replace(" ", "\xa0"))),
+        r"span '[a-z ]*' is not in its sentence '.*\\xa0.*'; correct this record",
     ),
     "a document twice": (
         "idiolink",

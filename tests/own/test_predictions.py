@@ -136,6 +136,8 @@ def test_gzipped_predictions_are_read(name: str, tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(UserError, match=r"\.GZ: not a gzip file: .*; compress the file again"):
         jam.read_predictions(path, SENTENCES)
+    with pytest.raises(UserError, match=f"{name}: the file is gzipped; rename it to {name}.gz"):
+        jam.read_predictions(path.rename(tmp_path / name), SENTENCES)
 
 
 def test_predictions_in_parquet_are_read(tmp_path: Path) -> None:
@@ -315,6 +317,9 @@ def test_detections_are_read_from_tables_and_lines(tmp_path: Path) -> None:
     rows = lines({"id": "s1", "has_idiom": False}, {"id": "s2", "has_idiom": True, "idiom": "x"})
     again = idiots.read_predictions(write(tmp_path / "a.jsonl", rows), DETECTED)
     assert [item.has_idiom for item in again] == [False, True]
+    floats = "id,has_idiom\ns1,0.0\ns2,1.0\n"
+    third = idiots.read_predictions(write(tmp_path / "b.csv", floats), DETECTED)
+    assert [item.has_idiom for item in third] == [False, True]
     # A verdict applies to one answer only.
     assert len({item.answer_key for item in (*predictions, *again)}) == 4
 
@@ -343,10 +348,10 @@ def read_span_run(path: Path) -> RankedRun:
     return read_foreign_run(path, ["q1", "q2"], {"d1", "d2", "d3"}, mode="span", top_k=2)
 
 
-@pytest.mark.parametrize("name", ["a.run", "a.run.gz"])
+@pytest.mark.parametrize("name", ["a.run", "a.run.gz", "a.RUN.GZ"])
 def test_a_run_is_truncated_in_the_order_of_trec_eval(name: str, tmp_path: Path) -> None:
     path, documents = tmp_path / name, {"d1", "d2", "d3"}
-    (gzip.open if name.endswith(".gz") else open)(path, "wt").write(RUN)  # type: ignore[operator]
+    (gzip.open if name.lower().endswith(".gz") else open)(path, "wt").write(RUN)  # type: ignore[operator]
     run = read_foreign_run(path, ["q2", "q1"], documents, mode="span", top_k=2)
     assert {query: list(ranked) for query, ranked in run.items()} == {
         "q2": ["d1", "d2"],

@@ -44,6 +44,17 @@ def test_wrong_json(project: Path) -> None:
     assert not (project / DATASET).exists()
 
 
+def test_files_are_named_as_seen_from_outside_the_working_directory(
+    project: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "config.yaml"
+    command = ("-n", "--directory", str(tmp_path), "--configfile", str(path), "--", "all")
+    path.write_text("idiolink: {models: [sbrt]}\n", encoding="utf-8")
+    assert fails(project, *command).startswith(f"error: {path}: idiolink.models: unknown model")
+    path.write_text("studies: [idiots]\nidiots: {prompts: {p: {file: p.jinja}}}\n")
+    assert fails(project, *command) == "error: p.jinja: no such file; check the path"
+
+
 def test_unknown_model_name(project: Path) -> None:
     path = project / "config/mine.yaml"
     path.write_text("idiolink: {models: [bm25, sbrt]}\n", encoding="utf-8")

@@ -225,6 +225,10 @@ def _check_lfs_pointer(path: str | Path, data: bytes) -> None:
         )
 
 
+GZIP_START = b"\x1f\x8b"
+"""First bytes of a gzipped file."""
+
+
 def read_text(path: str | Path) -> str:
     """Read a UTF-8 text file with its original line endings, without a byte order mark.
 
@@ -248,6 +252,9 @@ def read_text(path: str | Path) -> str:
     try:
         return data.removeprefix(codecs.BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:
+        if data.startswith(GZIP_START):
+            hint = f"rename it to {Path(path).name}.gz"
+            raise UserError("the file is gzipped", where=path, hint=hint) from None
         line = data.count(b"\n", 0, error.start) + 1
         raise UserError(
             f"not UTF-8 (byte 0x{data[error.start]:02x})",

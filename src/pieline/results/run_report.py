@@ -100,7 +100,7 @@ class RunReport:
         label, limit = self.project.own_label, self.project.limit
         notes = [
             f"{label[0].upper()}{label[1:]}." if label else "",
-            f"Only the first {limit} originals, sentences or queries." if limit else "",
+            f"At most the first {limit} originals, sentences or queries." if limit else "",
         ]
         return " ".join(filter(None, notes))
 

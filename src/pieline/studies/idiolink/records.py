@@ -43,7 +43,8 @@ class PieText(Meaning):
     @model_validator(mode="after")
     def _span_is_verbatim(self) -> Self:
         if not self.span or self.span not in self.sentence:
-            raise ValueError(f"span {self.span!r} is not in its sentence")
+            # Escaped, because a span in other Unicode characters may look the same.
+            raise ValueError(f"span {self.span!a} is not in its sentence {self.sentence!a}")
         return self
 
 

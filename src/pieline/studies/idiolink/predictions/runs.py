@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pieline.core.errors import UserError, pluralize
-from pieline.core.files import open_gzip
+from pieline.core.files import GZIP_START, open_gzip
 from pieline.core.records import check_ids
 from pieline.core.texts import fits_better, nfc
 from pieline.studies.idiolink.predictions.mteb import mteb_scores, task_of
@@ -381,7 +381,7 @@ def _lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
         UserError: The file cannot be read, or a line is invalid.
     """
     seen: Counter[str] = Counter()
-    open_file = gzip.open if str(path).endswith(".gz") else open
+    open_file = gzip.open if str(path).lower().endswith(".gz") else open
     number = 0
     try:
         with open_file(path, "rt", encoding="utf-8-sig") as stream:
@@ -394,7 +394,7 @@ def _lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
                     yield _line(fields, number, path)
     except UnicodeDecodeError:
         with Path(path).open("rb") as raw:
-            if open_file is open and raw.read(2) == b"\x1f\x8b":
+            if open_file is open and raw.read(2) == GZIP_START:
                 raise UserError(
                     "the file is gzipped", where=path, hint=f"rename it to {Path(path).name}.gz"
                 ) from None
