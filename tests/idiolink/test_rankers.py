@@ -282,6 +282,11 @@ def api_embedder(**fields: Any) -> Any:
 
 
 class TestStudy:
+    @pytest.fixture(autouse=True)
+    def in_the_folder_of_a_model(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "config.json").write_text("{}")
+        monkeypatch.chdir(tmp_path)
+
     def test_a_reranker_uses_the_runs_of_its_first_stage(self) -> None:
         over_bm25 = entry(**RERANKER)
         own = {"over-bm25": over_bm25}
