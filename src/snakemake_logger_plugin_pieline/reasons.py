@@ -124,6 +124,7 @@ def _differences_of_params(old: list[Any], new: list[Any]) -> Iterator[str]:
 
 def _differences(old: Any, new: Any, name: str = "") -> Iterator[str]:
     """Yield how two JSON values differ, each difference with the place below `name`."""
+    old, new = _parse(old), _parse(new)
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         changed = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
         if any("/" in key for key in changed):

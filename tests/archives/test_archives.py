@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pieline.archives.export import export_runs
+from pieline.archives.export import compared, export_runs
 from pieline.archives.manifest import (
     MANIFEST,
     Archive,
@@ -481,3 +481,14 @@ def test_a_table_names_the_archive_of_each_row(tmp_path: Path) -> None:
     assert [cell.keys for cell in read_cells([path])] == [{"model": "ours"}, {"model": "theirs"}]
     write_comparisons(path, rows, decimals=2)
     assert "archive" not in path.read_text()
+
+
+def test_inputs_have_the_same_names_in_every_working_directory() -> None:
+    names = ["data/upstream.yaml", "prompts/jam/a.jinja", "data/sample/a.json", "own/b.jinja"]
+    below, outside, above = ("../../{}", "../../home/data/pieline/{}", "{}")
+    seen = [
+        compared({place.format(name): name for name in names[:3]} | {"../own/b.jinja": names[3]})
+        for place in (below, outside, above)
+    ]
+    # The digests are the names here; those of public files do not affect predictions.
+    assert seen == [dict(zip(sorted(names[1:]), sorted(names[1:]), strict=True))] * 3

@@ -35,8 +35,11 @@ def member_sidecar(name: str) -> str:
 
 
 def below_project(path: str) -> str:
-    """Remove leading `../` from a path, so that it does not depend on the working directory."""
-    return re.sub(r"^(\.\./)+", "", path)
+    """Return the path of a project file relative to the project, whatever the working directory.
+
+    A working directory outside the project sees `../../pieline/data/upstream.yaml`.
+    """
+    return re.sub(r"^(\.\./)+((.*/)?(?=(data|prompts)/))?", "", path)
 
 
 class ArchivedRun(Record):
@@ -126,7 +129,9 @@ def read_archive(path: str | Path) -> Archive:
         UserError: The file is missing or not an archive of runs, or its manifest is inconsistent.
     """
     if not Path(path).is_file():
-        raise UserError("no such archive", where=path, hint="correct the setting archives")
+        raise UserError(
+            "no such archive", where=path, hint="check the path, or the setting archives"
+        )
     content = first_member(path, MANIFEST)
     manifest = validated(Manifest, content, where=f"{path}: {MANIFEST}", hint=REFUSED, is_json=True)
     if manifest.computed_digest() != manifest.digest:

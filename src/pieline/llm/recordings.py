@@ -190,7 +190,7 @@ def answers_token(output: str | Path, recordings: str | Path) -> str:
     answers = {key: item.digest for key, item in read_answers(recordings, known.answers).items()}
     if answers.items() <= known.answers.items():
         return known.token
-    return f"edited: {sha256_of(canonical_json(answers).encode())[:16]}"
+    return f"edited answers ({sha256_of(canonical_json(answers).encode())[:16]})"
 
 
 def read_answers(
