@@ -227,6 +227,15 @@ def conditions_of(metrics):
     return lambda wildcards: CONDITIONS[metrics](**wildcards).canonical()
 
 
+def asks_again(wildcards):
+    """Return a param: whether this run replaces a model's recorded answers.
+
+    If the job that asks for them fails, Snakemake deletes its output, but keeps metrics whose params
+    are unchanged. With this param, the next run makes both.
+    """
+    return CONFIG.llm.mode == "fresh" and PROJECT.entry(wildcards.model).kind == "llm"
+
+
 def of_study(function, **fixed):
     """Return a function of the wildcards that calls a function of a study's package.
 

@@ -45,6 +45,7 @@ rule idiots_metrics:
         contents=contents(IDIOTS.settings.verdicts),
         resamples=IDIOTS.settings.bootstrap_resamples,
         conditions=conditions_of(idiots_paths.METRICS),
+        fresh=asks_again,
     script:
         "../scripts/idiots_metrics.py"
 
@@ -89,6 +90,7 @@ rule jam_metrics:
         scoring=JAM.settings.scoring,
         strict_majority=JAM.settings.confusion_votes == "strict_majority",
         conditions=conditions_of(jam_paths.METRICS),
+        fresh=asks_again,
         resamples=JAM.settings.bootstrap_resamples,
     script:
         "../scripts/jam_metrics.py"
@@ -202,6 +204,7 @@ rule jam_neutral_metrics:
     params:
         *modules("jam_neutral_metrics"),
         conditions=conditions_of(jam_paths.NEUTRAL_METRICS),
+        fresh=asks_again,
         resamples=JAM.settings.bootstrap_resamples,
     script:
         "../scripts/jam_neutral_metrics.py"

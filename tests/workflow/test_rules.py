@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ LONG_MINUTES = 60
 """Rules that request at least this runtime must keep a benchmark."""
 
 UNREAD = {
-    # The task reads and writes these files; `fresh` only makes the job stale.
+    # The task reads and writes these files; `fresh` only makes jobs stale.
     "ask": {
         "input.files", "output.predictions", "output.report", "output.texts", "output.variants",
         "output.vectors", "output.verdicts", "params.fresh",
@@ -45,6 +46,9 @@ UNREAD = {
     },
     "idiolink_metrics": {"input.meanings"},
     "idiots_dataset": {"output.sentences"},
+    "idiots_metrics": {"params.fresh"},
+    "jam_metrics": {"params.fresh"},
+    "jam_neutral_metrics": {"params.fresh"},
     "embed": {"output.manifests", "input.local"},
     # Weights whose path is in the model's entry; `threads` only makes the job stale.
     "fine_tune": {"input.local", "params.threads"},
@@ -70,6 +74,9 @@ UNREAD = {
 
 RULES_FILES = sorted(ROOT.glob("rules/*.smk"))
 SCRIPT_FILES = {path.stem: path for path in sorted(ROOT.glob("scripts/*.py"))}
+
+MODELS = ("smollm2-135m-instruct", "minilm-tagger")
+"""A language model and an encoder."""
 
 GENERATED = {"jam": {"variants": {"source": "generated", "model": "gpt-4o-mini"}}}
 CONFIGURATIONS: dict[str, ConfigSettings] = {
@@ -118,6 +125,22 @@ def rule_set(request: pytest.FixtureRequest) -> Iterator[RuleSet]:
 def profile() -> dict[str, Any]:
     text = (ROOT / "profiles" / "slurm" / "config.yaml").read_text(encoding="utf-8")
     return dict(yaml.safe_load(text))
+
+
+@pytest.mark.parametrize("mode", ["record", "fresh"])
+def test_answers_that_are_asked_again_make_their_metrics_stale(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise, metrics stay when the job that asks fails, and the next run lacks predictions."""
+    monkeypatch.setenv("PYTHONPATH", ".")
+    monkeypatch.chdir(ROOT)
+    rules = RuleSet(ConfigSettings(config={"llm": {"mode": mode}})).rules
+    fresh = {rule.name: rule.params.fresh for rule in rules if "fresh" in rule.params.keys()}  # noqa: SIM118
+    metrics = {name for name in fresh if name.endswith("_metrics")}
+    assert metrics == {"idiots_metrics", "jam_metrics", "jam_neutral_metrics"}
+    for name in metrics:
+        asked = [fresh[name](SimpleNamespace(model=model)) for model in MODELS]
+        assert asked == [mode == "fresh", False]
 
 
 def test_all_makes_every_table_figure_and_item_file(rule_set: RuleSet) -> None:
