@@ -195,14 +195,16 @@ class RunReport:
         """Raise a `UserError` if a target is a table or figure that this configuration lacks."""
         shown = chain.from_iterable(study.shown for study in self.all_studies.values())
         files = {path for each in shown for path in shown_display(each).files.values()}
-        for target in targets:
+        tables = [target for target in targets if target.startswith("paper_tables/")]
+        for target in tables:
+            if target in files:
+                continue
             name = Path(target).stem
-            if target.startswith("paper_tables/") and name.partition("_")[0] in self.all_studies:
-                if reason := self.absent().get(name):
-                    raise UserError(reason, where=target, hint="see docs/configuration.md")
-                if target not in files:
-                    problem = "no file of a table or figure"
-                    raise UserError(problem, where=target, hint=nearest(target, files))
+            if reason := self.absent().get(name):
+                raise UserError(reason, where=target, hint="see docs/configuration.md")
+            if name.partition("_")[0] in self.all_studies:
+                problem = "no file of a table or figure"
+                raise UserError(problem, where=target, hint=nearest(target, files))
 
     def without_rows(self) -> dict[str, str]:
         """Return why tables with only this run's rows lack other printed rows, by table name."""
