@@ -34,7 +34,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import ColorizingTextHandler
 from snakemake.settings import types
 from snakemake_interface_logger_plugins.base import LogHandlerBase
-from yaml import MappingNode, MarkedYAMLError, Node, SafeLoader, YAMLError, compose
+from yaml import MappingNode, MarkedYAMLError, Node, SafeLoader, SequenceNode, YAMLError, compose
 
 from snakemake_logger_plugin_pieline.reasons import explain, summarize
 
@@ -100,12 +100,14 @@ def _parse_config(entries: list[str] | None) -> dict[str, Any]:
 
 def _check_keys(where: str, node: Node | None) -> None:
     """End the program if a mapping in a YAML document has a key twice."""
+    values = node.value if isinstance(node, SequenceNode) else []
     if isinstance(node, MappingNode):
         keys = [str(key.value) for key, _ in node.value]
         if twice := [key for key in keys if keys.count(key) > 1]:
             raise _user_error(f"{where}: duplicate key {twice[0]!r}; remove one of them")
-        for _, value in node.value:
-            _check_keys(where, value)
+        values = [value for _, value in node.value]
+    for value in values:
+        _check_keys(where, value)
 
 
 def _user_error(problem: str) -> SystemExit:

@@ -100,6 +100,7 @@ def test_a_table_that_is_not_made(project: Path, target: str, problem: str) -> N
             ("--config", "idiolink={models: [bm25], models: []}"),
             "--config: idiolink: duplicate key 'models'; remove one of them",
         ),
+        (("--config", "archives=[{url: a, url: b}]"), "--config: archives: duplicate key 'url'"),
     ],
 )
 def test_an_option_of_which_snakemake_would_use_a_part(

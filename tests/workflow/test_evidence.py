@@ -152,7 +152,8 @@ def test_an_edited_answer_is_read_again_once(finished: Path) -> None:
     predictions = f"results/predictions/idiots/{CHAT}/zero_shot/seed-0.jsonl"
     edit(finished / ANSWERS, other_answer)
     assert [job.rule for job in plan(finished, "--", predictions)] == ["idiots_detect"]
-    succeed(finished, "--cores", "1", "--", predictions)
+    again = succeed(finished, "--cores", "1", "--", predictions)
+    assert "idiots_detect: '' → edited answers (" in again.stderr
     assert plan(finished, "--", predictions) == []
     # A new timestamp alone makes nothing stale.
     path = finished / ANSWERS

@@ -275,15 +275,15 @@ EmptyIsNull = BeforeValidator(lambda value: None if value == "" else value)
 """Validator that converts empty cells of a table to null."""
 
 
-def _as_pandas_writes(value: object) -> object:
-    """Return a cell of a column of 0 and 1 as pandas writes it if an answer is missing."""
+def _from_pandas(value: object) -> object:
+    """Return the answer in a cell: pandas writes 1 and 0 as floats if an answer is missing."""
     return {"1.0": True, "0.0": False}.get(str(value), value)
 
 
 class ForeignDetection(ExternalRow):
     """An external prediction for a sentence; an empty or null `has_idiom` means no answer."""
 
-    has_idiom: Annotated[bool | None, BeforeValidator(_as_pandas_writes), EmptyIsNull]
+    has_idiom: Annotated[bool | None, BeforeValidator(_from_pandas), EmptyIsNull]
     idiom: Annotated[str | None, EmptyIsNull] = None
     meaning: Annotated[str | None, EmptyIsNull] = None
     explanation: Annotated[str | None, EmptyIsNull] = None
