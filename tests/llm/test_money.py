@@ -475,7 +475,7 @@ def test_the_cap_error_states_spending_remaining_cost_and_a_sufficient_cap(
         questions = [asking(max_tokens=40, seed=seed) for seed in range(left)]
         return str(budget(folder, 1, Stop()).explain(CapReachedError(usd), questions, 5))
 
-    expected = f"Test model: the spending cap is reached: {cost} and run again; nothing is asked"
-    assert asyncio.run(explained(1e-6, 2)) == f"{expected} twice"
+    expected = f"Test model: the spending cap is reached: {cost}; recorded answers are not asked"
+    assert asyncio.run(explained(1e-6, 2)) == f"{expected} again"
     # A single question can cost more than the estimate of all remaining ones.
     assert "for at most about $0.6000;" in asyncio.run(explained(0.6, 1))

@@ -70,8 +70,9 @@ def estimate_tasks(
     """
     groups = by_kind_and_model(tasks)
     entries = {name: members[0].entry() for name, members in groups.items()}
+    attempts = 1 if settings.mode == "replay" else settings.max_attempts
     answers = {
-        task.recordings: read_answers(task.recordings)
+        task.recordings: read_answers(task.recordings, attempts=attempts)
         for members in groups.values()
         for task in members
     }

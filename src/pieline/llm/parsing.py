@@ -28,6 +28,7 @@ class Outcome(StrEnum):
     - `filtered`: the provider's filter rejected the request or the answer
     - `truncated`: the answer reached the maximum length
     - `tool_call`: tool calls instead of a text
+    - `failed`: the provider reports that the generation failed
 
     Only answers with the outcome `ok` or `repaired` have a value. Providers bill answers with any
     outcome.
@@ -41,6 +42,7 @@ class Outcome(StrEnum):
     FILTERED = "filtered"
     TRUNCATED = "truncated"
     TOOL_CALL = "tool_call"
+    FAILED = "failed"
 
     @property
     def is_readable(self) -> bool:
@@ -128,14 +130,21 @@ def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
 def answer_text(answer: Answer) -> tuple[str, Parsed[Any] | None]:
     """Return the text of an answer without its reasoning, and a `Parsed` if it is unreadable.
 
-    The second value is None if the text is not blank and neither truncated, filtered nor refused.
+    The second value is None if the text is complete, not blank, and neither filtered nor refused.
     """
     text = without_thoughts(answer.text or "")
-    finish = answer.finish_reason
+    finish = answer.stop_reason
     is_blank = not text.strip()
     called = answer.tool_calls or finish in ("tool_calls", "function_call")
     for applies, outcome, reason in (
+        (answer.failure, Outcome.FAILED, answer.failure),
+        (answer.unread, Outcome.UNPARSEABLE, f"content of an unknown kind: {answer.unread}"),
         (finish == "length", Outcome.TRUNCATED, "the answer reached the maximum length"),
+        (
+            finish == "repetition",
+            Outcome.TRUNCATED,
+            "the model repeated itself",
+        ),
         (finish == FILTERED, Outcome.FILTERED, "the provider filtered the answer"),
         (answer.refusal, Outcome.REFUSED, answer.refusal),
         (finish == "refusal", Outcome.REFUSED, "the model refused"),
