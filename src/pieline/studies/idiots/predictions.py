@@ -20,6 +20,7 @@ from pieline.core.records import load_jsonl, save_jsonl
 from pieline.languages.denial import (
     denies_idioms,
     is_conjunction,
+    is_decision,
     is_none_answer,
     is_retracted,
     parse_boolean,
@@ -213,6 +214,7 @@ def read_detection(
             explanation denies an idiom. The paper reads true/false alone.
     """
     decides = str(record.model_fields["has_idiom"].alias)
+    answer = _with_known_key(answer, record, decides)
     parsed = parse_object(answer, record)
     if parsed.value is None:
         return parsed
@@ -239,6 +241,29 @@ def read_detection(
     elif is_retracted(text[last.end :], [idiom] if yes else []):
         reason = "the text after the answer takes it back"
     return Parsed(Outcome.UNPARSEABLE, reason=reason) if reason else parsed
+
+
+def _with_known_key(answer: Answer, record: type[DetectionAnswer], decides: str) -> Answer:
+    """Return the answer with the key `decides` instead of another key that can only mean it.
+
+    This applies if there is one such key ("has_idiom", "is_idiomatic") with a true/false.
+    """
+    text = answer.text or ""
+    fields = {str(field.alias or name) for name, field in record.model_fields.items()}
+    keys = {
+        key
+        for key in _TRUE_OR_FALSE.findall(text)
+        if key not in fields
+        and (_letters(key) == _letters(decides) or (record is DetectionAnswer and is_decision(key)))
+    }
+    if f'"{decides}"' in text or len(keys) != 1:
+        return answer
+    text = text.replace(f'"{keys.pop()}"', f'"{decides}"')
+    return answer.model_copy(update={"text": text})
+
+
+def _letters(key: str) -> str:
+    return re.sub(r"[\W_]", "", key).casefold()
 
 
 def _verdicts(value: Any, decides: str) -> set[str]:
@@ -270,6 +295,11 @@ def read_prediction(
         **(parsed.value.model_dump() if parsed.value else {}),
     )
 
+
+_TRUE_OR_FALSE = re.compile(
+    r'"([^"\\\n]+)"\s*:\s*(?:true|false|"(?:yes|no|true|false)")', re.IGNORECASE
+)
+"""A key with a true/false, in JSON."""
 
 EmptyIsNull = BeforeValidator(lambda value: None if value == "" else value)
 """Validator that converts empty cells of a table to null."""
