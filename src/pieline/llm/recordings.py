@@ -204,7 +204,8 @@ def answers_token(output: str | Path, recordings: str | Path) -> str:
     """Return a job parameter that changes if an answer that the job's outputs used was edited.
 
     The token is empty if the output has no sidecar. As long as every answer that the outputs used
-    is unchanged or deleted, the token is the one in the sidecar.
+    is unchanged or deleted, and none was set aside to be asked again, the token is the one in the
+    sidecar.
 
     Args:
         output: First output of the job.
@@ -216,7 +217,11 @@ def answers_token(output: str | Path, recordings: str | Path) -> str:
     if not Path(recordings).exists() or known.recordings.get(str(recordings)) == sha256(recordings):
         return known.token
     answers = {key: item.digest for key, item in read_answers(recordings, known.answers).items()}
-    if answers.items() <= known.answers.items():
+    aside = Path(f"{recordings}{REPLACED_SUFFIX}")
+    if answers.items() <= known.answers.items() and not any(
+        line.key not in answers and known.answers.get(line.key) == line.answer().digest
+        for line in read_lines(aside)
+    ):
         return known.token
     return f"edited answers ({sha256_of(canonical_json(answers).encode())[:16]})"
 
@@ -292,6 +297,19 @@ def raw_lines(path: str | Path) -> dict[str, list[bytes]]:
     for line in read_lines(path):
         lines.setdefault(line.key, []).append(line.raw.strip() + b"\n")
     return {key: own if len(own) == 1 else _in_order(own) for key, own in lines.items()}
+
+
+def check_conflicts(lines: Mapping[str, Sequence[bytes]], where: Path) -> None:
+    """Raise a `UserError` if a key has two different answers."""
+    for key, own in lines.items():
+        if len(own) > 1:
+            answers = [Line(where, 0, raw, _parse(raw)).answer() for raw in own]
+            if sum(not answer.failure for answer in answers) > 1:
+                raise UserError(
+                    f"the question {key[:12]} has two different answers",
+                    where=where,
+                    hint="keep one of them",
+                )
 
 
 def _in_order(lines: Iterable[bytes]) -> list[bytes]:

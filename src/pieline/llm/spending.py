@@ -268,6 +268,14 @@ def remaining_usd(settings: LLMSettings) -> float:
     return max(0.0, settings.max_cost_usd - spent)
 
 
+def rename_file(folder: Path, old: Path, new: Path) -> None:
+    """Assign the open reservations of a recordings file to its new name."""
+    if (folder / LEDGER).exists():
+        names = (os.path.relpath(path.resolve(), folder.resolve()) for path in (new, old))
+        with Ledger(folder)._transaction() as database:
+            database.execute("UPDATE reserved SET file = ? WHERE file = ?", tuple(names))
+
+
 class CapReachedError(Exception):
     """One more request could exceed the spending cap."""
 
