@@ -59,7 +59,10 @@ class LLMSettings(Settings):
         description="Maximum seconds for the server of a local model to start.",
     )
     max_attempts: int = Field(
-        default=6, ge=1, description="Maximum number of attempts per question."
+        default=6,
+        ge=1,
+        description="Maximum number of attempts per question; recorded failures of earlier runs"
+        " count.",
     )
     backoff_s: float = Field(
         default=1.0,
@@ -83,9 +86,10 @@ class LLMSettings(Settings):
     )
     stop_when_cut: bool = Field(
         default=True,
-        description="Stop a run once it has ten or more answers and all of them are cut off at the"
-        " maximum length. A later run asks nothing either until the limit is raised, which makes"
-        " new questions. 'false' asks the remaining questions.",
+        description="Stop a run whose first answers are of no use: ten or more that are all cut off"
+        " at the maximum length or answer prompts that the server cut, or twenty or more of which"
+        " none is readable. A later run asks nothing either until the cause is gone. 'false' asks"
+        " the remaining questions.",
     )
     recordings_folder: Path = Field(
         default=Path("recordings"),
