@@ -214,6 +214,8 @@ class QuestionRun:
             FailedAnswerError: The response reports a failure.
             Exception: There is no response to record.
         """
+        if self._stop.requested:  # a short wait can end together with the run
+            raise StoppedError
         failures = self._failures[question.key]
         most = max_answer_tokens(question, self._spec) or 0
         await self._stop.unless_stopped(self._rates.wait(estimate_input_tokens(question) + most))
