@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
+from math import isclose
 from pathlib import Path
 from typing import Literal
 
@@ -77,9 +78,11 @@ class Comparison(Frozen):
         difference = self.difference
         if not self.comparable or difference is None:
             return None
-        # Rounding explains differences up to half of the last printed decimal.
+        # Rounding explains differences of at most half a unit of the last printed decimal: a half is
+        # rounded up or down. In floating-point numbers, such a difference can exceed the half.
         decimals = 2 if self.decimals is None else self.decimals
-        if abs(difference) < self.tolerance + 0.5 * 10.0**-decimals:
+        largest = self.tolerance + 0.5 * 10.0**-decimals
+        if abs(difference) <= largest or isclose(abs(difference), largest, rel_tol=1e-9):
             return "yes"
         return "within sampling range" if self.readings() else "no"
 
