@@ -155,6 +155,11 @@ def candidates(study: Idiolink) -> str | None:
     return paths.CANDIDATES if is_available else None
 
 
+def counted_candidates(study: Idiolink, origin: str) -> str | None:
+    """Return the path of the list of candidate PIEs to count next to an origin's texts, if any."""
+    return candidates(study) if origin == "released_format" else None
+
+
 def compared_indexes(study: Idiolink) -> list[str]:
     """Return the paths of the released documents; empty without the released candidates."""
     return released_indexes() if candidates(study) else []
@@ -215,12 +220,12 @@ def raw_files(study: Idiolink) -> list[str]:
     if not has_texts(study):
         return []
     files = checked_files(study, "released_format")
+    if listed := candidates(study):
+        files.append(listed)
     if inputs.tuned_bases(study) and tuples_source(study) == "released":
         files.append(RELEASED_TUPLES)
     if models.constructs(study):
         files.append(magpie(study))
-        if listed := candidates(study):
-            files.append(listed)
         files += [*compared_indexes(study), *split_source_indexes(study)]
     return files
 

@@ -7,6 +7,7 @@ from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.records import Record
 from pieline.studies.idiolink.datasets.checks import CheckResult, run_checks
 from pieline.studies.idiolink.datasets.loose import LooseText
+from pieline.studies.idiolink.originals.released_list import Candidate, released_exclusions
 from pieline.studies.idiolink.originals.splits import gold_pies
 
 ROWS = ("train", "validation", "test_silver", "test_gold", "test", "total")
@@ -32,6 +33,8 @@ class DatasetChecks(MetricRecord):
         gold_pies: PIEs whose test documents are all marked gold.
         marked_gold: Number of texts marked gold, by split and collection.
         domain_usage: Number of texts by collection, domain and usage, over all splits.
+        candidate_pies: Number of PIEs on the released list of candidates; None without the list.
+        removed_pies: Number of these PIEs that are in no split; None without the list.
         checks: Check results by name.
     """
 
@@ -42,6 +45,8 @@ class DatasetChecks(MetricRecord):
     gold_pies: list[str]
     marked_gold: dict[str, dict[str, int]]
     domain_usage: dict[str, dict[str, dict[str, int]]]
+    candidate_pies: int | None = None
+    removed_pies: int | None = None
     checks: dict[str, CheckResult]
 
 
@@ -52,9 +57,11 @@ def check_dataset(
     sample: bool,
     released: bool,
     computed_from: dict[str, str],
+    candidates: Sequence[Candidate] | None = None,
     conditions: Conditions = NO_CONDITIONS,
 ) -> DatasetChecks:
-    """Count the texts of all splits and run all checks on them."""
+    """Count the texts of all splits, and the candidate PIEs if given, and run all checks."""
+    used = {text.pie for text in texts}
     gold = gold_pies(
         (text.pie, text.is_gold)
         for text in texts
@@ -76,6 +83,8 @@ def check_dataset(
             collection: {domain: dict(counts) for domain, counts in domains.items()}
             for collection, domains in usages.items()
         },
+        candidate_pies=None if candidates is None else len(candidates),
+        removed_pies=None if candidates is None else len(released_exclusions(candidates, used)),
         checks=run_checks(texts),
         computed_from=computed_from,
         conditions=conditions,
