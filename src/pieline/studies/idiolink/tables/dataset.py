@@ -33,6 +33,7 @@ COLUMNS = [
 _AGAINST = "validation against reviewers"
 _IDIOMATIC: tuple[Usage, ...] = ("idiomatic", "simplification", "sense")
 """Usages of the documents that are relevant to idiomatic queries."""
+_NO_LIST = "there is no released list of candidate PIEs"
 _UNJUDGED = "not yet reviewed by humans"
 CONSTRUCTED_NOTE = "Counted on a dataset that this run constructed, not on the released one."
 
@@ -74,6 +75,12 @@ def _gold(checks: DatasetChecks) -> int:
     return sum(sum(marked.values()) for marked in checks.marked_gold.values())
 
 
+def _silver(checks: DatasetChecks) -> int:
+    """Return the total number of texts outside the test split's gold PIEs."""
+    total, gold = checks.counts["total"], checks.counts["test_gold"]
+    return total.documents + total.queries - gold.documents - gold.queries
+
+
 def _gold_share(checks: DatasetChecks) -> float:
     total = checks.counts["total"]
     return 100 * _gold(checks) / (total.documents + total.queries)
@@ -99,10 +106,17 @@ IN_TEXT = [
     Column[DatasetChecks](
         "training_tuples", "", lambda checks: checks.counts["train"].queries, decimals=0
     ),
+    Column[DatasetChecks](
+        "candidate_pies", "", attrgetter("candidate_pies"), decimals=0, unknown=_NO_LIST
+    ),
+    Column[DatasetChecks](
+        "removed_pies", "", attrgetter("removed_pies"), decimals=0, unknown=_NO_LIST
+    ),
+    Column[DatasetChecks]("silver_texts", "", _silver, decimals=0),
     Column[DatasetChecks]("gold_texts", "", _gold, decimals=0),
     Column[DatasetChecks]("gold_share", "", _gold_share, decimals=1),
 ]
-"""Numbers in the text of sections 3.2.2, 3.2.4 and 4.3, which are only in the CSV."""
+"""Numbers in the text of sections 3.2.1, 3.2.2, 3.2.4 and 4.3, which are only in the CSV."""
 
 
 def dataset(inputs: DisplayInputs) -> TableContent:
