@@ -73,9 +73,8 @@ audit: $(READY_DEV)  ## List known vulnerabilities of the locked packages, accor
 verify: $(READY)  ## Check the numbers that a laptop can compute from the real data (downloaded, or from MIRROR).
 	$(BIN)/snakemake --cores all --directory runs/released \
 	    --configfile config/released.yaml $(if $(MIRROR),--config mirror="$$(cd '$(MIRROR)' && pwd)") -- all
-	@# The other six cannot be reproduced: the public data has other counts of distinct PIEs and gold texts, and other
-	@# shares of literal sentences in ID10M.
-	$(BIN)/python tools/report_comparison.py runs/released/paper_tables/printed_numbers.csv --at-least 53
+	@# Four others cannot be reproduced: the public data has other counts of distinct PIEs and gold texts.
+	$(BIN)/python tools/report_comparison.py runs/released/paper_tables/printed_numbers.csv --at-least 58
 	@echo "Open runs/released/paper_tables/index.html."
 
 SIZE ?= full

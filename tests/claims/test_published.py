@@ -18,6 +18,7 @@ def test_keys_identify_rows(ledger: Ledger) -> None:
 ONLY_COUNTED = {
     *("jam.generation_api_calls", "jam.generation_api_cost", "jam.finetuning_hours"),
     *("jam.human_annotators", "jam.variant_annotators", "idiots.collaborators"),
+    *("jam.attention_pairs", "jam.attention_pies"),
     "idiolink.documents_per_pair",
     *(
         f"idiolink.{usage}_per_pair"

@@ -17,6 +17,7 @@ from pieline.reporting.tables import write_table
 from pieline.studies.idiolink.datasets.checks import CHECKS, names_pie, occurrences, run_checks
 from pieline.studies.idiolink.datasets.composition import DatasetChecks, check_dataset
 from pieline.studies.idiolink.datasets.loose import LooseText, read_loosely
+from pieline.studies.idiolink.originals.released_list import read_candidates
 from pieline.studies.idiolink.originals.splits import SPLITS
 from pieline.studies.idiolink.tables.dataset import dataset
 
@@ -150,6 +151,13 @@ def test_table_1_of_the_sample_is_never_comparable(tmp_path: Path) -> None:
     assert ours["test_gold", "pies"] == "2"
     assert ours["test_silver", "documents"] == "120"
     assert ours["total", "queries"] == "64"
+    text = {row["id"]: (row["ours"], row["reason"]) for row in rows if row["id"]}
+    # 16 + 160 + 64 + 0 texts; the gold PIEs of the sample have 80 + 16 of them.
+    assert text["idiolink.silver_texts"][0] == str(int(ours["total", "documents"]) + 64 - 96)
+    for name in ("candidate_pies", "removed_pies"):
+        ours_of, reason = text[f"idiolink.{name}"]
+        assert not ours_of
+        assert reason.startswith("there is no released list of candidate PIEs")
     assert {row["comparable"] for row in rows} == {"no"}
     assert "no basis for a scientific conclusion" in (tmp_path / "table.tex").read_text(
         encoding="utf-8"
@@ -165,6 +173,7 @@ def released() -> DatasetChecks:
         sample=False,
         released=True,
         computed_from={},
+        candidates=read_candidates(MIRROR / "idiolink/MAGPIE_SOURCE_IDIOMS.csv"),
     )
 
 
@@ -197,6 +206,9 @@ def test_table_1_of_the_released_data_equals_every_printed_count(
         "simplification_per_pie": ("20.00", "20", "yes"),
         "sense_per_pie": ("20.00", "20", "yes"),
         "training_tuples": ("440", "440", "yes"),
+        "candidate_pies": ("118", "118", "yes"),
+        "removed_pies": ("11", "11", "yes"),
+        "silver_texts": ("11280", "11280", "yes"),
         "gold_texts": ("3249", "3570", "no"),
         "gold_share": ("25.3", "27.8", "no"),
     }
