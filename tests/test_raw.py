@@ -1,6 +1,7 @@
 """Downloads are complete and verified or leave no file, and every raw file can be read."""
 
 import hashlib
+import json
 import re
 import shlex
 import subprocess
@@ -18,6 +19,7 @@ from support import MIRROR, ROOT, needs_mirror, run_snakemake
 from pieline.core import upstream
 from pieline.core.errors import UserError
 from pieline.core.files import git_blob
+from pieline.core.texts import text_key
 from pieline.core.upstream import (
     UpstreamFile,
     copy_file,
@@ -175,9 +177,42 @@ def test_public_files_have_digests_and_are_pinned_to_a_commit() -> None:
         *variants,
         "idiots/idioms_sentences.tsv",
     }
-    urls = {name: file.url for name, file in known.items() if file.url}
+    assert all(file.url for file in known.values())
+    urls = {name: str(file.url) for name, file in known.items()}
     unpinned = {name for name, url in urls.items() if not re.search("/[0-9a-f]{40}/", url)}
     assert unpinned == variants
+
+
+@needs_mirror
+def test_the_mirror_has_the_public_files_digests() -> None:
+    known = load_upstream(ROOT / "data/upstream.yaml")
+    paths = {name: MIRROR / name for name in known if (MIRROR / name).exists()}
+    tuples = {name for name in paths if "triplets" in name}
+    assert tuples == {
+        f"idiolink/{split}/triplets_{split}_{texts}.jsonl"
+        for split in ("train", "val")
+        for texts in ("full", "span")
+    }
+    assert {name: known[name].mismatch(path) for name, path in paths.items()} == dict.fromkeys(
+        paths, ""
+    )
+
+
+@needs_mirror
+@pytest.mark.parametrize("split", ["train", "val"])
+def test_mined_tuples_of_spans_have_the_same_texts(split: str) -> None:
+    """One of the two files is enough, because the queries state their spans."""
+    folder = MIRROR / "idiolink" / split
+    spans = {
+        text_key(query.sentence): query.span for query in read_texts(folder / "queries.json", Query)
+    }
+    read = [
+        [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines()]
+        for name in (f"triplets_{split}_full.jsonl", f"triplets_{split}_span.jsonl")
+    ]
+    assert len(read[0]) == len(spans)
+    for full, of_span in zip(*read, strict=True):
+        assert of_span == full | {"query_span": spans[text_key(full["query"])]}
 
 
 @pytest.mark.parametrize(

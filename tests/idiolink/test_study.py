@@ -188,10 +188,9 @@ class TestFiles:
         file.touch()
         sampled = "results/datasets/idiolink/train/tuples/sampled-seed-42.jsonl"
         released = "results/datasets/idiolink/train/tuples/released.jsonl"
-        # Released tuples have no public URL.
         for data, mirror, expected in (
             ("sample", None, sampled),
-            ("released", None, sampled),
+            ("released", None, released),
             ("released", str(tmp_path / "idiolink"), sampled),
             ("released", str(tmp_path), released),
         ):

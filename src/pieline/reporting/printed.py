@@ -78,8 +78,8 @@ class Comparison(Frozen):
         difference = self.difference
         if not self.comparable or difference is None:
             return None
-        # Rounding explains differences of at most half a unit of the last printed decimal: a half is
-        # rounded up or down. In floating-point numbers, such a difference can exceed the half.
+        # Rounding explains at most half a unit of the last printed decimal, because halves are
+        # rounded up or down. Floating-point subtraction can turn a half into slightly more.
         decimals = 2 if self.decimals is None else self.decimals
         largest = self.tolerance + 0.5 * 10.0**-decimals
         if abs(difference) <= largest or isclose(abs(difference), largest, rel_tol=1e-9):

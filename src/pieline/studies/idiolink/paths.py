@@ -6,7 +6,7 @@ An index is named after its split (`test`), with a suffix if it excludes usages 
 from pieline.core.sidecars import LIST_ENDING
 
 RELEASED_TUPLES = "results/raw/idiolink/{split}/triplets_{split}_full.jsonl"
-"""Mined tuples for the sentence modes; those for the span modes are not public."""
+"""Mined tuples of all training modes; the public span files have the same texts."""
 CANDIDATES = "results/raw/idiolink/MAGPIE_SOURCE_IDIOMS.csv"
 
 EXCLUSIONS = "results/originals/idiolink/exclusions.tsv"
