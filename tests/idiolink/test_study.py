@@ -129,12 +129,15 @@ class TestConditions:
         assert same(unchanged)
 
     def test_released_inputs_are_recorded_but_are_no_deviation(self) -> None:
-        for inputs, written in (("paper", "passage: "), ("released", "")):
+        for inputs, written in (
+            ("paper", "instruction_newline_query"),
+            ("released", "instruct_query"),
+        ):
             idiolink = study(data="released", models=["e5-base-v2"], inputs=inputs)
             conditions = idiolink_runs.conditions(idiolink, "e5-base-v2")
             assert conditions.deviations == ()
             assert conditions.settings["inputs"] == inputs
-            assert conditions.weights["passage_prefix"] == written
+            assert conditions.weights["instruction_format"] == written
 
 
 class TestFiles:
