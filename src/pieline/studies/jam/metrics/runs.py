@@ -187,15 +187,17 @@ def jam_metrics(
 def by_strict_majority(prediction: IdiomPrediction) -> IdiomPrediction:
     """Return the prediction that follows from a strict majority of all its answers.
 
-    As in the released analysis for Table 6, an idiom needs more than half of the answers, of which
-    the unreadable ones name none, and idioms are compared in lowercase. A prediction without
+    As in the released analysis for Table 6, an idiom must be named more often than half the number
+    of answers, of which the unreadable ones name none. An answer that repeats an idiom counts that
+    often. Idioms are compared in lowercase, without surrounding space. A prediction without
     readable answers is unchanged.
     """
     if not any(sample.idioms is not None for sample in prediction.samples):
         return prediction
-    answers = [{text.lower() for text in sample.idioms or ()} for sample in prediction.samples]
-    votes = Counter(chain.from_iterable(answers))
-    named = tuple(sorted(text for text, number in votes.items() if 2 * number > len(answers)))
+    texts = chain.from_iterable(sample.idioms or () for sample in prediction.samples)
+    votes = Counter(text.lower().strip() for text in texts)
+    most = len(prediction.samples)
+    named = tuple(sorted(text for text, number in votes.items() if 2 * number > most))
     return prediction.model_copy(update={"outcome": "ok", "idioms": named})
 
 
