@@ -141,6 +141,27 @@ def test_released_originals_without_variants_are_the_datasets(tmp_path: Path) ->
     assert [group.title for group in content.groups] == ["ID10M", "ID10M-JAM"]
 
 
+@pytest.mark.parametrize(
+    ("language", "with_idiom", "share", "printed", "reproduced"),
+    [
+        ("english", 159, "20.5", "20", "yes"),
+        ("german", 181, "9.5", "9", "yes"),
+        ("english", 158, "21.0", "20", "no"),
+        ("german", 180, "10.0", "9", "no"),
+    ],
+)
+def test_a_share_printed_without_decimals_agrees_within_half_a_unit(
+    tmp_path: Path, language: str, with_idiom: int, share: str, printed: str, reproduced: str
+) -> None:
+    item = counts(language, raw_test_with_idiom=with_idiom)
+    (row,) = [
+        row
+        for row in table_rows(statistics(display_inputs(tmp_path, item)), tmp_path)
+        if row["number"] == "literal_share_id10m"
+    ]
+    assert (row["ours"], row["printed"], row["reproduced"]) == (share, printed, reproduced)
+
+
 def test_made_variants_are_counted_in_their_dataset_and_not_compared(tmp_path: Path) -> None:
     rows = table_rows(statistics(display_inputs(tmp_path, counts(**MADE))), tmp_path)
     why = "generated variants, not the released ones"
