@@ -198,7 +198,7 @@ def test_the_released_form_switches_every_part() -> None:
     assert (tuning.form, tuning.weight_decay, tuning.input) == ("released", 0.01, "whitespace")
     assert tuning.training_input == "text"
     assert tuning.details == FormDetails(
-        dropout=0.5, gradient_accumulation=4, float16=True, cuts_sentences=True
+        dropout=0.5, gradient_accumulation=4, float16=True, cuts_sentences=True, drop_unbegun=True
     )
     assert (tuning.epochs, tuning.batch_size, tuning.learning_rate) == (20, 32, 2e-5)
     assert (tuning.seeds, settings.seeds) == ([5, 7, 42, 123, 1773], [42, 43, 44])
