@@ -306,7 +306,7 @@ def test_a_cap_below_the_bound_gives_a_warning(
 TODAY = date(2026, 11, 21)
 COSTLY = {"input": 2000, "output": 10_000}
 # Two questions of 9 tokens, with answers of about 30 and at most 5000 tokens.
-OTHER = "so a different model may answer"
+OTHER = "so only a gateway may serve it"
 MISSING = "2 questions missing, likely $0.64, at most $100.04"
 
 
@@ -316,8 +316,8 @@ MISSING = "2 questions missing, likely $0.64, at most $100.04"
         ("2027-02-20", None),
         ("2027-02-19", f"record now: m ends on 2027-02-19, in 90 days; Saying: {MISSING}"),
         ("2026-11-22", f"record now: m ends on 2026-11-22, in 1 day; Saying: {MISSING}"),
-        ("2026-11-21", f"m ended on 2026-11-21, {OTHER}; Saying: {MISSING}"),
-        ("2025-01-31", f"m ended on 2025-01-31, {OTHER}; Saying: {MISSING}"),
+        ("2026-11-21", f"left out: m ended on 2026-11-21, {OTHER}; Saying: {MISSING}"),
+        ("2025-01-31", f"left out: m ended on 2025-01-31, {OTHER}; Saying: {MISSING}"),
         (None, None),
     ],
 )

@@ -171,7 +171,7 @@ def record_now(
         if days > ENDS_SOON_DAYS:
             continue
         soon = f"record now: {item.model} ends on {entry.ends}, in {pluralize(days, 'day')}"
-        ended = f"{item.model} ended on {entry.ends}, so a different model may answer"
+        ended = f"left out: {item.model} ended on {entry.ends}, so only a gateway may serve it"
         known = (
             f"{pluralize(cost.to_ask, 'question')} missing, likely"
             f" {format_usd(entry, cost.likely_usd)}, at most {format_usd(entry, cost.usd)}"
