@@ -192,12 +192,26 @@ def test_a_run_explains_missing_tables(released: RunReport) -> None:
 
 def test_requirements_of_a_model(released: RunReport, ledger: Ledger) -> None:
     needs = run_models.needs(released.project.registry)
-    assert needs["GPT-4o"] == "the key OPENAI_API_KEY (the model ends on 2027-01-14)"
+    assert needs["GPT-4o"] == "the key OPENAI_API_KEY, until the model ends on 2027-01-14"
     assert needs["DeepSeek-R1"] == "the key TOGETHER_API_KEY"
     assert needs["Claude 4 Sonnet"].startswith("answers that were recorded before")
-    assert needs["facebook/contriever"] == needs["mBERT"] == "a GPU, and weights from the hub"
+    assert needs["facebook/contriever"] == (
+        "only time: about 11 minutes on a CPU, with 8 GB of memory and 0.4 GB of weights from the"
+        " hub"
+    )
+    assert needs["mBERT"] == (
+        "about 2 hours per language on a GPU with 9 GB, and 0.7 GB of weights from the hub"
+    )
+    assert needs["intfloat/e5-mistral-7b-instruct"] == (
+        "about half an hour on a GPU with 17 GB, and 14 GB of weights from the hub"
+    )
+    # IdioTS's authors ran its models without a GPU.
+    assert needs["Vicuna-7b"] == (
+        "a GPU with 20 GB, and 14 GB of weights from the hub; or hours without a GPU, and a GGUF"
+        " file"
+    )
     # The provider retired the model, but its weights are available.
-    assert needs["Llama 4 Scout"] == "a GPU, and weights from the hub"
+    assert needs["Llama 4 Scout"] == "4 GPUs with 275 GB, and 218 GB of weights from the hub"
     printed = {number.model for number in account(ledger) if number.model}
     assert printed <= needs.keys()
 
