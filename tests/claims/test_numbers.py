@@ -207,8 +207,8 @@ def test_requirements_of_a_model(released: RunReport, ledger: Ledger) -> None:
     )
     # IdioTS's authors ran its models without a GPU.
     assert needs["Vicuna-7b"] == (
-        "a GPU with 20 GB, and 14 GB of weights from the hub; or hours without a GPU, and a GGUF"
-        " file"
+        "a GPU with 20 GB, and 14 GB of weights from the hub; without a GPU, a GGUF file, not"
+        " compared"
     )
     # The provider retired the model, but its weights are available.
     assert needs["Llama 4 Scout"] == "4 GPUs with 275 GB, and 218 GB of weights from the hub"

@@ -122,7 +122,7 @@ def _llm_requirement(entry: LLMEntry) -> str:
     memory = -(-server_gpu_memory_mb(entry) // 1000)
     where = f"{'a GPU' if gpus == 1 else f'{gpus} GPUs'} with {memory} GB, and {weights}"
     fits_a_laptop = _largest_count(entry) <= UNKNOWN_PARAMETERS
-    return f"{where}; or hours without a GPU, and a GGUF file" if fits_a_laptop else where
+    return f"{where}; without a GPU, a GGUF file, not compared" if fits_a_laptop else where
 
 
 def _gigabytes(size: int) -> str:
