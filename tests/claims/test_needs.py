@@ -1,0 +1,112 @@
+"""What the papers' numbers are said to need is what configurations plan."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from claims_cases import PUBLISHED, Ledger
+from support import ROOT
+
+from pieline.config import layered, load_config, load_studies
+from pieline.core.yamls import merge, read_yaml
+from pieline.models.entries import CheckpointEntry
+from pieline.models.registry import load_registry
+from pieline.results import run_models
+from pieline.results.numbers import PrintedNumber, account_for
+from pieline.studies.idiolink import paths
+from pieline.studies.idiolink.records import QUERY_MODES
+from pieline.study import Study
+
+REGISTRY = load_registry(ROOT / "models.yaml")
+ONLY_TIME = "only time"
+SEEDS = (42, 43, 44)
+ALL_TRAININGS = {"idiolink": {"finetuning": {"train_modes": [*QUERY_MODES], "seeds": [*SEEDS]}}}
+
+
+@pytest.fixture(scope="module")
+def numbers(ledger: Ledger) -> list[PrintedNumber]:
+    needs = run_models.needs(REGISTRY)
+    return account_for(PUBLISHED, ledger.catalogue, {}, absent={}, models=needs)
+
+
+def planned(
+    file: str, monkeypatch: pytest.MonkeyPatch, changes: Mapping[str, Any] = {}
+) -> Study[Any]:
+    """Return IdioLink's study of a configuration, on a machine without API keys."""
+    for name in [*os.environ]:
+        if name.endswith("_API_KEY"):
+            monkeypatch.delenv(name)
+    raw = merge(merge(read_yaml(ROOT / "config.yaml"), read_yaml(ROOT / "config" / file)), changes)
+    config = load_config(layered(raw, ROOT / "config/sample.yaml"))
+    return load_studies(config, REGISTRY, ROOT)["idiolink"]
+
+
+def test_numbers_that_need_only_time_are_planned_without_a_gpu_or_key(
+    numbers: list[PrintedNumber], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nine embedders of config/embedders_cpu.yaml, and SBERT in `make verify`."""
+    timed = [
+        number
+        for number in numbers
+        if number.needs and all(need.startswith(ONLY_TIME) for need in number.needs)
+    ]
+    assert {number.file for number in timed} == {"idiolink_zero_shot"}
+    by_printed = {
+        entry.published_as: name
+        for name, entry in REGISTRY.items()
+        if isinstance(entry, CheckpointEntry) and entry.published_as
+    }
+    models = {by_printed[number.model] for number in timed}
+    plans = {
+        file: planned(file, monkeypatch).plan for file in ("embedders_cpu.yaml", "released.yaml")
+    }
+    for model in models:
+        entry = REGISTRY[model]
+        assert isinstance(entry, CheckpointEntry)
+        assert not entry.needs_gpu
+        plan = plans["released.yaml" if model == "sbert" else "embedders_cpu.yaml"]
+        for mode in QUERY_MODES:
+            path = paths.METRICS.format(index="test", model=model, query_mode=mode, seed=0)
+            assert not plan[path].lacks, path
+    # Two measures in four query modes.
+    assert len(timed) == len(models) * 8 == 80
+    of_file = read_yaml(ROOT / "config/embedders_cpu.yaml")["idiolink"]["models"]
+    assert {*of_file} == models - {"sbert"}
+
+
+def test_the_trainings_of_sbert_are_planned_without_a_gpu(
+    numbers: list[PrintedNumber], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained = [
+        number
+        for number in numbers
+        if number.file == "idiolink_finetuned" and number.model.endswith("MiniLM-L6-v2")
+    ]
+    assert len(trained) == 24
+    assert {number.needs[1].partition(":")[0] for number in trained} == {ONLY_TIME}
+    plan = planned("finetune_released.yaml", monkeypatch, ALL_TRAININGS).plan
+    # Trained on spans, the table has queries as spans, else also as sentences.
+    for train_mode in QUERY_MODES:
+        for seed in SEEDS:
+            path = paths.METRICS.format(
+                index="test", model=f"sbert+{train_mode}+released", query_mode=train_mode, seed=seed
+            )
+            assert not plan[path].lacks, path
+
+
+def test_numbers_of_models_that_are_run_elsewhere_name_a_gpu_a_key_or_recordings(
+    numbers: list[PrintedNumber],
+) -> None:
+    for number in numbers:
+        entries = [
+            entry
+            for entry in REGISTRY.values()
+            if entry.published_as == number.model and isinstance(entry, CheckpointEntry)
+        ]
+        if number.model and not entries:
+            assert any(word in number.needs[-1] for word in ("the key ", "recorded", "GPU")), (
+                number.what
+            )
+        for entry in entries:
+            assert (" on a GPU with " in number.needs[-1]) == entry.needs_gpu, number.what
