@@ -1,7 +1,9 @@
 """What the papers' numbers are said to need is what configurations plan."""
 
 import os
+import re
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from support import ROOT
 from pieline.config import layered, load_config, load_studies
 from pieline.core.yamls import merge, read_yaml
 from pieline.models.entries import CheckpointEntry
+from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
 from pieline.results import run_models
 from pieline.results.numbers import PrintedNumber, account_for
@@ -93,6 +96,24 @@ def test_the_trainings_of_sbert_are_planned_without_a_gpu(
                 index="test", model=f"sbert+{train_mode}+released", query_mode=train_mode, seed=seed
             )
             assert not plan[path].lacks, path
+
+
+def test_documents_state_when_numbers_end(numbers: list[PrintedNumber]) -> None:
+    ending: dict[date, list[str]] = {}
+    for entry in REGISTRY.values():
+        if isinstance(entry, LLMEntry) and entry.ends and entry.published_as:
+            ending.setdefault(entry.ends, []).append(entry.published_as)
+    counts = {
+        day: sum(number.model in models for number in numbers) for day, models in ending.items()
+    }
+    costs = (ROOT / "docs/costs.md").read_text(encoding="utf-8")
+    table = [line for line in costs.splitlines() if re.match(r"\| \d{4}-\d\d-\d\d \|", line)]
+    assert table == [
+        f"| {day} | {', '.join(models)} | {counts[day]} |" for day, models in sorted(ending.items())
+    ]
+    (first, one), (second, other) = sorted(counts.items())
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"[{one} more end on {first}, {other} on {second}]" in " ".join(readme.split())
 
 
 def test_numbers_of_models_that_are_run_elsewhere_name_a_gpu_a_key_or_recordings(
