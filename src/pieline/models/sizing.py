@@ -25,8 +25,8 @@ SMALL_MODEL_PARAMETERS = 50_000_000
 CPU_MINUTES_PER_PARAMETER = 1e-7
 """CPU time on one core to embed IdioLink's test split in all query modes, in float32.
 
-Measured with random weights of the shapes of MiniLM (22.7M parameters, 2 minutes), BERT-base (109M,
-11), XLM-R-large (560M, 37) and Qwen3-0.6B (596M, 60).
+`benchmarks/idiolink/embedding_minutes.py` measured 2 minutes in the shape of MiniLM (22.7M
+parameters), 11 of BERT-base (109M), 37 of XLM-R-large (560M) and 60 of Qwen3-0.6B (596M).
 """
 UNKNOWN_PARAMETERS = 8_000_000_000
 """Assumed size of a model whose entry states none; few models that fit on one GPU are larger.
