@@ -4,7 +4,6 @@ Each study is declared once, in `pieline.studies.<name>.study`. The rules, the c
 results page, the claims, the provenance and the SLURM groups are derived from this declaration.
 """
 
-import filecmp
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar, get_args
 
 from pieline.core.conditions import Conditions, deviations
 from pieline.core.errors import UserError, nearest
+from pieline.core.external import predictions_key
 from pieline.core.records import Frozen
 from pieline.core.settings import Settings
 from pieline.llm.prompts import load_prompt
@@ -410,7 +410,7 @@ class Study(ABC, Generic[S]):
 
         Models of other kinds are ignored.
         """
-        seen: list[str] = []
+        seen: dict[str, str] = {}
         for name in names:
             if self.project.entry(name).kind != "predictions":
                 continue
@@ -427,14 +427,13 @@ class Study(ABC, Generic[S]):
                         where=f"{self.project.entry_file(name)}: {name}",
                         hint=f"correct the path (relative to {Path.cwd()})",
                     )
-                for other in seen:
-                    if filecmp.cmp(other, one.file, shallow=False):
-                        raise UserError(
-                            f"{one.file} is a copy of {other}",
-                            where=f"{where}: {name}",
-                            hint="give each run its own predictions",
-                        )
-                seen.append(one.file)
+                other = seen.setdefault(predictions_key(one.file), one.file)
+                if other != one.file:
+                    raise UserError(
+                        f"{one.file} has the same predictions as {other}",
+                        where=f"{where}: {name}",
+                        hint="give each run its own predictions",
+                    )
 
     def check_models(self, names: Collection[str], accepted: ModelKinds, *, where: str) -> None:
         """Raise a `UserError` if a model is unknown, of another kind, or invalid.

@@ -646,6 +646,22 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         rows(move("id")),
         "idioms are not in their sentences",
     ),
+    "another name of has_idiom": (
+        "idiots",
+        replace("mine.csv", "has_idiom", "hasIdiom"),
+        r"has_idiom: Field required \(is it 'hasIdiom'\?\)",
+    ),
+    "answers of the next sentence, without idioms": (
+        "idiots",
+        rows(lambda read: [move("has_idiom")(read), [row.pop("idiom") for row in read]]),
+        r"mine\.csv: the answers fit the next sentences: 7\d of 82 are correct for them",
+    ),
+    "answers of the sentence before, without idioms": (
+        "idiots",
+        rows(lambda read: [move("id")(read), [row.pop("idiom") for row in read]]),
+        r"mine\.csv: the answers fit the previous sentences",
+    ),
+    "no idioms": ("idiots", rows(lambda read: [row.pop("idiom") for row in read]), RIGHT),
     "English and Spanish swapped": (
         "idiots",
         records("idiots.json", swap("en", "es")),
@@ -741,6 +757,23 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         "idiolink",
         records("indexes.json", each("idiom", lambda value: value.replace("e", "\uff45"), 9)),
         "in another record",
+    ),
+    "articles in some PIEs": (
+        "idiolink",
+        records("indexes.json", each("idiom", lambda value: value.replace("the ", ""), 9)),
+        r"idiom 'drop the ball' is 'drop ball' in .*; use the same form of an idiom in all",
+    ),
+    "to before some PIEs": (
+        "idiolink",
+        records("indexes.json", each("idiom", lambda value: f"to {value}", 9)),
+        "idiom 'drop the ball' is 'to drop the ball' in ",
+    ),
+    "other numbers and pronouns in some PIEs": (
+        "idiolink",
+        records(
+            "indexes.json", each("idiom", lambda value: value.replace("the", "their") + "s", 9)
+        ),
+        "idiom 'drop the ball' is 'drop their balls' in ",
     ),
     "small letters in some subjects": (
         "idiolink",
@@ -879,6 +912,18 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         "idiolink",
         set_field(4, lambda each: round(float(each[4]), 1)),
         "scores are rounded",
+    ),
+    "scores that are rounded below the first documents": (
+        "idiolink",
+        set_field(
+            4, lambda each: 9 - int(each[3]) / 10 if int(each[3]) < 12 else 5 - int(each[3]) // 5
+        ),
+        "scores are rounded",
+    ),
+    "zeros for documents without a score": (
+        "idiolink",
+        set_field(4, lambda each: 1 / int(each[3]) if int(each[3]) < 12 else 0),
+        RIGHT,
     ),
     "scores of three digits": (
         "idiolink",

@@ -73,6 +73,8 @@ IDIOMS = {
     "b.csv": "id,idioms\ntest-0001,broke the ice;\ntest-0001-v1,\n",
     "c.tsv": "\ufeffid\ttags\ntest-0001\tO B-IDIOM I-IDIOM I-IDIOM O\ntest-0001-v1\tO O O O O\n",
     "d.jsonl": lines({"id": "test-0001", "tags": TAGS}, {"id": "test-0001-v1", "tags": ["O"] * 5}),
+    "e.json": json.dumps([{"id": "test-0001", "idioms": ["broke the ice"]},
+                          {"id": "test-0001-v1", "idioms": []}], indent=2),
 }  # fmt: skip
 
 
@@ -230,6 +232,12 @@ WRONG_IDIOMS = {
         r"a\.jsonl:1: exactly one of idioms and tags is required",
     ),
     "no json": ("id,idioms\n", r"a\.jsonl:1: not JSON: "),
+    "a damaged array": ('[{"id": "a", "idioms": []}', r"a\.jsonl: not a JSON array: "),
+    "an array of texts": ('["a"]', r"a\.jsonl:1: Input should be an object with named fields; the"),
+    "another name of a column": (
+        '{"sentence_id": "a", "idioms": []}',
+        r"id: Field required \(is it 'sentence_id'\?\)",
+    ),
     "a key twice": ('{"id": "a", "idioms": [], "idioms": ["b"]}', "a.jsonl:1: not JSON: duplicate"),
     "short": (
         lines({"id": "test-0001", "tags": TAGS[:4]}, {"id": "test-0001-v1", "tags": TAGS}),
@@ -598,8 +606,20 @@ def test_duplicate_files_are_rejected(models: list[str], entry: Path) -> None:
     yours = f"yours:\n  kind: predictions\n  label: Yours\n  files:\n{one}"
     if "yours" in models:
         write(own, own.read_text("utf-8").replace(one, "") + yours)
-    with pytest.raises(UserError, match=r"mine: .*\.csv is a copy of .*\.csv; "):
+    with pytest.raises(UserError, match=r"mine: .*\.csv has the same predictions as .*\.csv; "):
         run_report(entry, jam={"models": models, "neutral": None})
+
+
+def test_files_with_the_same_predictions_are_rejected(entry: Path) -> None:
+    """The order of rows, spaces and the format are no difference between two runs."""
+    one, other = (entry.with_name(name) for name in ("others.csv", "predictions.csv"))
+    other.write_text(IDIOMS["b.csv"], "utf-8")
+    header, *rows = IDIOMS["b.csv"].splitlines()
+    spaced = [row.replace(",", ", ") for row in reversed(rows)]
+    one.write_text("\n".join([header, *spaced, ""]), "utf-8")
+    problem = r"mine: .*\.csv has the same predictions as .*\.csv; give each run its own"
+    with pytest.raises(UserError, match=problem):
+        run_report(entry, jam={"models": ["mine"], "neutral": None})
 
 
 def test_two_models_have_two_labels(tmp_path: Path) -> None:

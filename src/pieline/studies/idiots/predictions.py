@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pieline.core.errors import UserError, pluralize
 from pieline.core.external import ExternalRow, align_rows, read_rows
 from pieline.core.records import load_jsonl, save_jsonl
+from pieline.core.texts import fits_better
 from pieline.languages.denial import (
     denies_idioms,
     is_conjunction,
@@ -300,7 +301,8 @@ def read_predictions(
     Raises:
         UserError: Ids are missing or unknown, a row is invalid, all rows lack an answer, idioms are
             named although no answer is yes, an answer is yes but names "none", many noes name an
-            idiom and many yeses none, or many rows name idioms of other sentences.
+            idiom and many yeses none, many rows name idioms of other sentences, or the answers fit
+            the next or previous sentences better.
     """
     texts = {one.id: one.sentence for one in sentences}
     rows = list(align_rows(read_rows(path, ForeignDetection), texts, where=path))
@@ -316,6 +318,7 @@ def read_predictions(
     _check_agreement(rows, path)
     predictions = [_to_prediction(row, f"{path}:{line}") for line, row in rows]
     _check_idioms([f"{path}:{line}" for line, _ in rows], predictions, sentences)
+    _check_order([row.has_idiom for _, row in rows], sentences, path)
     return predictions
 
 
@@ -340,6 +343,24 @@ def _check_agreement(rows: Sequence[tuple[int, ForeignDetection]], path: str | P
             where=f"{path}:{named[0]}",
             hint="check that both columns belong together, and that true means an idiom",
         )
+
+
+def _check_order(
+    answers: Sequence[bool | None], sentences: Sequence[IdiotsSentence], path: str | Path
+) -> None:
+    """Raise a `UserError` if the answers fit the next or previous sentences clearly better."""
+    labels = [sentence.is_idiomatic for sentence in sentences]
+    fits = [answer == label for answer, label in zip(answers, labels, strict=True)]
+    for other, distance in (("next", 1), ("previous", -1)):
+        moved = [*labels[distance:], *labels[:distance]]
+        shifted = [answer == label for answer, label in zip(answers, moved, strict=True)]
+        if fits_better(shifted, fits):
+            raise UserError(
+                f"the answers fit the {other} sentences: {sum(shifted)} of {len(fits)} are correct"
+                f" for them, but only {sum(fits)} for their own",
+                where=path,
+                hint="check the ids",
+            )
 
 
 def _check_idioms(
