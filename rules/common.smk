@@ -32,7 +32,7 @@ from pieline.beyond.jam.study import added_texts
 from pieline.config import layered, load_config, load_studies, name_source
 from pieline.core.code import imports_of, modules_behind, source_of
 from pieline.core.errors import UserError, exit_with
-from pieline.core.sidecars import check_results
+from pieline.core.sidecars import Expected, check_kept, settings_of
 from pieline.core.files import cached_sha256, check_writable, read_json
 from pieline.core.yamls import read_yaml
 from pieline.languages.registry import get_language, language_codes
@@ -47,7 +47,7 @@ from pieline.models.sizing import (
     server_gpus,
     server_host_memory_mb,
 )
-from pieline.patches import patch_snakemake, quote_interpreter
+from pieline.patches import check_plans, patch_snakemake, quote_interpreter
 from pieline.results import run_files, run_models
 from pieline.results.numbers import run_options
 from pieline.results.report_labels import report_labels
@@ -127,19 +127,33 @@ RUN_REPORT = RunReport(
     run_options(ROOT, workflow.overwrite_configfiles, workflow.config_settings.config),
 )
 LABELS = report_labels(EVERY_STUDY.values())
-if workflow.exec_mode == ExecMode.DEFAULT:
-    # The command line, because Snakemake's settings are not known yet.
-    asked = any(each.startswith(("--force", "-f", "-F", "-R", "--unlock")) for each in sys.argv)
+
+
+def check_results(dag):
+    """Exit with an error if files that a planned run keeps are not what it would make."""
+    jobs = set() if workflow.touch else set(dag.needrun_jobs())
+    remade = {path for job in jobs for path in job.output}
+    expected = {
+        path: Expected(settings_of(job.params.items()), tuple(job.input))
+        for job in set(dag.jobs) - jobs
+        for path in job.output
+    }
     try:
+        RUN_REPORT.check_raw_files(remade)
+        check_kept(expected, remade)
+    except UserError as error:
+        if workflow.touch:
+            error = UserError(error.what, where=error.where, hint="leave out --touch")
+        exit_with(error)
+
+
+if workflow.exec_mode == ExecMode.DEFAULT:
+    try:
+        # The command line, because Snakemake's settings are not known yet.
         RUN_REPORT.check_targets(sys.argv)
-        # A run that makes files again on request may start with edited ones.
-        if not asked:
-            check_results()
-        # Without its metadata, Snakemake cannot detect that existing results have other settings.
-        if not Path(".snakemake/metadata").is_dir():
-            RUN_REPORT.check_settings()
     except UserError as error:
         exit_with(error)
+    check_plans(workflow, check_results)
 
 
 def facts_of_language(wildcards):

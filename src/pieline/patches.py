@@ -5,7 +5,7 @@ Setting PIELINE_NO_PATCHES=1 disables those that only save time, and changes no 
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -33,6 +33,20 @@ def quote_interpreter() -> None:
     for executor in executors.RealExecutor.__subclasses__():
         path = executor.get_python_executable
         executor.get_python_executable = lambda self, path=path: shlex.quote(path(self))
+
+
+def check_plans(workflow: Any, check: Callable[[Any], None]) -> None:
+    """Call a function with the graph of jobs as soon as it is planned, in runs of any kind.
+
+    The hook `onstart` runs neither in dry runs nor if nothing has to be made.
+    """
+    build = workflow._build_dag
+
+    def build_and_check() -> None:
+        build()
+        check(workflow.dag)
+
+    workflow._build_dag = build_and_check
 
 
 def patches_enabled() -> bool:

@@ -18,11 +18,10 @@ from pieline.core.errors import UserError, nearest, pluralize
 from pieline.core.sidecars import MAKE_AGAIN, load_sidecar, sidecar_of
 from pieline.project import own_data_name, raw_name
 from pieline.reporting.displays import Display, Table
-from pieline.reporting.evidence import check_metrics
 from pieline.reporting.inputs import DisplayInputs
 from pieline.results.claims.tables import load_catalogue
 from pieline.results.provenance import RunDescription, code_state
-from pieline.results.run_files import metrics, raw_files
+from pieline.results.run_files import raw_files
 from pieline.results.run_models import other_models, used_models
 from pieline.results.run_results import RunResults, ShownStudy, shown_display
 from pieline.reuse import archive_of, notes
@@ -159,24 +158,6 @@ class RunReport:
                     where=path,
                     hint=MAKE_AGAIN.format(path),
                 )
-
-    def check_settings(self) -> None:
-        """Check existing raw files and metric files in a run without Snakemake metadata.
-
-        Raises:
-            UserError: A file was changed or comes from other data, or was computed under conditions
-                other than the configured ones.
-        """
-        present = [path for path in metrics(self.studies) if Path(path).exists()]
-        try:
-            self.check_raw_files()
-            check_metrics(present, self.configured_digests(present))
-        except UserError as error:
-            hint = (
-                "restore the folder .snakemake, use another folder (--directory), or delete"
-                " results/ to make everything again"
-            )
-            raise UserError(error.what, where=error.where, hint=hint) from None
 
     def absent(self) -> dict[str, str]:
         """Return why this run does not make certain tables with printed numbers, by table name."""
