@@ -88,7 +88,13 @@ def _parse_config(entries: list[str] | None) -> dict[str, Any]:
         if sum(map(given.count, names)) > 1:
             raise _user_error(f"{names[0]} is given twice; write all its values after one")
     for entry in entries or []:
-        key, _, value = entry.partition("=")
+        key, equals, value = entry.partition("=")
+        section, *fields = key.split(".")
+        if not equals or not key.isidentifier():
+            nested = "".join(f"{{{field}: " for field in fields) + value + "}" * len(fields)
+            is_path = equals and section.isidentifier()
+            hint = f"write '{section}={nested}'" if is_path else "write name=value"
+            raise _user_error(f"--config: {entry} does not set a setting; {hint}")
         with suppress(YAMLError):  # reported by Snakemake
             _check_keys(f"--config: {key}", compose(value, Loader=SafeLoader))
         if re.fullmatch(r"[-+]?(0[\d_]+|\d+_[\d_]+)", value.strip()):
@@ -225,7 +231,9 @@ class LogHandler(LogHandlerBase):
     def _on_job_error(self, record: Any) -> None:
         # Snakemake may append a note in parentheses to the path of a log.
         logs = [path.split(" (")[0] for path in record.log]
-        lines = [f"{record.rule_name} failed: {_last_words(logs) or self._ended or 'no message'}"]
+        words = _last_words(logs)
+        message = words.removeprefix("error: ") or self._ended or "no message"
+        lines = [f"{record.rule_name} failed: {message}"]
         lines += [f"    {line}" for line in (record.rule_msg or "").splitlines()]
         lines += [f"    {key}: {value}" for key, value in record.aux.items()]
         lines += [f"    log: {path}" for path in logs]
@@ -233,6 +241,9 @@ class LogHandler(LogHandlerBase):
         for path in logs if self.common_settings.show_failed_logs else []:
             with suppress(OSError):
                 lines += Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+        # A job on this machine has printed its error itself.
+        if words.startswith("error: ") and "external_jobid" not in record.aux:
+            lines[0] = f"{record.rule_name} failed"
         self._print("\n".join(lines), "red")
 
     def _on_group_error(self, record: Any) -> None:
@@ -316,5 +327,5 @@ def _last_words(logs: list[str]) -> str:
         with suppress(OSError):
             lines = Path(path).read_text(encoding="utf-8", errors="replace").split("\n")
             if written := [line for line in lines if line.strip()]:
-                return written[-1].strip().removeprefix("error: ")
+                return written[-1].strip()
     return ""
