@@ -23,6 +23,12 @@ CREATE := $(PYTHON) -m venv
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 endif
 
+# Snakemake needs a user name and a writable home, which some containers lack.
+export USER ?= $(shell id -un 2>/dev/null || true)
+ifneq ($(shell test -w "$${HOME:-}" && echo yes),yes)
+export HOME := /tmp
+endif
+
 # Profiles and packages of the user must not change what the targets do.
 unexport SNAKEMAKE_PROFILE PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONOPTIMIZE
 

@@ -5,10 +5,12 @@ rule is done. For a failed job, it prints the error message and the path of the 
 dry and verbose runs is Snakemake's own; a dry run also ends with a list of what changed.
 """
 
+import getpass
 import logging
 import os
 import re
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -41,6 +43,27 @@ from snakemake_logger_plugin_pieline.reasons import explain, summarize
 EVERY_S = 30.0
 """Seconds without a line after which a finished job is reported before its rule is done."""
 
+
+def _settle_user() -> None:
+    """Set a user name and a folder for caches, which an arbitrary UID in a container may lack.
+
+    Snakemake fails with a traceback without them. It also fails without HOME, but before it imports
+    this plugin.
+    """
+    try:
+        getpass.getuser()
+    except (KeyError, OSError):
+        os.environ["USER"] = f"uid{os.getuid()}"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=cache):
+            pass
+    except OSError:
+        os.environ["XDG_CACHE_HOME"] = str(Path(".snakemake", "cache").absolute())
+
+
+_settle_user()
 _NOISE = re.compile(
     r"None$|Select jobs to execute|Execute \d+ jobs|host: |Assuming unrestricted shared"
     r"|Using shell: |Conda environments: ignored|Group jobs: inactive"
