@@ -141,7 +141,10 @@ onsuccess:
 
 
 onstart:
-    patch_snakemake(workflow)
+    try:
+        patch_snakemake(workflow)
+    except UserError as error:
+        exit_with(error)
     # Report everything that is missing before any job starts and money is spent.
     jobs = list(workflow.dag.needrun_jobs())
     # These two rules report the models that are left out themselves.

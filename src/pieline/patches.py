@@ -11,6 +11,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from pieline.core.errors import UserError
+
 
 @cache  # a second call would quote twice
 def quote_interpreter() -> None:
@@ -55,7 +57,17 @@ def patches_enabled() -> bool:
 
 
 def patch_snakemake(workflow: Any) -> None:
-    """Speed up Snakemake's scheduling of local and SLURM jobs, unless patches are disabled."""
+    """Speed up Snakemake's scheduling of local and SLURM jobs, unless patches are disabled.
+
+    Raises:
+        UserError: Jobs are to be submitted as arrays, which fails for scripts in
+            snakemake-executor-plugin-slurm 2.8; with the patch, each task would run the first job.
+    """
+    if getattr(workflow.executor_settings, "array_jobs", None):
+        raise UserError(
+            "--slurm-array-jobs is not supported",
+            hint="leave it out; small jobs share submissions (group-components in the profile)",
+        )
     if not patches_enabled():
         return
     if workflow.local_exec:

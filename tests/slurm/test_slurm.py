@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from cluster_run import TABLES, TRAINING, ClusterRun, contents, needs_slurm
 from llm.serving_cases import notes
+from slurm_cluster import SlurmCluster
 from support import succeed
 
 from pieline.llm.recordings import read_lines
@@ -65,6 +66,25 @@ def test_a_job_killed_by_its_time_limit_is_retried_with_more_resources(
     assert {(job["Partition"], job["TresPerJob"]) for job in jobs} == {("gpu", "gres:gpu:1")}
     record = (training_on_a_slow_node.cluster.folder / "completed.txt").read_text()
     assert re.search(rf"JobId={jobs[0]['JobId']} .*JobState=TIMEOUT", record)
+
+
+def test_a_preempted_job_is_started_again_with_the_same_memory(
+    requeued_training: ClusterRun,
+) -> None:
+    requeued_training.wait()
+    (job,) = requeued_training.jobs()["fine_tune"]
+    assert (job["JobState"], job["Restarts"]) == ("COMPLETED", "1")
+    log = requeued_training.folder / "logs/training/idiolink/sbert/sentence/paper/seed-42"
+    assert "resuming after epoch 1\n" in log.joinpath("training.log").read_text()
+
+
+def test_job_arrays_are_refused(narrowed: Path, cluster: SlurmCluster) -> None:
+    run = ClusterRun(cluster, narrowed, "--slurm-array-jobs=all", "--", *TABLES)
+    assert run.process.wait(timeout=300) == 2
+    lines = run.output.read_text(encoding="utf-8").splitlines()
+    (line,) = [line for line in lines if line.startswith("error: ")]
+    assert line.startswith("error: --slurm-array-jobs is not supported; leave it out")
+    assert run.jobs() == {}
 
 
 def test_training_resumes_from_its_checkpoint(
