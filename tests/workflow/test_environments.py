@@ -68,6 +68,17 @@ def test_environment_files_match_their_program() -> None:
         assert set(installed_after(kind)) - lock("requirements-no-deps.lock") == set()
 
 
+def test_the_environment_of_gpu_jobs_pins_cuda() -> None:
+    """torch of the index requires it on Linux; the other environments have no torch."""
+    cuda = {
+        f"{pin}; platform_system == 'Linux' and platform_machine == 'x86_64'"
+        for pin in lock("requirements-cuda.lock")
+    }
+    assert cuda
+    for kind in KINDS:
+        assert cuda & {*pins(kind)} == (cuda if kind == "gpu" else set())
+
+
 def rules() -> Iterator[tuple[str, Path, str]]:
     """Return the name, script and environment of each rule in any configuration."""
     for path in sorted(ROOT.glob("rules/*.smk")):
