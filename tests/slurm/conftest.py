@@ -10,6 +10,7 @@ from cluster_run import (
     CONFIGURATION,
     TABLES,
     TRAINING,
+    VECTORS,
     ClusterRun,
     serve_stand_in,
     slow_node,
@@ -51,6 +52,15 @@ def training_on_a_slow_node(
     )
     yield run
     run.end()
+
+
+@pytest.fixture(scope="session")
+def before_embedding(narrowed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy the project with the inputs of its embedding job."""
+    folder = tmp_path_factory.mktemp("embedding") / "project"
+    shutil.copytree(narrowed, folder)
+    succeed(folder, "--cores=2", "--omit-from=embed", "--", VECTORS)
+    return folder
 
 
 @pytest.fixture
