@@ -1,10 +1,13 @@
 """Comparison of texts, and detection of damaged and implausible ones."""
 
+import re
 import unicodedata
 
 import pytest
+from pydantic import TypeAdapter
 
 from pieline.core.errors import UserError, meant
+from pieline.core.records import Record, validated
 from pieline.core.texts import check_texts, damage, quote_both, refuse_above, text_key
 from pieline.languages.matching import same_pie
 from pieline.languages.near_duplicates import warn_of_near_duplicates
@@ -133,3 +136,21 @@ def test_near_duplicates_of_the_same_label_are_counted(capsys: pytest.CaptureFix
 )
 def test_the_column_that_was_probably_meant(name: str, question: str) -> None:
     assert meant(name, ["sentence_id", "hasIdiom", "note"]) == question
+
+
+class _One(Record):
+    x: int
+
+
+class _Other(Record):
+    y: list[int]
+
+
+@pytest.mark.parametrize("value", ["a", {}, {"x": "a"}, {"y": [{}]}, {"x": {}, "y": _One(x=1)}])
+def test_no_error_shows_a_class(value: object) -> None:
+    with pytest.raises(UserError) as caught:
+        validated(TypeAdapter(_One | _Other), value, where="here", hint="correct it")
+    assert re.match(
+        r"here: (x: |y: |Input should be an object with named fields)", str(caught.value)
+    )
+    assert not re.search(r"_One|_Other|instance of|dictionary", str(caught.value))

@@ -91,7 +91,7 @@ def explain(error: ValidationError, known: Collection[str] = ()) -> str:
     return f"{field}: {message}{value}{more}" if field else f"{message}{more}"
 
 
-_CLASS = re.compile(r"a valid dictionary or (?:an )?instance of [\w.]+|an instance of [\w.]+")
+_CLASS = re.compile(r"a (?:valid )?dictionary or (?:an )?instance of [\w.]+|an instance of [\w.]+")
 
 
 def _field(location: Iterable[int | str]) -> str:
