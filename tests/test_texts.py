@@ -2,12 +2,13 @@
 
 import re
 import unicodedata
+from pathlib import Path
 
 import pytest
 from pydantic import TypeAdapter
 
 from pieline.core.errors import UserError, meant
-from pieline.core.records import Record, validated
+from pieline.core.records import Record, load_jsonl, validated
 from pieline.core.texts import check_texts, damage, quote_both, refuse_above, text_key
 from pieline.languages.matching import same_pie
 from pieline.languages.near_duplicates import warn_of_near_duplicates
@@ -154,3 +155,10 @@ def test_no_error_shows_a_class(value: object) -> None:
         r"here: (x: |y: |Input should be an object with named fields)", str(caught.value)
     )
     assert not re.search(r"_One|_Other|instance of|dictionary", str(caught.value))
+
+
+def test_an_array_instead_of_lines_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "tuples.jsonl"
+    path.write_text('[\n{"x": 1}\n]\n', encoding="utf-8")
+    with pytest.raises(UserError, match=r"tuples\.jsonl: a JSON array instead of lines; write one"):
+        load_jsonl(path, _One)
