@@ -269,6 +269,29 @@ def test_a_copied_split_is_rejected(
 
 
 @pytest.mark.parametrize(
+    ("change", "form"),
+    [
+        (lambda pie: pie.replace("the ", ""), "drop ball"),
+        (lambda pie: f"to {pie}", "to drop the ball"),
+        (lambda pie: pie.replace("the", "their") + "s", "drop their balls"),
+    ],
+)
+def test_a_pie_in_two_forms_is_rejected(
+    change: Callable[[str], str], form: str, folder: Path
+) -> None:
+    """Otherwise half of its documents would not be relevant."""
+    shutil.copytree(SAMPLE / "idiolink/test", folder / "idiolink/test")
+    path = folder / "idiolink/test/indexes.json"
+    records = json.loads(path.read_text("utf-8"))
+    for record in records[::2]:
+        record["idiom"] = change(record["idiom"])
+    write(path, json.dumps(records))
+    problem = rf"test/indexes\.json: .*: idiom '(drop the ball|{form})' is '({form}|drop the ball)'"
+    with pytest.raises(UserError, match=problem):
+        run_report(studies=["idiolink"], idiolink=BM25)
+
+
+@pytest.mark.parametrize(
     "change",
     [
         lambda text: text.replace(".\t", ". \t"),

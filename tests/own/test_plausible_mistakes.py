@@ -758,23 +758,6 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         records("indexes.json", each("idiom", lambda value: value.replace("e", "\uff45"), 9)),
         "in another record",
     ),
-    "articles in some PIEs": (
-        "idiolink",
-        records("indexes.json", each("idiom", lambda value: value.replace("the ", ""), 9)),
-        r"idiom 'drop the ball' is 'drop ball' in .*; use the same form of an idiom in all",
-    ),
-    "to before some PIEs": (
-        "idiolink",
-        records("indexes.json", each("idiom", lambda value: f"to {value}", 9)),
-        "idiom 'drop the ball' is 'to drop the ball' in ",
-    ),
-    "other numbers and pronouns in some PIEs": (
-        "idiolink",
-        records(
-            "indexes.json", each("idiom", lambda value: value.replace("the", "their") + "s", 9)
-        ),
-        "idiom 'drop the ball' is 'drop their balls' in ",
-    ),
     "small letters in some subjects": (
         "idiolink",
         records("indexes.json", each("subject", str.lower, 9)),

@@ -6,7 +6,6 @@ from pathlib import Path
 from pieline.core.errors import UserError
 from pieline.core.texts import check_texts, covers, quote_both, refuse_above, text_key
 from pieline.languages.identification import check_language
-from pieline.languages.matching import same_pie
 from pieline.languages.near_duplicates import warn_of_near_duplicates
 from pieline.languages.spelling import normalize
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
@@ -35,7 +34,7 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
         UserError: A file is invalid (see `read_texts`), a text is repeated or is both a document
             and a query, a usage, PIE or subject contradicts the ids, too many spans or usages are
             implausible, too many texts are damaged or not in English, a PIE or subject has two
-            spellings, a PIE has two forms, or a query has no relevant document.
+            spellings, or a query has no relevant document.
     """
     index, query_texts = read_texts(documents, Document), read_texts(queries, Query)
     names = {text_key(query.sentence): query.id for query in query_texts}
@@ -61,7 +60,6 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
                     where=f"{path}: {text.id}",
                     hint="use the same spelling in all records",
                 )
-    _check_pies(places)
     _check_texts(index, documents)
     _check_texts(query_texts, queries)
     _check_ids(places)
@@ -76,22 +74,6 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
     texts = [(text.id, text.sentence, (text.pie, text.usage)) for _, text in places]
     warn_of_near_duplicates(texts, documents)
     return index, query_texts
-
-
-def _check_pies(places: Iterable[tuple[str | Path, PieText]]) -> None:
-    """Raise a `UserError` if two PIEs are the same except for articles, pronouns or inflection."""
-    first: dict[str, PieText] = {}
-    for path, text in places:
-        if text.pie in first:
-            continue
-        for pie, other in first.items():
-            if same_pie(text.pie, pie, language="english"):
-                raise UserError(
-                    f"idiom {text.pie!r} is {pie!r} in {other.id}",
-                    where=f"{path}: {text.id}",
-                    hint="use the same form of an idiom in all records",
-                )
-        first[text.pie] = text
 
 
 def _check_ids(places: Iterable[tuple[str | Path, PieText]]) -> None:
