@@ -159,7 +159,7 @@ def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
     text = read_text(path)
     # splitlines would also split at Unicode line separators within a sentence.
     lines = text.removesuffix("\n").split("\n") if text else []
-    if lines and lines[0].startswith("["):
+    if text.lstrip().startswith("[") and text.rstrip().endswith("]"):
         one_per_line = "write one JSON object per line, without brackets and commas around them"
         raise UserError("a JSON array instead of lines", where=path, hint=one_per_line)
     hint = "correct this line or make the file again from its inputs"
