@@ -1,5 +1,6 @@
 """Configuration, registry, studies, and helpers shared by all stages."""
 
+import gc
 import json
 import os
 import re
@@ -68,6 +69,9 @@ from pieline.studies.jam.settings import ADDED
 from pieline.project import alternatives
 
 quote_interpreter()
+
+# Planning creates many permanent objects, which Python would scan for garbage again and again.
+gc.set_threshold(100_000)
 
 
 def config_files():
@@ -192,8 +196,7 @@ def modules(name, *named):
     scripts = [ROOT / "scripts" / f"{name}.py"] if name else []
     loaded = [path.partition(":")[0] for path in named]
     loaded += chain.from_iterable(imports_of(script) for script in scripts)
-    sources = [*scripts, *map(source_of, modules_behind(loaded))]
-    return [f"{os.path.relpath(path, ROOT)} {digest(path)}" for path in sources]
+    return [*map(with_digest, [*scripts, *map(source_of, modules_behind(loaded))])]
 
 
 def contents(*files):
@@ -209,7 +212,7 @@ def contents(*files):
             [each] if isinstance(each, str) else each for each in listed if each
         )
         return ", ".join(
-            f"{os.path.relpath(path, ROOT)} {digest(Path(path))}"
+            with_digest(Path(path))
             for path in paths
             if not path.startswith("results/") and Path(path).is_file()
         )
@@ -277,22 +280,26 @@ def model_spec(wildcards):
 def modules_by(wildcard, name, named):
     """Return params with the `modules` of a script that loads `named[value]` by wildcard value."""
     each = {value: modules(name, path) for value, path in named.items()}
+    common = sorted(set.intersection(*map(set, each.values())))
+    others = {value: [one for one in own if one not in common] for value, own in each.items()}
 
-    def where_loaded(entry):
+    def numbered(place):
         def param(wildcards):
-            own = each[wildcards[wildcard]]
+            own = others[wildcards[wildcard]]
             # A param cannot be omitted, but Snakemake ignores duplicates.
-            return entry if entry in own else own[0]
+            return own[place] if place < len(own) else common[0]
 
         return param
 
-    return [where_loaded(entry) for entry in sorted(set(chain.from_iterable(each.values())))]
+    # Few functions, because Snakemake inspects each one for each job.
+    return [*common, *map(numbered, range(max(map(len, others.values()))))]
 
 
 @cache
-def digest(path):
-    """Return a short digest of a file's content."""
-    return cached_sha256(path, Path(".snakemake/pieline_digests.json"))[:16]
+def with_digest(path):
+    """Return the path of a file relative to the project, and a short digest of its content."""
+    digest = cached_sha256(path, Path(".snakemake/pieline_digests.json"))[:16]
+    return f"{os.path.relpath(path, ROOT)} {digest}"
 
 
 # Jobs watch this process id and end when the process does, even if it is killed.

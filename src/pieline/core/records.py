@@ -51,7 +51,8 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
 class Frozen(BaseModel):
     """Immutable pydantic model that rejects unknown fields, NaN and infinity."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    # A process uses few of the classes that it imports, so each is built when it is first used.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
     def canonical(self) -> str:
         """Return the canonical JSON that rules pass to scripts.

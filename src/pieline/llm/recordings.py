@@ -21,7 +21,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from filelock import FileLock, Timeout
 from pydantic import ValidationError
 from pydantic_core import from_json
 
@@ -317,6 +316,9 @@ def lock(folder: Path, name: str, on_taken: Callable[[], None]) -> AbstractConte
     Returns:
         A context manager that releases the lock.
     """
+    # Imported only by writers, because its audit hook slows down each file access of a process.
+    from filelock import FileLock, Timeout
+
     # No fallback for file systems without locks: its lock files would survive a killed process.
     held = FileLock(folder / ".locks" / f"{name}.lock", fallback_to_soft=False)
     with suppress(Timeout):
