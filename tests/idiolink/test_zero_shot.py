@@ -38,8 +38,8 @@ from pieline.studies.idiolink.predictions.encoders import load_encoder
 from pieline.studies.idiolink.predictions.query_texts import QueryText
 from pieline.studies.idiolink.predictions.runs import (
     cosine_scores,
-    cosine_scores_of_file,
     rank,
+    rank_by_cosine,
     read_run,
     write_run,
 )
@@ -167,18 +167,34 @@ class TestRuns:
         scores = np.array(list(cosine_scores(rows, columns)))
         np.testing.assert_allclose(scores, [[math.sqrt(0.5), 0.0], [0.0, 0.0]], atol=1e-7)
 
-    def test_scores_are_identical_for_a_file_read_in_parts(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("top_k", [1, 6, 40])
+    def test_rankings_are_identical_for_a_file_read_in_blocks(
+        self, top_k: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        drawn = np.random.default_rng(0).standard_normal((40, 24)).astype(np.float32)
-        # A zero vector and equal vectors create ties.
-        drawn[7], drawn[[9, 21, 33]] = 0, drawn[3]
+        drawn = np.random.default_rng(0).integers(-1, 2, size=(80, 3)).astype(np.float32)
         np.save(tmp_path / "documents.npy", drawn)
-        rows = list(range(39, -1, -2))
-        expected = list(cosine_scores(drawn, drawn[rows]))
-        monkeypatch.setattr(runs, "_ROWS_AT_ONCE", 7)
-        scores = list(cosine_scores_of_file(drawn, tmp_path / "documents.npy", rows))
-        assert [row.tobytes() for row in scores] == [row.tobytes() for row in expected]
+        rows = list(range(79, -1, -2))
+        names = [f"d{number}" for number in rows]
+        expected = rank(names, cosine_scores(drawn[rows], drawn[rows]), names, top_k=top_k)
+        # Equal vectors of different blocks are tied at the last place.
+        ties = [len(set(list(ranked.values())[-2:])) for ranked in expected.values()]
+        assert top_k == 1 or 1 in ties
+        sizes = []
+        monkeypatch.setattr(runs, "_ROWS_AT_ONCE", 3)
+        for block_rows in (3, 12, 21, 60):
+            monkeypatch.setattr(runs, "_BLOCK_BYTES", block_rows * 3 * 4)
+            blocks = runs._unit_blocks(tmp_path / "documents.npy", rows)
+            sizes.append([len(unit) for _, unit in blocks])
+            found = rank_by_cosine(
+                names, [drawn[rows], drawn[rows][::-1]], names, tmp_path / "documents.npy", rows,
+                top_k=top_k,
+            )  # fmt: skip
+            assert [[*ranked.items()] for ranked in found[0].values()] == [
+                [*ranked.items()] for ranked in expected.values()
+            ]
+            reverse = zip(found[1].values(), reversed(expected.values()), strict=True)
+            assert all([*ranked.items()] == [*other.items()] for ranked, other in reverse)
+        assert sizes == [[3] * 12 + [4], [12, 12, 16], [40], [40]]
 
     def test_a_job_ranks_the_documents_of_its_index(
         self, documents: list[Document], queries: list[Query], tmp_path: Path

@@ -1,7 +1,7 @@
 """Validate, read and write records in JSON and JSONL files."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -137,12 +137,33 @@ def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
     text = read_text(path)
     # splitlines would also split at Unicode line separators within a sentence.
     lines = text.removesuffix("\n").split("\n") if text else []
+    return list(_records(lines, record, path))
+
+
+def iterate_jsonl(path: str | Path, record: type[R]) -> Iterator[R]:
+    """Yield the records of a JSONL file that this project made, without holding all in memory.
+
+    Raises:
+        UserError: The file cannot be read, or a line is invalid; the message states the location.
+    """
+    try:
+        with Path(path).open(encoding="utf-8", newline="\n") as stream:
+            yield from _records((line.removesuffix("\n") for line in stream), record, path)
+    except (OSError, UnicodeDecodeError):
+        read_text(path)  # raises the error with the location
+        raise
+
+
+def _records(lines: Iterable[str], record: type[R], path: str | Path) -> Iterator[R]:
+    """Yield a record per line.
+
+    Raises:
+        UserError: A line is invalid; the message states the location.
+    """
     hint = "correct this line or make the file again from its inputs"
     adapter = TypeAdapter(record)
-    return [
-        validated(adapter, line, where=f"{path}:{number}", hint=hint, is_json=True)
-        for number, line in enumerate(lines, start=1)
-    ]
+    for number, line in enumerate(lines, start=1):
+        yield validated(adapter, line, where=f"{path}:{number}", hint=hint, is_json=True)
 
 
 def save_jsonl(path: str | Path, rows: Iterable[BaseModel]) -> None:
