@@ -27,7 +27,7 @@ _FIELDS = ("query", "Q0", "document", "rank", "score", "tag")
 _LINE_HINT = f"write `{' '.join(_FIELDS)}` in each line"
 _QUERIES_AT_ONCE = 256
 _ROWS_AT_ONCE = 4096
-_BLOCK_BYTES = 1 << 27
+_BLOCK_BYTES = 1 << 26
 """Size of a block of document vectors; the papers' corpora fit into one block."""
 _NDCG_CUT = 10
 """Cutoff of nDCG@10."""
