@@ -2,6 +2,7 @@
 
 import gzip
 import math
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from random import Random
 
@@ -18,7 +19,7 @@ from sentence_transformers import SentenceTransformer
 from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.errors import UserError
-from pieline.core.records import save_jsonl
+from pieline.core.records import iterate_jsonl, load_jsonl, save_jsonl
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
@@ -195,6 +196,32 @@ class TestRuns:
             reverse = zip(found[1].values(), reversed(expected.values()), strict=True)
             assert all([*ranked.items()] == [*other.items()] for ranked, other in reverse)
         assert sizes == [[3] * 12 + [4], [12, 12, 16], [40], [40]]
+
+    @pytest.mark.parametrize("damage", ["none", "blank line", "no UTF-8", "no file", "no last end"])
+    def test_records_are_read_one_at_a_time(
+        self, documents: list[Document], tmp_path: Path, damage: str
+    ) -> None:
+        path = tmp_path / "documents.jsonl"
+        save_jsonl(path, documents[:3])
+        first, *others = path.read_bytes().splitlines(keepends=True)
+        lines = {
+            "blank line": [first, b"\n", *others],
+            "no UTF-8": [first, b"\xff\n"],
+            "no last end": [first, others[0].strip()],
+        }
+        path.write_bytes(b"".join(lines.get(damage, [first, *others])))
+        if damage == "no file":
+            path.unlink()
+
+        def outcome(read: Callable[..., Iterable[Document]]) -> object:
+            try:
+                return list(read(path, Document))
+            except UserError as error:
+                return str(error)
+
+        whole = outcome(load_jsonl)
+        assert outcome(iterate_jsonl) == whole
+        assert isinstance(whole, str) == (damage not in {"none", "no last end"})
 
     def test_a_job_ranks_the_documents_of_its_index(
         self, documents: list[Document], queries: list[Query], tmp_path: Path
