@@ -6,9 +6,9 @@
 and `faiss` an `IndexFlatIP` (only if it is installed: `pip install faiss-cpu`). Each way runs in a
 process of its own, on one thread, and returns the 100 best random documents for each query, some of
 which are copies of others. The last columns compare with the first way: equal rankings, rankings of
-the same documents, and the largest difference of scores. `bm25` indexes texts of 20 words instead;
-its memory is 3 GB for a million texts. Embedding itself is not measured: it depends on the model
-and the GPU.
+the same documents, and the largest difference of scores. `bm25` indexes texts of 20 words instead.
+Embedding itself is not measured: it depends on the model and the GPU. benchmarks/README.md shows
+results.
 """
 
 import argparse
